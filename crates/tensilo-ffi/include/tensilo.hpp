@@ -1,0 +1,69 @@
+// Handles of tensilo.h that close themselves, and errors as exceptions. C++17.
+#ifndef TENSILO_HPP
+#define TENSILO_HPP
+
+#include <memory>
+#include <stdexcept>
+
+#include "tensilo.h"
+
+namespace tensilo {
+
+template <auto close>
+struct Closes {
+  template <class Handle>
+  void operator()(Handle *handle) const {
+    close(&handle);
+  }
+};
+
+using Reader = std::unique_ptr<tensilo_reader, Closes<tensilo_reader_close>>;
+using Cursor = std::unique_ptr<tensilo_cursor, Closes<tensilo_cursor_close>>;
+using Buffer = std::unique_ptr<tensilo_buffer, Closes<tensilo_buffer_close>>;
+using Dataset = std::unique_ptr<tensilo_dataset, Closes<tensilo_dataset_close>>;
+using Loader = std::unique_ptr<tensilo_loader, Closes<tensilo_loader_close>>;
+using Batches = std::unique_ptr<tensilo_batches, Closes<tensilo_batches_close>>;
+using Batch = std::unique_ptr<tensilo_batch, Closes<tensilo_batch_close>>;
+using SampleReader = std::unique_ptr<tensilo_sample_reader, Closes<tensilo_sample_reader_close>>;
+using Report = std::unique_ptr<tensilo_report, Closes<tensilo_report_close>>;
+
+// An error of tensilo. `what` is its whole text; `handle` has its fields.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(tensilo_error *error)
+      : std::runtime_error(tensilo_error_text(error)), error_(error, [](tensilo_error *it) {
+          tensilo_error_free(&it);
+        }) {}
+  tensilo_status status() const { return tensilo_error_status(error_.get()); }
+  const tensilo_error *handle() const { return error_.get(); }
+
+ private:
+  std::shared_ptr<tensilo_error> error_;
+};
+
+// Calls a function of tensilo.h with all of its arguments but `error`, and throws its error.
+template <class Function, class... Arguments>
+void call(Function function, Arguments... arguments) {
+  tensilo_error *error = nullptr;
+  if (function(arguments..., &error) != TENSILO_OK) throw Error(error);
+}
+
+// Calls a function that makes a handle, with all of its arguments but that and `error`.
+template <class Handle, class Function, class... Arguments>
+Handle make(Function function, Arguments... arguments) {
+  typename Handle::pointer handle = nullptr;
+  call(function, arguments..., &handle);
+  return Handle(handle);
+}
+
+// Returns a struct of tensilo.h whose size is set, and whose other members are zero.
+template <class Struct>
+Struct sized() {
+  Struct made{};
+  made.struct_size = sizeof made;
+  return made;
+}
+
+}  // namespace tensilo
+
+#endif

@@ -1,0 +1,187 @@
+//! Datasets of one or many files.
+
+use crate::access::*;
+use crate::arguments::{fill, flag, options as read_options, path as read_path, shared};
+use crate::call::{HandlePlace, call, close};
+use crate::error::{Result, tensilo_error};
+use crate::schema::tensilo_schema;
+use crate::status::tensilo_status;
+use crate::versioned::{Options, Output};
+use std::ffi::c_char;
+use std::ptr;
+use tensilo_data::{Dataset, DatasetOptions, View};
+
+/// An open dataset: files that are read as one sequence of samples.
+///
+/// Threads: any number may use a dataset at the same time, but not while one closes it. Loaders
+/// keep what they need of it, so it may be closed before them.
+pub struct tensilo_dataset {
+    dataset: Dataset,
+    view: View,
+    schema: tensilo_schema,
+}
+
+/// The options for opening a dataset. Zero in each member is the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_dataset_options {
+    /// `sizeof(tensilo_dataset_options)`, set by the caller.
+    pub struct_size: usize,
+    /// The version to open, if `has_version` is 1; otherwise the newest.
+    pub version: u64,
+    /// Whether `version` is set: 0 or 1.
+    pub has_version: u32,
+    /// How files are read.
+    pub access: tensilo_access,
+    /// How many files are kept open; 0 for 256, and 4,096 for objects of a store.
+    pub most_open_files: usize,
+}
+
+// SAFETY: `repr(C)`, and begins with its size.
+unsafe impl Output for tensilo_dataset_options {}
+// SAFETY: integers only.
+unsafe impl Options for tensilo_dataset_options {}
+
+/// Facts about an open dataset.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_dataset_info {
+    /// `sizeof(tensilo_dataset_info)`, set by the caller.
+    pub struct_size: usize,
+    /// The number of samples.
+    pub sample_count: u64,
+    /// The version; 0 without a manifest.
+    pub version: u64,
+    /// The id, which a dataset keeps for its life; zeros without a manifest.
+    pub dataset_id: [u8; 16],
+    /// How files are read.
+    pub access: tensilo_access,
+}
+
+// SAFETY: `repr(C)`, and begins with its size.
+unsafe impl Output for tensilo_dataset_info {}
+
+impl tensilo_dataset {
+    pub(crate) fn dataset(&self) -> &Dataset {
+        &self.dataset
+    }
+
+    pub(crate) fn view(&self) -> &View {
+        &self.view
+    }
+}
+
+fn options(told: &tensilo_dataset_options) -> Result<DatasetOptions> {
+    let mut options = DatasetOptions::new();
+    if flag(told.has_version, "has_version")? {
+        options = options.version(told.version);
+    }
+    if told.most_open_files > 0 {
+        options = options.most_open_files(told.most_open_files);
+    }
+    match told.access {
+        TENSILO_ACCESS_DEFAULT => Ok(options),
+        TENSILO_ACCESS_BY_POSITION => Ok(options.by_position()),
+        TENSILO_ACCESS_MAPPED => mapped(options),
+        TENSILO_ACCESS_IO_URING => io_uring(options, false),
+        TENSILO_ACCESS_DIRECT => io_uring(options, true),
+        other => Err(tensilo_error::bad_argument(format!("{other} is no tensilo_access"))),
+    }
+}
+
+#[cfg(feature = "mmap")]
+fn mapped(options: DatasetOptions) -> Result<DatasetOptions> {
+    // SAFETY: by asking for `TENSILO_ACCESS_MAPPED`, the caller promises that nobody changes the
+    // files.
+    Ok(unsafe { options.mapped() })
+}
+
+#[cfg(not(feature = "mmap"))]
+fn mapped(_: DatasetOptions) -> Result<DatasetOptions> {
+    Err(tensilo_error::not_built("mmap", "a memory map"))
+}
+
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+fn io_uring(options: DatasetOptions, is_direct: bool) -> Result<DatasetOptions> {
+    use tensilo_data::PageCache;
+    Ok(options.io_uring(if is_direct { PageCache::Passed } else { PageCache::Used }))
+}
+
+#[cfg(not(all(target_os = "linux", feature = "io-uring")))]
+fn io_uring(_: DatasetOptions, _: bool) -> Result<DatasetOptions> {
+    Err(tensilo_error::not_built("io-uring", "io_uring (Linux only)"))
+}
+
+fn access(dataset: &Dataset) -> tensilo_access {
+    match dataset.file_access().name() {
+        "by-position" => TENSILO_ACCESS_BY_POSITION,
+        "mapped" => TENSILO_ACCESS_MAPPED,
+        "io-uring" => TENSILO_ACCESS_IO_URING,
+        "direct" => TENSILO_ACCESS_DIRECT,
+        _ => TENSILO_ACCESS_DEFAULT,
+    }
+}
+
+/// Opens a dataset: a folder with a manifest, whose newest version is opened; a folder of `*.tsl`
+/// files, in the order of their names; or one file. `path` may be an address, such as
+/// `s3://bucket/train`, if the library has the feature `object`. `options` may be NULL. Close it
+/// with `tensilo_dataset_close`.
+///
+/// Cost: with a manifest, the reading of one text; without, the opening of all files.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_dataset_open(
+    path: *const c_char,
+    options: *const tensilo_dataset_options,
+    dataset: *mut *mut tensilo_dataset,
+    error: *mut *mut tensilo_error,
+) -> tensilo_status {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe {
+        call(error, || {
+            let place = HandlePlace::new(dataset, "dataset")?;
+            let told = self::options(&read_options(options, "options")?)?;
+            let opened = told.open(read_path(path, "path")?)?;
+            let (view, schema) = (View::all(&opened), tensilo_schema::new(opened.schema().clone()));
+            place.fill(tensilo_dataset { dataset: opened, view, schema });
+            Ok(())
+        })
+    }
+}
+
+/// Closes a dataset, and sets the pointer to NULL. Does nothing if `dataset` or `*dataset` is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_dataset_close(dataset: *mut *mut tensilo_dataset) {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { close(dataset) }
+}
+
+/// Returns the columns and the metadata of a dataset, which live as long as the dataset; NULL of
+/// NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_dataset_schema(dataset: *const tensilo_dataset) -> *const tensilo_schema {
+    // SAFETY: NULL or a dataset, by the rules of the header.
+    unsafe { dataset.as_ref() }.map_or(ptr::null(), |dataset| &raw const dataset.schema)
+}
+
+/// Gives facts about a dataset.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_dataset_get_info(
+    dataset: *const tensilo_dataset,
+    info: *mut tensilo_dataset_info,
+    error: *mut *mut tensilo_error,
+) -> tensilo_status {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe {
+        call(error, || {
+            let dataset = shared(dataset, "dataset")?.dataset();
+            let found = tensilo_dataset_info {
+                struct_size: 0,
+                sample_count: dataset.sample_count(),
+                version: dataset.version(),
+                dataset_id: dataset.id(),
+                access: access(dataset),
+            };
+            fill(info, found, "info")
+        })
+    }
+}

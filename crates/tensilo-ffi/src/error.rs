@@ -1,0 +1,266 @@
+//! Errors, with all that is known of them.
+
+use crate::status::*;
+use crate::text::{self, Text};
+use crate::versioned::{Output, fill};
+use std::error::Error as _;
+use std::ffi::c_char;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::ptr;
+use tensilo::{Error, ErrorKind};
+use tensilo_data::DataError;
+
+/// The result of the work of a call.
+pub(crate) type Result<T> = std::result::Result<T, Box<tensilo_error>>;
+
+/// An error: what is wrong, where, and what to do next.
+///
+/// Threads: any number may read an error at the same time. Freed by `tensilo_error_free`.
+pub struct tensilo_error {
+    status: tensilo_status,
+    os_code: i32,
+    text: Text,
+    message: Text,
+    rule: Option<Text>,
+    path: Option<Text>,
+    column: Option<Text>,
+    samples: Option<Range<u64>>,
+    offset: Option<u64>,
+    advice: Vec<Text>,
+}
+
+/// The fields of an error. Texts live as long as the error; a text that is not known is NULL.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_error_info {
+    /// `sizeof(tensilo_error_info)`, set by the caller.
+    pub struct_size: usize,
+    /// The kind of the error.
+    pub status: tensilo_status,
+    /// The number that the operating system gave (`errno`), or 0.
+    pub os_code: i32,
+    /// Everything in one text, for people.
+    pub text: *const c_char,
+    /// The message alone, without file, column, samples, offset and advice.
+    pub message: *const c_char,
+    /// The rule of the specification that the file breaks, such as `R-2.6`.
+    pub rule: *const c_char,
+    /// The path of the file.
+    pub path: *const c_char,
+    /// The name of the column.
+    pub column: *const c_char,
+    /// Whether the samples `samples_start` to `samples_end`, without the last, are concerned.
+    pub has_samples: bool,
+    /// Whether `offset` is known.
+    pub has_offset: bool,
+    /// The first sample that is concerned.
+    pub samples_start: u64,
+    /// One more than the last sample that is concerned.
+    pub samples_end: u64,
+    /// The offset in the file, in bytes.
+    pub offset: u64,
+    /// The number of pieces of advice, see `tensilo_error_advice`.
+    pub advice_count: usize,
+}
+
+// SAFETY: `repr(C)`, and begins with its size.
+unsafe impl Output for tensilo_error_info {}
+
+impl tensilo_error {
+    fn new(status: tensilo_status, message: &str) -> Box<Self> {
+        Box::new(Self {
+            status,
+            os_code: 0,
+            text: Text::new(message),
+            message: Text::new(message),
+            rule: None,
+            path: None,
+            column: None,
+            samples: None,
+            offset: None,
+            advice: Vec::new(),
+        })
+    }
+
+    /// Returns the error of an argument that does not fit.
+    #[cold]
+    pub(crate) fn bad_argument(message: impl AsRef<str>) -> Box<Self> {
+        Self::new(TENSILO_BAD_ARGUMENT, message.as_ref())
+    }
+
+    /// Returns the error of a call that needs a feature of the build.
+    #[cold]
+    #[cfg_attr(
+        all(feature = "arrow", feature = "mmap", feature = "object", feature = "io-uring"),
+        allow(dead_code, reason = "only builds that lack a feature say this")
+    )]
+    pub(crate) fn not_built(feature: &str, what: &str) -> Box<Self> {
+        let message = format!("{what} needs the cargo feature \"{feature}\", which this build lacks; enable it");
+        Self::new(TENSILO_NOT_BUILT, &message)
+    }
+
+    /// Returns the error of memory that the machine does not have.
+    #[cold]
+    pub(crate) fn out_of_memory(what: &str) -> Box<Self> {
+        Self::new(TENSILO_OVER_LIMIT, &format!("{what} do not fit in memory: ask for less at a time"))
+    }
+
+    /// Returns the error of a fault of the library.
+    #[cold]
+    pub(crate) fn internal(what: &str) -> Box<Self> {
+        Self::new(TENSILO_INTERNAL, &format!("internal error: {what}; please report it"))
+    }
+
+    /// Returns the kind.
+    pub(crate) fn status(&self) -> tensilo_status {
+        self.status
+    }
+
+    fn with_path(mut self: Box<Self>, path: &Path) -> Box<Self> {
+        self.path = Some(Text::of_path(path));
+        self
+    }
+
+    /// Adds advice, also to the text.
+    fn with_advice(mut self: Box<Self>, text: &str, advice: Vec<String>) -> Box<Self> {
+        let separator = if advice.is_empty() { "" } else { "; " };
+        self.text = Text::new(format!("{text}{separator}{}", advice.join(", or ")));
+        self.advice = advice.into_iter().map(Text::new).collect();
+        self
+    }
+}
+
+fn status_of(kind: ErrorKind) -> tensilo_status {
+    match kind {
+        ErrorKind::Corrupt => TENSILO_CORRUPT,
+        ErrorKind::TooNew => TENSILO_TOO_NEW,
+        ErrorKind::NotBuilt => TENSILO_NOT_BUILT,
+        ErrorKind::OverLimit => TENSILO_OVER_LIMIT,
+        ErrorKind::BadArgument => TENSILO_BAD_ARGUMENT,
+        ErrorKind::BadInput => TENSILO_BAD_INPUT,
+        ErrorKind::Cancelled => TENSILO_CANCELLED,
+        ErrorKind::Io => TENSILO_IO,
+        _ => TENSILO_INTERNAL, // a kind that is newer than this crate
+    }
+}
+
+/// Returns what to do, in words: options of the Rust library have no name here.
+fn advice_of(error: &Error) -> Vec<String> {
+    let mut advice: Vec<String> = error.advice().iter().map(|advice| advice.action()).collect();
+    if error.kind() == ErrorKind::Corrupt && error.path().is_some() {
+        advice.push("list all damage with tensilo_verify, and save the rest with the program: tensilo salvage".into());
+    }
+    advice
+}
+
+impl From<Error> for Box<tensilo_error> {
+    fn from(error: Error) -> Self {
+        let mut made = tensilo_error::new(status_of(error.kind()), error.message());
+        let io = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+        made.os_code = io.and_then(io::Error::raw_os_error).unwrap_or(0);
+        made.rule = error.rule().map(Text::new);
+        made.path = error.path().map(Text::of_path);
+        made.column = error.column().map(Text::new);
+        made.samples = error.samples();
+        made.offset = error.offset();
+        made.with_advice(&error.plain().to_string(), advice_of(&error))
+    }
+}
+
+impl From<DataError> for Box<tensilo_error> {
+    fn from(error: DataError) -> Self {
+        let text = error.to_string();
+        let (status, path) = match &error {
+            DataError::BadArgument(_) => (TENSILO_BAD_ARGUMENT, None),
+            DataError::BadState(_) => (TENSILO_BAD_STATE, None),
+            DataError::Corrupt { path, .. } => (TENSILO_CORRUPT, Some(path)),
+            DataError::Conflict { path, .. } => (TENSILO_CONFLICT, Some(path)),
+            DataError::Io { path, .. } => (TENSILO_IO, Some(path)),
+            _ => (TENSILO_INTERNAL, None),
+        };
+        let message = match &error {
+            DataError::Corrupt { message, .. } => message.clone(),
+            DataError::Io { doing, error, .. } => format!("{doing}: {error}"),
+            _ => text.clone(),
+        };
+        let mut made = tensilo_error::new(status, &message);
+        made = path.into_iter().fold(made, |made, path| made.with_path(path));
+        match error {
+            DataError::File(error) => return error.into(),
+            DataError::Corrupt { rule, .. } => made.rule = Some(Text::new(rule)),
+            DataError::Io { error, .. } => made.os_code = error.raw_os_error().unwrap_or(0),
+            _ => {}
+        }
+        made.with_advice(&text, Vec::new())
+    }
+}
+
+/// Returns the kind of an error; `TENSILO_OK` of NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_error_status(error: *const tensilo_error) -> tensilo_status {
+    // SAFETY: NULL or an error, by the rules of the header.
+    unsafe { error.as_ref() }.map_or(TENSILO_OK, |error| error.status)
+}
+
+/// Returns everything that is known of an error in one text, for people; an empty text of NULL. It
+/// lives as long as the error.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_error_text(error: *const tensilo_error) -> *const c_char {
+    // SAFETY: NULL or an error, by the rules of the header.
+    unsafe { error.as_ref() }.map_or(c"".as_ptr(), |error| error.text.pointer())
+}
+
+/// Returns piece number `index` of the advice of an error, counted from 0: an action with which the
+/// call succeeds, or which helps. NULL after the last. It lives as long as the error.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_error_advice(error: *const tensilo_error, index: usize) -> *const c_char {
+    // SAFETY: NULL or an error, by the rules of the header.
+    let advice = unsafe { error.as_ref() }.and_then(|error| error.advice.get(index));
+    text::pointer(advice)
+}
+
+/// Gives the fields of an error. Fails only if an argument is NULL, or the size of `info` is not
+/// set; there is no error of that but the status.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_error_get_info(
+    error: *const tensilo_error,
+    info: *mut tensilo_error_info,
+) -> tensilo_status {
+    // SAFETY: NULL or an error, by the rules of the header.
+    let Some(found) = (unsafe { error.as_ref() }) else { return TENSILO_BAD_ARGUMENT };
+    let samples = found.samples.clone().unwrap_or(0..0);
+    let value = tensilo_error_info {
+        struct_size: 0,
+        status: found.status,
+        os_code: found.os_code,
+        text: found.text.pointer(),
+        message: found.message.pointer(),
+        rule: text::pointer(found.rule.as_ref()),
+        path: text::pointer(found.path.as_ref()),
+        column: text::pointer(found.column.as_ref()),
+        has_samples: found.samples.is_some(),
+        has_offset: found.offset.is_some(),
+        samples_start: samples.start,
+        samples_end: samples.end,
+        offset: found.offset.unwrap_or(0),
+        advice_count: found.advice.len(),
+    };
+    // SAFETY: NULL or a struct whose first member is its size, by the rules of the header.
+    if unsafe { fill(info, value) }.is_ok() { TENSILO_OK } else { TENSILO_BAD_ARGUMENT }
+}
+
+/// Frees an error, and sets the pointer to NULL. Does nothing if `error` or `*error` is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_error_free(error: *mut *mut tensilo_error) {
+    // SAFETY: NULL, or a place that has NULL or an error of this library, by the rules of the
+    // header.
+    if let Some(place) = unsafe { error.as_mut() } {
+        let error = std::mem::replace(place, ptr::null_mut());
+        if !error.is_null() {
+            // SAFETY: made by `call`, and taken out of its place, so it is freed once.
+            drop(unsafe { Box::from_raw(error) });
+        }
+    }
+}

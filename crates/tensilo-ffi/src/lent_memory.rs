@@ -1,0 +1,112 @@
+//! Memory of the caller for the values of batches.
+
+use crate::arguments::options as read_options;
+use crate::error::{Result, tensilo_error};
+use crate::versioned::{Options, Output};
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::slice;
+use tensilo_data::{BatchAllocator, BatchMemory, DataError};
+
+/// Functions that lend memory for the values of batches, such as pinned memory that a device copies
+/// from. Threads of the loader call them, for each column of each batch; no exception may leave
+/// them.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_allocator {
+    /// `sizeof(tensilo_allocator)`, set by the caller.
+    pub struct_size: usize,
+    /// Returns `byte_count` bytes of any content, aligned to at least 8 bytes, or NULL if there are
+    /// none.
+    pub allocate: Option<unsafe extern "C" fn(user: *mut c_void, byte_count: usize) -> *mut c_void>,
+    /// Takes back what `allocate` has returned: when the batch is closed and no array that was
+    /// exported from it is left.
+    pub release: Option<unsafe extern "C" fn(user: *mut c_void, memory: *mut c_void, byte_count: usize)>,
+    /// The first argument of both.
+    pub user: *mut c_void,
+}
+
+// SAFETY: `repr(C)`, and begins with its size.
+unsafe impl Output for tensilo_allocator {}
+// SAFETY: integers and pointers only.
+unsafe impl Options for tensilo_allocator {}
+
+/// The functions of a caller.
+#[derive(Clone, Copy)]
+pub(crate) struct LentMemory {
+    allocate: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void,
+    release: unsafe extern "C" fn(*mut c_void, *mut c_void, usize),
+    user: *mut c_void,
+}
+
+// SAFETY: the header says that threads of the loader call the functions, with `user`.
+unsafe impl Send for LentMemory {}
+// SAFETY: as above.
+unsafe impl Sync for LentMemory {}
+
+impl LentMemory {
+    /// Returns the functions of a caller; `None` of null.
+    ///
+    /// # Safety
+    ///
+    /// The pointer is null or leads to functions that do what the header says.
+    pub unsafe fn of_caller(told: *const tensilo_allocator) -> Result<Option<Self>> {
+        if told.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: the caller's promise.
+        let told = unsafe { read_options(told, "allocator") }?;
+        match (told.allocate, told.release) {
+            (Some(allocate), Some(release)) => Ok(Some(Self { allocate, release, user: told.user })),
+            _ => Err(tensilo_error::bad_argument("allocator: allocate or release is NULL")),
+        }
+    }
+}
+
+impl BatchAllocator for LentMemory {
+    fn allocate(&self, byte_count: usize) -> std::result::Result<Box<dyn BatchMemory>, DataError> {
+        if byte_count == 0 {
+            return Ok(Box::new(Lent { from: *self, memory: NonNull::dangling(), byte_count }));
+        }
+        // SAFETY: a function of the caller, with the arguments that the header states.
+        let memory = unsafe { (self.allocate)(self.user, byte_count) };
+        let refused = |why: &str| DataError::BadArgument(format!("allocator: {why} for {byte_count} bytes"));
+        let memory: NonNull<u8> = NonNull::new(memory.cast()).ok_or_else(|| refused("allocate returned NULL"))?;
+        let lent = Lent { from: *self, memory, byte_count };
+        // what is refused goes back
+        if memory.cast::<u64>().is_aligned() { Ok(Box::new(lent)) } else { Err(refused("memory not aligned to 8")) }
+    }
+}
+
+/// Memory of the caller, until it is dropped.
+struct Lent {
+    from: LentMemory,
+    memory: NonNull<u8>,
+    byte_count: usize,
+}
+
+// SAFETY: the memory belongs to this value alone, and any thread may release it.
+unsafe impl Send for Lent {}
+// SAFETY: through a shared reference it is only read.
+unsafe impl Sync for Lent {}
+
+impl BatchMemory for Lent {
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: memory that the caller has lent, of this length; dangling of length 0.
+        unsafe { slice::from_raw_parts(self.memory.as_ptr(), self.byte_count) }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `bytes`.
+        unsafe { slice::from_raw_parts_mut(self.memory.as_ptr(), self.byte_count) }
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if self.byte_count > 0 {
+            // SAFETY: what `allocate` has returned goes back once.
+            unsafe { (self.from.release)(self.from.user, self.memory.as_ptr().cast(), self.byte_count) }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The options of a loader.
+
+use crate::arguments::{array, flag, text, texts};
+use crate::dtype::{of_number, tensilo_dtype};
+use crate::error::{Result, tensilo_error};
+use crate::lent_memory::{LentMemory, tensilo_allocator};
+use crate::versioned::{Options, Output};
+use std::ffi::c_char;
+use std::sync::Arc;
+use tensilo_data::{LoaderOptions, Mode, OnDamage, Padding, RunsAndWindows, Tail, View};
+
+/// How samples are shuffled.
+pub type tensilo_order = u32;
+
+/// As `TENSILO_ORDER_WINDOWED`, with the sizes that the dataset records.
+pub const TENSILO_ORDER_DEFAULT: tensilo_order = 0;
+/// Runs of consecutive samples are shuffled, and then the samples inside of windows of runs, so
+/// that files are read in long pieces.
+pub const TENSILO_ORDER_WINDOWED: tensilo_order = 1;
+/// Any sample may follow any other.
+pub const TENSILO_ORDER_SHUFFLED: tensilo_order = 2;
+/// Samples are in the order of the dataset.
+pub const TENSILO_ORDER_SEQUENTIAL: tensilo_order = 3;
+
+/// How an epoch ends.
+pub type tensilo_tail = u32;
+
+/// As `TENSILO_TAIL_DROP`; if a loader resumes, as the state says.
+pub const TENSILO_TAIL_DEFAULT: tensilo_tail = 0;
+/// Samples that do not fill a batch of each rank are left out.
+pub const TENSILO_TAIL_DROP: tensilo_tail = 1;
+/// Samples from the beginning are repeated.
+pub const TENSILO_TAIL_PAD: tensilo_tail = 2;
+/// Each sample is delivered once, in smaller batches.
+pub const TENSILO_TAIL_EXACT: tensilo_tail = 3;
+
+/// The way in which a loader treats samples that are damaged.
+pub type tensilo_on_damage = u32;
+
+/// The batch is an error.
+pub const TENSILO_ON_DAMAGE_FAIL: tensilo_on_damage = 0;
+/// Other samples take the places of damaged ones, the same ones on every rank.
+pub const TENSILO_ON_DAMAGE_SUBSTITUTE: tensilo_on_damage = 1;
+
+/// Another type for a column.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_cast {
+    /// The name of the column.
+    pub column: *const c_char,
+    /// The type: of floats any float, rounded to nearest even if it is narrower; of integers a
+    /// wider one.
+    pub dtype: tensilo_dtype,
+}
+
+/// A padding, with which samples of different shapes become one tensor.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_padding {
+    /// The name of the column.
+    pub column: *const c_char,
+    /// The value of what is filled up.
+    pub value: f64,
+    /// The number of which varying extents become a multiple; 0 for 1.
+    pub multiple: u32,
+}
+
+/// The options of a loader. Zero in each member is the default, but `batch_size` has to be set.
+/// What pointers lead to is copied by the call that takes the options.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_loader_options {
+    /// `sizeof(tensilo_loader_options)`, set by the caller.
+    pub struct_size: usize,
+    /// The samples of a batch of this rank.
+    pub batch_size: u32,
+    /// The number of this rank, counted from 0.
+    pub rank: u32,
+    /// The number of ranks; 0 for 1.
+    pub world_size: u32,
+    /// How samples are shuffled.
+    pub order: tensilo_order,
+    /// The samples of a run of `TENSILO_ORDER_WINDOWED`; 0 for what the dataset records.
+    pub run_samples: u32,
+    /// The runs of a window of `TENSILO_ORDER_WINDOWED`; 0 for what the dataset records.
+    pub window_runs: u32,
+    /// How an epoch ends.
+    pub tail: tensilo_tail,
+    /// The way in which a loader treats samples that are damaged.
+    pub on_damage: tensilo_on_damage,
+    /// The seed of the order, if `has_seed` is 1; otherwise 0 or, if a loader resumes, that of the
+    /// state.
+    pub seed: u64,
+    /// Whether `seed` is set: 0 or 1.
+    pub has_seed: u32,
+    /// The threads that decode; 0 for one less than there are processors.
+    pub worker_count: u32,
+    /// The batches that are read at a time; 0 for the number of workers.
+    pub reader_count: u32,
+    /// The batches that are ready or in work at most; 0 for twice the number of readers.
+    pub ahead: u32,
+    /// The names of `column_count` columns; NULL for all.
+    pub columns: *const *const c_char,
+    /// The number of columns.
+    pub column_count: usize,
+    /// `cast_count` columns that become another type.
+    pub casts: *const tensilo_cast,
+    /// The number of casts.
+    pub cast_count: usize,
+    /// `padding_count` columns that are padded.
+    pub paddings: *const tensilo_padding,
+    /// The number of paddings.
+    pub padding_count: usize,
+    /// Memory of the caller for values, such as pinned memory; NULL for that of the library.
+    pub allocator: *const tensilo_allocator,
+}
+
+// SAFETY: `repr(C)`, and begins with its size.
+unsafe impl Output for tensilo_loader_options {}
+// SAFETY: integers and pointers only.
+unsafe impl Options for tensilo_loader_options {}
+
+fn mode(told: &tensilo_loader_options, view: &View) -> Result<Option<Mode>> {
+    let sizes = || {
+        let recorded = view.datasets().first().map(tensilo_data::Dataset::order);
+        let (run, window) = recorded.map_or((0, 0), |recorded| (recorded.run(), recorded.window()));
+        let or = |told, recorded| if told > 0 { told } else { recorded };
+        RunsAndWindows::new(or(told.run_samples, run), or(told.window_runs, window))
+    };
+    let is_sized = told.run_samples > 0 || told.window_runs > 0;
+    match told.order {
+        TENSILO_ORDER_DEFAULT if !is_sized => Ok(None),
+        TENSILO_ORDER_DEFAULT | TENSILO_ORDER_WINDOWED => Ok(Some(Mode::Windowed(sizes()?))),
+        TENSILO_ORDER_SHUFFLED | TENSILO_ORDER_SEQUENTIAL if is_sized => {
+            Err(tensilo_error::bad_argument("run_samples and window_runs are for TENSILO_ORDER_WINDOWED"))
+        }
+        TENSILO_ORDER_SHUFFLED => Ok(Some(Mode::Shuffled)),
+        TENSILO_ORDER_SEQUENTIAL => Ok(Some(Mode::Sequential)),
+        other => Err(tensilo_error::bad_argument(format!("{other} is no tensilo_order"))),
+    }
+}
+
+fn tail(number: tensilo_tail) -> Result<Option<Tail>> {
+    match number {
+        TENSILO_TAIL_DEFAULT => Ok(None),
+        TENSILO_TAIL_DROP => Ok(Some(Tail::Drop)),
+        TENSILO_TAIL_PAD => Ok(Some(Tail::Pad)),
+        TENSILO_TAIL_EXACT => Ok(Some(Tail::Exact)),
+        other => Err(tensilo_error::bad_argument(format!("{other} is no tensilo_tail"))),
+    }
+}
+
+fn on_damage(number: tensilo_on_damage) -> Result<OnDamage> {
+    match number {
+        TENSILO_ON_DAMAGE_FAIL => Ok(OnDamage::Fail),
+        TENSILO_ON_DAMAGE_SUBSTITUTE => Ok(OnDamage::Substitute),
+        other => Err(tensilo_error::bad_argument(format!("{other} is no tensilo_on_damage"))),
+    }
+}
+
+/// Returns the options of a loader of a view.
+///
+/// # Safety
+///
+/// What pointers lead to is as the header says.
+pub(crate) unsafe fn loader_options(told: &tensilo_loader_options, view: &View) -> Result<LoaderOptions> {
+    let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
+    let mut options = LoaderOptions::new(told.batch_size)
+        .rank(told.rank, told.world_size.max(1))
+        .on_damage(on_damage(told.on_damage)?)
+        .workers(count(told.worker_count))
+        .readers(count(told.reader_count))
+        .ahead(count(told.ahead));
+    if let Some(mode) = mode(told, view)? {
+        options = options.mode(mode);
+    }
+    if let Some(tail) = tail(told.tail)? {
+        options = options.tail(tail);
+    }
+    if flag(told.has_seed, "has_seed")? {
+        options = options.seed(told.seed);
+    }
+    // SAFETY: the caller's promise, here and below.
+    unsafe {
+        if !told.columns.is_null() || told.column_count > 0 {
+            options = options.columns(texts(told.columns, told.column_count, "columns")?);
+        }
+        for cast in array(told.casts, told.cast_count, "casts")? {
+            options = options.cast(text(cast.column, "the column of a cast")?, of_number(cast.dtype)?);
+        }
+        for padding in array(told.paddings, told.padding_count, "paddings")? {
+            let how = Padding::new().value(padding.value).multiple(padding.multiple.max(1));
+            options = options.pad(text(padding.column, "the column of a padding")?, how);
+        }
+        if let Some(memory) = LentMemory::of_caller(told.allocator)? {
+            options = options.allocator(Arc::new(memory));
+        }
+    }
+    Ok(options)
+}

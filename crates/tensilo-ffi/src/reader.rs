@@ -1,0 +1,202 @@
+//! One open file.
+
+use crate::access::*;
+use crate::arguments::{fill, options as read_options, path as read_path, shared};
+use crate::call::{HandlePlace, call, close};
+use crate::error::{Result, tensilo_error};
+use crate::schema::tensilo_schema;
+use crate::status::tensilo_status;
+use crate::versioned::{Options, Output};
+use std::ffi::c_char;
+use std::path::Path;
+use std::ptr;
+use tensilo::{OpenOptions, Reader, Verification};
+
+/// An open file.
+///
+/// Threads: any number may use a reader at the same time, but not while one closes it. Cursors keep
+/// what they need of the file, so it may be closed before them.
+pub struct tensilo_reader {
+    reader: Reader,
+    schema: tensilo_schema,
+}
+
+/// The times at which the checksum of a chunk is checked.
+pub type tensilo_verification = u32;
+
+/// Each chunk, when this reader first uses it.
+pub const TENSILO_VERIFY_FIRST_TOUCH: tensilo_verification = 0;
+/// Each chunk, each time it is loaded.
+pub const TENSILO_VERIFY_ALWAYS: tensilo_verification = 1;
+/// No chunk: wrong bytes may give wrong values without an error.
+pub const TENSILO_VERIFY_NEVER: tensilo_verification = 2;
+
+/// The options for opening a file. Zero in each member is the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_open_options {
+    /// `sizeof(tensilo_open_options)`, set by the caller.
+    pub struct_size: usize,
+    /// How the file is read.
+    pub access: tensilo_access,
+    /// When chunks are checked.
+    pub verification: tensilo_verification,
+    /// The bytes to which a chunk may decode at most; 0 for the limit of the format, 4 GiB. A
+    /// larger chunk is refused before memory is taken for it: set this for files of strangers.
+    pub max_chunk_bytes: u64,
+}
+
+// SAFETY: `repr(C)`, and begins with its size.
+unsafe impl Output for tensilo_open_options {}
+// SAFETY: integers only.
+unsafe impl Options for tensilo_open_options {}
+
+/// Facts about an open file.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_reader_info {
+    /// `sizeof(tensilo_reader_info)`, set by the caller.
+    pub struct_size: usize,
+    /// The number of samples.
+    pub sample_count: u64,
+    /// The length of the file in bytes.
+    pub file_bytes: u64,
+    /// The bytes after the last commit, which are not read: normally 0.
+    pub tail_bytes: u64,
+    /// The number of commits.
+    pub commit_count: u32,
+    /// Whether the writer said that the file is complete.
+    pub is_finished: bool,
+    /// The id of the file.
+    pub file_id: [u8; 16],
+    /// The id of the content up to the commit that is read.
+    pub content_id: [u8; 16],
+}
+
+// SAFETY: `repr(C)`, and begins with its size.
+unsafe impl Output for tensilo_reader_info {}
+
+impl tensilo_reader {
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+}
+
+fn open(path: &Path, options: &tensilo_open_options) -> Result<Reader> {
+    let verification = match options.verification {
+        TENSILO_VERIFY_FIRST_TOUCH => Verification::FirstTouch,
+        TENSILO_VERIFY_ALWAYS => Verification::Always,
+        TENSILO_VERIFY_NEVER => Verification::Never,
+        other => return Err(tensilo_error::bad_argument(format!("{other} is no tensilo_verification"))),
+    };
+    let mut how = OpenOptions::new().verification(verification);
+    if options.max_chunk_bytes > 0 {
+        how = how.max_chunk_bytes(u32::try_from(options.max_chunk_bytes).unwrap_or(u32::MAX));
+    }
+    match options.access {
+        TENSILO_ACCESS_DEFAULT if is_address(path) => open_object(path, how),
+        TENSILO_ACCESS_DEFAULT | TENSILO_ACCESS_BY_POSITION => Ok(how.open_file(path)?),
+        TENSILO_ACCESS_MAPPED => map(path, how),
+        TENSILO_ACCESS_IO_URING | TENSILO_ACCESS_DIRECT => {
+            Err(tensilo_error::bad_argument("access: io_uring reads datasets; use tensilo_dataset_open"))
+        }
+        other => Err(tensilo_error::bad_argument(format!("{other} is no tensilo_access"))),
+    }
+}
+
+#[cfg(feature = "mmap")]
+fn map(path: &Path, options: OpenOptions) -> Result<Reader> {
+    // SAFETY: by asking for `TENSILO_ACCESS_MAPPED`, the caller promises that nobody changes the
+    // file.
+    Ok(unsafe { options.map_file(path) }?)
+}
+
+#[cfg(not(feature = "mmap"))]
+fn map(_: &Path, _: OpenOptions) -> Result<Reader> {
+    Err(tensilo_error::not_built("mmap", "a memory map"))
+}
+
+#[cfg(feature = "object")]
+fn is_address(path: &Path) -> bool {
+    tensilo_object::Address::is_path(path)
+}
+
+#[cfg(feature = "object")]
+fn open_object(path: &Path, options: OpenOptions) -> Result<Reader> {
+    let source = tensilo_object::source_at(path)?;
+    Ok(options.open(source)?.with_path(path))
+}
+
+#[cfg(not(feature = "object"))]
+fn is_address(_: &Path) -> bool {
+    false
+}
+
+#[cfg(not(feature = "object"))]
+fn open_object(_: &Path, _: OpenOptions) -> Result<Reader> {
+    Err(tensilo_error::not_built("object", "an object of a store"))
+}
+
+/// Opens a file. `path` may be the address of an object, such as `s3://bucket/x.tsl`, if the
+/// library has the feature `object`. `options` may be NULL. Close it with `tensilo_reader_close`.
+///
+/// Cost: the same for any number of samples: some reads, and memory for the schema and the index of
+/// columns.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_reader_open(
+    path: *const c_char,
+    options: *const tensilo_open_options,
+    reader: *mut *mut tensilo_reader,
+    error: *mut *mut tensilo_error,
+) -> tensilo_status {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe {
+        call(error, || {
+            let place = HandlePlace::new(reader, "reader")?;
+            let opened = open(&read_path(path, "path")?, &read_options(options, "options")?)?;
+            let schema = tensilo_schema::new(opened.schema().clone());
+            place.fill(tensilo_reader { reader: opened, schema });
+            Ok(())
+        })
+    }
+}
+
+/// Closes a reader, and sets the pointer to NULL. Does nothing if `reader` or `*reader` is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_reader_close(reader: *mut *mut tensilo_reader) {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { close(reader) }
+}
+
+/// Returns the columns and the metadata of a file, which live as long as the reader; NULL of NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_reader_schema(reader: *const tensilo_reader) -> *const tensilo_schema {
+    // SAFETY: NULL or a reader, by the rules of the header.
+    unsafe { reader.as_ref() }.map_or(ptr::null(), |reader| &raw const reader.schema)
+}
+
+/// Gives facts about a file.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_reader_get_info(
+    reader: *const tensilo_reader,
+    info: *mut tensilo_reader_info,
+    error: *mut *mut tensilo_error,
+) -> tensilo_status {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe {
+        call(error, || {
+            let reader = shared(reader, "reader")?.reader();
+            let found = tensilo_reader_info {
+                struct_size: 0,
+                sample_count: reader.sample_count(),
+                file_bytes: reader.file_bytes(),
+                tail_bytes: reader.tail_bytes(),
+                commit_count: reader.commit_count(),
+                is_finished: reader.is_finished(),
+                file_id: reader.file_id().0,
+                content_id: reader.content_id().0,
+            };
+            fill(info, found, "info")
+        })
+    }
+}

@@ -1,0 +1,140 @@
+//! Samples side by side, as C sees them.
+
+use crate::arguments::fill;
+use crate::dtype::{number_of, tensilo_dtype};
+use crate::error::{Result, tensilo_error};
+use crate::versioned::Output;
+use std::ptr;
+use tensilo::DType;
+use tensilo::nested::ListBuffer;
+
+/// The samples of one column side by side.
+///
+/// The members of a column without lists are its samples, and are called items here as those of
+/// nested columns. Pointers belong to the handle that has given them.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_samples {
+    /// `sizeof(tensilo_samples)`, set by the caller.
+    pub struct_size: usize,
+    /// The type of the elements.
+    pub dtype: tensilo_dtype,
+    /// The number of levels of lists around items, see `tensilo_lists`.
+    pub level_count: u32,
+    /// The number of samples.
+    pub sample_count: usize,
+    /// The number of items: samples, or members of the lists of the last level.
+    pub item_count: usize,
+    /// The elements of all items, one after the other, row-major, in the byte order of the machine.
+    pub values: *const u8,
+    /// The bytes of all elements.
+    pub value_bytes: usize,
+    /// Of a ragged column, `item_count + 1` offsets among the values, in elements: each item, and
+    /// the end of the last. NULL of a fixed shape.
+    pub offsets: *const u64,
+    /// Of a ragged column, the varying extents of each item, outermost first; as many for each item
+    /// as vary. NULL of a fixed shape.
+    pub varying_extents: *const u32,
+    /// The number of extents at `varying_extents`.
+    pub varying_extent_count: usize,
+    /// Bit `i % 8`, 0 the least significant, of byte `i / 8` is 0 if item `i` is null. NULL if none
+    /// is. A null of a fixed shape has zeros for values.
+    pub validity: *const u8,
+    /// The number of null items.
+    pub null_count: usize,
+    /// The number of dimensions of the tensor that the values are: samples first. 0 if they are
+    /// none, because samples have different shapes and are not padded.
+    pub tensor_rank: usize,
+    /// The extents of the tensor. NULL if the values are none.
+    pub tensor_extents: *const u64,
+}
+
+// SAFETY: `repr(C)`, and begins with its size.
+unsafe impl Output for tensilo_samples {}
+
+/// The lists of one level of a nested column, side by side. Those of level 0 are the samples.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_lists {
+    /// `sizeof(tensilo_lists)`, set by the caller.
+    pub struct_size: usize,
+    /// The number of lists.
+    pub list_count: usize,
+    /// `list_count + 1` offsets among the members: each list, and the end of the last. Members are
+    /// the lists of the next level, or items.
+    pub offsets: *const u64,
+    /// The bitmap of lists that are not null, as in `tensilo_samples`. NULL if none is null.
+    pub validity: *const u8,
+    /// The number of null lists.
+    pub null_count: usize,
+}
+
+// SAFETY: `repr(C)`, and begins with its size.
+unsafe impl Output for tensilo_lists {}
+
+/// The parts of the samples of a column.
+pub(crate) struct SampleParts<'a> {
+    pub dtype: DType,
+    pub sample_count: usize,
+    pub item_count: usize,
+    pub values: &'a [u8],
+    pub offsets: &'a [u64],
+    pub varying_extents: &'a [u32],
+    pub validity: Option<&'a [u8]>,
+    pub null_count: usize,
+    pub lists: &'a [ListBuffer],
+    pub tensor: Option<&'a [u64]>,
+}
+
+fn pointer<T>(slice: &[T]) -> *const T {
+    if slice.is_empty() { ptr::null() } else { slice.as_ptr() }
+}
+
+impl SampleParts<'_> {
+    /// Fills the struct of a caller.
+    ///
+    /// # Safety
+    ///
+    /// As [`fill`].
+    pub unsafe fn fill(&self, samples: *mut tensilo_samples) -> Result<()> {
+        let found = tensilo_samples {
+            struct_size: 0,
+            dtype: number_of(self.dtype),
+            level_count: u32::try_from(self.lists.len()).unwrap_or(u32::MAX), // at most 16
+            sample_count: self.sample_count,
+            item_count: self.item_count,
+            values: pointer(self.values),
+            value_bytes: self.values.len(),
+            offsets: pointer(self.offsets),
+            varying_extents: pointer(self.varying_extents),
+            varying_extent_count: self.varying_extents.len(),
+            validity: self.validity.map_or(ptr::null(), pointer),
+            null_count: self.null_count,
+            tensor_rank: self.tensor.map_or(0, <[u64]>::len),
+            tensor_extents: self.tensor.map_or(ptr::null(), pointer),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { fill(samples, found, "samples") }
+    }
+
+    /// Fills the struct of a caller with the lists of a level.
+    ///
+    /// # Safety
+    ///
+    /// As [`fill`].
+    pub unsafe fn fill_lists(&self, level: usize, lists: *mut tensilo_lists) -> Result<()> {
+        let found = self.lists.get(level).ok_or_else(|| {
+            let count = self.lists.len();
+            tensilo_error::bad_argument(format!("level {level} of {count} levels of lists, counted from 0"))
+        })?;
+        let found = tensilo_lists {
+            struct_size: 0,
+            list_count: found.list_count(),
+            offsets: pointer(found.offsets()),
+            validity: found.validity().map_or(ptr::null(), pointer),
+            null_count: found.null_count(),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { fill(lists, found, "lists") }
+    }
+}

@@ -1,0 +1,234 @@
+//! Columns and metadata.
+
+use crate::arguments::{fill, shared, text, write};
+use crate::call::call;
+use crate::dtype::{number_of, tensilo_dtype};
+use crate::error::{Result, tensilo_error};
+use crate::status::tensilo_status;
+use crate::text::Text;
+use crate::versioned::Output;
+use std::ffi::c_char;
+use tensilo::{ColumnSchema, Extent, Metadata, Schema};
+
+/// The columns and metadata of a file, a dataset or a batch.
+///
+/// Threads: any number may read a schema at the same time. It belongs to the handle that has
+/// returned it, and lives as long as that.
+pub struct tensilo_schema {
+    schema: Schema,
+    columns: Vec<NamedColumn>,
+    metadata: Vec<Entry>,
+}
+
+/// One column: the type and shape of its items, and what its samples are.
+///
+/// If `level_count` is 0, a sample is an item. Otherwise it is a list of items or of lists, one
+/// level in another. Pointers live as long as the schema.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_column_info {
+    /// `sizeof(tensilo_column_info)`, set by the caller.
+    pub struct_size: usize,
+    /// The name, which has no NUL.
+    pub name: *const c_char,
+    /// The type of the samples in words, such as `list<utf8>`.
+    pub type_name: *const c_char,
+    /// The type of the elements.
+    pub dtype: tensilo_dtype,
+    /// The number of dimensions of an item: 0 of a number, 1 of text and bytes.
+    pub rank: u32,
+    /// The `rank` extents of an item, outermost first: -1 where items have different ones.
+    pub extents: *const i64,
+    /// The number of extents that are -1: 0 of a fixed shape.
+    pub varying_count: u32,
+    /// The number of levels of lists around an item.
+    pub level_count: u32,
+    /// For each level, outermost first, whether the members of its lists may be null.
+    pub level_nullable: *const bool,
+    /// Whether samples may be null.
+    pub nullable: bool,
+    /// Whether each sample has `sample_bytes` bytes: the shape is fixed and there are no lists.
+    pub is_fixed: bool,
+    /// The bytes of one sample, if `is_fixed`; otherwise 0.
+    pub sample_bytes: usize,
+    /// The number of entries of the column's own metadata.
+    pub metadata_count: usize,
+}
+
+// SAFETY: `repr(C)`, and begins with its size.
+unsafe impl Output for tensilo_column_info {}
+
+/// An entry of metadata. Both texts end with a NUL, and may have others in them.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_metadata {
+    /// The key.
+    pub key: *const c_char,
+    /// The length of the key in bytes.
+    pub key_bytes: usize,
+    /// The value.
+    pub value: *const c_char,
+    /// The length of the value in bytes.
+    pub value_bytes: usize,
+}
+
+/// The number that stands for the file or dataset itself, in the place of a column.
+pub const TENSILO_NO_COLUMN: usize = usize::MAX;
+
+struct NamedColumn {
+    name: Text,
+    type_name: Text,
+    extents: Vec<i64>,
+    levels: Vec<bool>,
+    metadata: Vec<Entry>,
+}
+
+struct Entry {
+    key: Text,
+    value: Text,
+}
+
+fn entries(metadata: &Metadata) -> Vec<Entry> {
+    let entry =
+        |(key, value): (&String, &String)| Entry { key: Text::new(key.as_str()), value: Text::new(value.as_str()) };
+    metadata.iter().map(entry).collect()
+}
+
+/// Returns the bytes of one sample of a column, if all have the same.
+pub(crate) fn sample_bytes(column: &ColumnSchema) -> Option<usize> {
+    if column.shape.is_ragged() || !column.levels.is_empty() {
+        return None;
+    }
+    usize::try_from(column.shape.inner_elements()?).ok()?.checked_mul(column.dtype.element_bytes())
+}
+
+impl tensilo_schema {
+    pub(crate) fn new(schema: Schema) -> Self {
+        let named = |column: &ColumnSchema| NamedColumn {
+            name: Text::new(column.name.as_str()),
+            type_name: Text::new(column.type_name()),
+            extents: extents(column),
+            levels: column.levels.iter().map(|level| level.nullable).collect(),
+            metadata: entries(&column.metadata),
+        };
+        let (columns, metadata) = (schema.columns.iter().map(named).collect(), entries(&schema.metadata));
+        Self { schema, columns, metadata }
+    }
+
+    /// Returns what is known of a column.
+    pub(crate) fn column_info(&self, index: usize) -> Result<tensilo_column_info> {
+        let found = self.schema.columns.get(index).zip(self.columns.get(index));
+        let (column, named) = found.ok_or_else(|| no_column(index, self.columns.len()))?;
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX); // at most 16
+        let sample_bytes = sample_bytes(column);
+        Ok(tensilo_column_info {
+            struct_size: 0,
+            name: named.name.pointer(),
+            type_name: named.type_name.pointer(),
+            dtype: number_of(column.dtype),
+            rank: count(column.shape.rank()),
+            extents: named.extents.as_ptr(),
+            varying_count: count(column.shape.varying_count()),
+            level_count: count(column.levels.len()),
+            level_nullable: named.levels.as_ptr(),
+            nullable: column.nullable,
+            is_fixed: sample_bytes.is_some(),
+            sample_bytes: sample_bytes.unwrap_or(0),
+            metadata_count: column.metadata.len(),
+        })
+    }
+
+    fn entries(&self, column: usize) -> Result<&[Entry]> {
+        if column == TENSILO_NO_COLUMN {
+            return Ok(&self.metadata);
+        }
+        let found = self.columns.get(column).ok_or_else(|| no_column(column, self.columns.len()))?;
+        Ok(&found.metadata)
+    }
+}
+
+fn extents(column: &ColumnSchema) -> Vec<i64> {
+    let extent = |extent: &Extent| match extent {
+        Extent::Fixed(extent) => i64::from(*extent),
+        Extent::Varying => -1,
+    };
+    column.shape.extents().iter().map(extent).collect()
+}
+
+#[cold]
+pub(crate) fn no_column(index: usize, count: usize) -> Box<tensilo_error> {
+    tensilo_error::bad_argument(format!("column {index} of {count} columns, counted from 0"))
+}
+
+/// Returns the number of columns; 0 of NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_schema_column_count(schema: *const tensilo_schema) -> usize {
+    // SAFETY: NULL or a schema, by the rules of the header.
+    unsafe { schema.as_ref() }.map_or(0, |schema| schema.columns.len())
+}
+
+/// Gives what is known of column number `index`, counted from 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_schema_get_column(
+    schema: *const tensilo_schema,
+    index: usize,
+    info: *mut tensilo_column_info,
+    error: *mut *mut tensilo_error,
+) -> tensilo_status {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { call(error, || fill(info, shared(schema, "schema")?.column_info(index)?, "info")) }
+}
+
+/// Finds the column of this name. If there is none, the error names the most similar column.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_schema_find_column(
+    schema: *const tensilo_schema,
+    name: *const c_char,
+    index: *mut usize,
+    error: *mut *mut tensilo_error,
+) -> tensilo_status {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe {
+        call(error, || {
+            let (found, _) = shared(schema, "schema")?.schema.find_column(text(name, "name")?)?;
+            write(index, found, "index")
+        })
+    }
+}
+
+/// Returns the number of entries of the metadata of a column, or of the file or dataset, if
+/// `column` is `TENSILO_NO_COLUMN`; 0 if there is no such column, and of NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_schema_metadata_count(schema: *const tensilo_schema, column: usize) -> usize {
+    // SAFETY: NULL or a schema, by the rules of the header.
+    let schema = unsafe { schema.as_ref() };
+    schema.and_then(|schema| schema.entries(column).ok()).map_or(0, <[Entry]>::len)
+}
+
+/// Gives entry number `index` of the metadata of a column, or of the file or dataset, if `column`
+/// is `TENSILO_NO_COLUMN`. Entries are in the order of their keys, and live as long as the schema.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_schema_get_metadata(
+    schema: *const tensilo_schema,
+    column: usize,
+    index: usize,
+    metadata: *mut tensilo_metadata,
+    error: *mut *mut tensilo_error,
+) -> tensilo_status {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe {
+        call(error, || {
+            let entries = shared(schema, "schema")?.entries(column)?;
+            let Entry { key, value } = entries.get(index).ok_or_else(|| {
+                tensilo_error::bad_argument(format!("entry {index} of {} entries, counted from 0", entries.len()))
+            })?;
+            let found = tensilo_metadata {
+                key: key.pointer(),
+                key_bytes: key.byte_count(),
+                value: value.pointer(),
+                value_bytes: value.byte_count(),
+            };
+            write(metadata, found, "metadata")
+        })
+    }
+}

@@ -1,0 +1,224 @@
+//! Checks of a whole file.
+
+use crate::arguments::{fill, flag, options as read_options, path as read_path, shared};
+use crate::call::{HandlePlace, call, close};
+use crate::error::{Result, tensilo_error};
+use crate::status::tensilo_status;
+use crate::text::{self, Text};
+use crate::versioned::{Options, Output};
+use std::ffi::{c_char, c_void};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::ptr;
+use std::sync::Arc;
+use tensilo::source::Source;
+use tensilo::verify::{Damage, VerifyOptions, verify};
+
+/// The report of a verification.
+///
+/// Threads: any number may read a report at the same time.
+pub struct tensilo_report {
+    info: tensilo_report_info,
+    damages: Vec<FoundDamage>,
+}
+
+struct FoundDamage {
+    file_start: u64,
+    file_end: u64,
+    region: Option<Text>,
+    error: Box<tensilo_error>,
+    column: Option<Text>,
+    samples: Option<(u64, u64)>,
+}
+
+/// The options of a verification. Zero in each member is the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_verify_options {
+    /// `sizeof(tensilo_verify_options)`, set by the caller.
+    pub struct_size: usize,
+    /// 1 to decode each chunk, and check each value, too. A hostile file of a megabyte can take
+    /// minutes then: `progress` can end the work.
+    pub decode: u32,
+    /// The number of threads; 0 for one. The report does not depend on it.
+    pub thread_count: u32,
+    /// If not NULL, called from time to time with the bytes that were checked and those of the
+    /// file. It ends the work with the status `TENSILO_CANCELLED` if it returns anything but 0. The
+    /// calling thread calls it; no exception may leave it.
+    pub progress: Option<unsafe extern "C" fn(user: *mut c_void, checked_bytes: u64, file_bytes: u64) -> i32>,
+    /// The first argument of `progress`.
+    pub user: *mut c_void,
+}
+
+// SAFETY: `repr(C)`, and begins with its size.
+unsafe impl Output for tensilo_verify_options {}
+// SAFETY: integers and pointers only.
+unsafe impl Options for tensilo_verify_options {}
+
+/// The result of a verification.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_report_info {
+    /// `sizeof(tensilo_report_info)`, set by the caller.
+    pub struct_size: usize,
+    /// The length of the file.
+    pub file_bytes: u64,
+    /// The number of intact chunks.
+    pub chunk_count: u64,
+    /// The number of samples in the last valid commit, if `has_commit`.
+    pub sample_count: u64,
+    /// The number of damaged regions; 0: the file is intact.
+    pub damage_count: usize,
+    /// Whether there is a valid commit.
+    pub has_commit: bool,
+}
+
+// SAFETY: `repr(C)`, and begins with its size.
+unsafe impl Output for tensilo_report_info {}
+
+/// A damaged region. Pointers live as long as the report; what is not known is NULL.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_damage {
+    /// `sizeof(tensilo_damage)`, set by the caller.
+    pub struct_size: usize,
+    /// The offset of the first damaged byte.
+    pub file_start: u64,
+    /// One more than the offset of the last damaged byte.
+    pub file_end: u64,
+    /// The kind of the region, such as `chunk`.
+    pub region: *const c_char,
+    /// The column that it belongs to.
+    pub column: *const c_char,
+    /// The first sample that is lost or in doubt, if `has_samples`.
+    pub samples_start: u64,
+    /// One more than the last sample that is lost or in doubt.
+    pub samples_end: u64,
+    /// The error, which names the rule of the specification.
+    pub error: *const tensilo_error,
+    /// Whether the samples are known.
+    pub has_samples: bool,
+}
+
+// SAFETY: `repr(C)`, and begins with its size.
+unsafe impl Output for tensilo_damage {}
+
+impl From<Damage> for FoundDamage {
+    fn from(damage: Damage) -> Self {
+        Self {
+            file_start: damage.file_range.start,
+            file_end: damage.file_range.end,
+            region: damage.region.map(|region| Text::new(region.name())),
+            column: damage.column.as_deref().map(Text::new),
+            samples: damage.samples.map(|samples| (samples.start, samples.end)),
+            error: damage.error.into(),
+        }
+    }
+}
+
+#[cfg(feature = "object")]
+fn source(path: &Path) -> Result<Arc<dyn Source>> {
+    Ok(tensilo_object::source_at(path)?)
+}
+
+#[cfg(not(feature = "object"))]
+fn source(path: &Path) -> Result<Arc<dyn Source>> {
+    Ok(Arc::new(tensilo::source::PositionedFile::open(path)?))
+}
+
+fn check(path: &Path, told: &tensilo_verify_options) -> Result<tensilo_report> {
+    let source = source(path)?;
+    let file_bytes = source.byte_count();
+    let mut progress = |checked| match told.progress {
+        // SAFETY: a function of the caller, with the arguments that the header states.
+        Some(progress) if unsafe { progress(told.user, checked, file_bytes) } != 0 => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    let threads = usize::try_from(told.thread_count).unwrap_or(usize::MAX).clamp(1, 1024);
+    let options = VerifyOptions::new().decode(flag(told.decode, "decode")?).threads(threads);
+    let report = verify(&*source, options.progress(&mut progress)).map_err(|error| error.with_path(path))?;
+    let info = tensilo_report_info {
+        struct_size: 0,
+        file_bytes: report.file_bytes,
+        chunk_count: report.chunk_count,
+        sample_count: report.sample_count.unwrap_or(0),
+        damage_count: report.damages.len(),
+        has_commit: report.sample_count.is_some(),
+    };
+    let damages = report.damages.into_iter().map(|mut damage| {
+        damage.error = damage.error.with_path(path);
+        damage.into()
+    });
+    Ok(tensilo_report { info, damages: damages.collect() })
+}
+
+/// Checks each byte of a file, which may be an object as in `tensilo_reader_open`. Damage is not an
+/// error: `*report` lists it. `options` may be NULL. Close the report with `tensilo_report_close`.
+///
+/// Cost: the reading of the file and of some hundred bytes for each chunk.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_verify(
+    path: *const c_char,
+    options: *const tensilo_verify_options,
+    report: *mut *mut tensilo_report,
+    error: *mut *mut tensilo_error,
+) -> tensilo_status {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe {
+        call(error, || {
+            let place = HandlePlace::new(report, "report")?;
+            place.fill(check(&read_path(path, "path")?, &read_options(options, "options")?)?);
+            Ok(())
+        })
+    }
+}
+
+/// Closes a report, and sets the pointer to NULL. Does nothing if `report` or `*report` is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_report_close(report: *mut *mut tensilo_report) {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { close(report) }
+}
+
+/// Gives the result of a verification.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_report_get_info(
+    report: *const tensilo_report,
+    info: *mut tensilo_report_info,
+    error: *mut *mut tensilo_error,
+) -> tensilo_status {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { call(error, || fill(info, shared(report, "report")?.info, "info")) }
+}
+
+/// Gives damaged region number `index`, counted from 0, in the order of the file.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_report_get_damage(
+    report: *const tensilo_report,
+    index: usize,
+    damage: *mut tensilo_damage,
+    error: *mut *mut tensilo_error,
+) -> tensilo_status {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe {
+        call(error, || {
+            let damages = &shared(report, "report")?.damages;
+            let found = damages.get(index).ok_or_else(|| {
+                tensilo_error::bad_argument(format!("damage {index} of {}, counted from 0", damages.len()))
+            })?;
+            let samples = found.samples.unwrap_or((0, 0));
+            let found = tensilo_damage {
+                struct_size: 0,
+                file_start: found.file_start,
+                file_end: found.file_end,
+                region: text::pointer(found.region.as_ref()),
+                column: text::pointer(found.column.as_ref()),
+                samples_start: samples.0,
+                samples_end: samples.1,
+                error: ptr::from_ref(&*found.error),
+                has_samples: found.samples.is_some(),
+            };
+            fill(damage, found, "damage")
+        })
+    }
+}

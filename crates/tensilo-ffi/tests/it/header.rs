@@ -1,0 +1,26 @@
+//! The header is what the sources give: `TENSILO_WRITE_GOLDEN=1 cargo test -p tensilo-ffi header`
+//! writes it.
+
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn the_header_is_generated_from_the_sources() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let config = cbindgen::Config::from_file(folder.join("cbindgen.toml")).expect("cbindgen.toml");
+    let made = cbindgen::Builder::new().with_crate(folder).with_config(config).generate().expect("a header");
+    let mut text = Vec::new();
+    made.write(&mut text);
+    let text = String::from_utf8(text).expect("UTF-8");
+    let path = folder.join("include/tensilo.h");
+    if std::env::var("TENSILO_WRITE_GOLDEN").is_ok() {
+        fs::write(&path, &text).expect("a place for the header");
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    let differs = found.lines().zip(text.lines()).position(|(found, due)| found != due);
+    assert!(
+        found == text,
+        "include/tensilo.h is not that of the sources, from line {:?} on; TENSILO_WRITE_GOLDEN=1 writes it",
+        differs.map(|line| line + 1)
+    );
+}

@@ -1,0 +1,63 @@
+//! Reports of damage, and callbacks of progress.
+
+use crate::support::*;
+use std::ffi::c_void;
+use std::fs;
+use std::ptr;
+use tensilo::{Profile, Reader};
+use tensilo_ffi::*;
+use tensilo_testing::Folder;
+
+#[test]
+fn a_report_lists_damage() {
+    let folder = Folder::new();
+    let path = file(&folder, Profile::Raw);
+    let chunk = Reader::open(&path).unwrap().column("embedding").unwrap().chunk_of(300).unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    let flipped = chunk.file_range.end - 9;
+    bytes[usize::try_from(flipped).unwrap()] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let mut report = ptr::null_mut();
+    let c_path = c_path(&path);
+    // SAFETY: arguments as the header asks for.
+    unsafe {
+        done(|e| tensilo_verify(c_path.as_ptr(), ptr::null(), &raw mut report, e));
+        let report = Handle(report, tensilo_report_close);
+        let mut info: tensilo_report_info = sized();
+        done(|e| tensilo_report_get_info(report.0, &raw mut info, e));
+        assert!(info.has_commit && info.sample_count == SAMPLES && info.damage_count == 1);
+        assert_eq!(info.file_bytes, bytes.len() as u64);
+        let mut damage: tensilo_damage = sized();
+        done(|e| tensilo_report_get_damage(report.0, 0, &raw mut damage, e));
+        assert_eq!(text(damage.column), "embedding");
+        assert_eq!(text(damage.region), "chunk");
+        assert!(damage.has_samples && (damage.samples_start..damage.samples_end).contains(&300));
+        assert!(damage.file_start <= flipped && flipped < damage.file_end);
+        assert!(text(tensilo_error_text(damage.error)).contains(path.to_str().unwrap()));
+        let (status, _) = refused(|e| tensilo_report_get_damage(report.0, 1, &raw mut damage, e));
+        assert_eq!(status, TENSILO_BAD_ARGUMENT);
+    }
+}
+
+/// Counts the calls, and stops at the first.
+unsafe extern "C" fn stop(user: *mut c_void, checked: u64, all: u64) -> i32 {
+    assert!(checked <= all);
+    // SAFETY: the counter of the test.
+    unsafe { *user.cast::<u32>() += 1 };
+    1
+}
+
+#[test]
+fn a_callback_ends_a_verification() {
+    let folder = Folder::new();
+    let path = c_path(&file(&folder, Profile::Raw));
+    let (mut calls, mut report) = (0_u32, ptr::null_mut());
+    // SAFETY: arguments as the header asks for.
+    unsafe {
+        let mut options: tensilo_verify_options = sized();
+        options.progress = Some(stop);
+        options.user = (&raw mut calls).cast();
+        let (status, _) = refused(|e| tensilo_verify(path.as_ptr(), &raw const options, &raw mut report, e));
+        assert!(status == TENSILO_CANCELLED && report.is_null() && calls == 1);
+    }
+}
