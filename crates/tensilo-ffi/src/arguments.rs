@@ -122,7 +122,7 @@ pub(crate) unsafe fn path(pointer: *const c_char, name: &str) -> Result<PathBuf>
 ///
 /// # Safety
 ///
-/// As [`array`] and [`text`].
+/// As [`array()`] and [`text`].
 pub(crate) unsafe fn texts<'a>(pointer: *const *const c_char, count: usize, name: &str) -> Result<Vec<&'a str>> {
     // SAFETY: the caller's promise.
     let all = unsafe { array(pointer, count, name) }?.iter();
