@@ -105,6 +105,7 @@ pub(super) fn to_bf16(x: f32) -> [u8; 2] {
 
 /// Rounds a number, which is no NaN, to the nearest f16. Has no branches, so that the compiler
 /// makes vectors of it.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[inline(always)]
 pub(super) fn to_f16(x: f32) -> [u8; 2] {
     /// The least number that is infinity in any rounding: 2^16.
