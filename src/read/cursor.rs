@@ -71,8 +71,8 @@ impl Cursor {
         found.map_err(|error| self.failed(error, i))
     }
 
-    /// Adds the sample to an error. Stored bytes that are damaged are let go of: the source may have
-    /// others when it is asked again.
+    /// Adds the sample to an error. Stored bytes that are damaged are let go of: the source may
+    /// have others when it is asked again.
     fn failed(&mut self, error: Error, i: u64) -> Error {
         if error.kind() == ErrorKind::Corrupt {
             self.gatherer.decoder.chunk.close();

@@ -42,7 +42,7 @@ struct OpenObject {
     pinned: Pinned,
     /// The number that its pieces have.
     number: u64,
-    /// What is on a disk of this machine.
+    /// Its pieces on a disk of this machine.
     cached: Option<CachedObject>,
     sequence: Sequence,
     /// Whether runs were announced.
@@ -288,7 +288,8 @@ async fn open(store: &dyn ObjectStore, key: &Path) -> io::Result<(Pinned, Vec<(R
     Ok((pinned, ends))
 }
 
-/// Opens an object, and reads nothing of it: a cache may have what is wanted. Returns as [`open`] does.
+/// Opens an object, and reads nothing of it: a cache may have what is wanted. Returns as [`open`]
+/// does.
 async fn open_alone(store: &dyn ObjectStore, key: &Path) -> io::Result<(Pinned, Vec<(Range<u64>, Bytes)>)> {
     let options = GetOptions { head: true, ..GetOptions::default() };
     let meta = store.get_opts(key, options).await.map_err(io_error)?.meta;

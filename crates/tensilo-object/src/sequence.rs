@@ -15,10 +15,10 @@ const MOST_BYTES: u64 = 32 << 20;
 
 /// The reads of an object, as far as they follow one another.
 #[derive(Debug, Default)]
-pub(crate) struct Sequence(Mutex<State>);
+pub(crate) struct Sequence(Mutex<SequenceState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct SequenceState {
     /// The reads, and the end of the last one.
     reads: u32,
     end: u64,
@@ -35,7 +35,7 @@ impl Sequence {
         let follows =
             read.start <= state.end.saturating_add(GAP_BYTES) && read.start.saturating_add(BACK_BYTES) >= state.end;
         if !follows || state.reads == 0 {
-            *state = State { reads: 1, end: read.end, ..State::default() };
+            *state = SequenceState { reads: 1, end: read.end, ..SequenceState::default() };
             return None;
         }
         state.reads = state.reads.saturating_add(1);

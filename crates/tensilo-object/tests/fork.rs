@@ -79,8 +79,8 @@ mod unix {
 
     /// A child that runs `work`; it ends with 0 if that returns true.
     fn fork(work: impl FnOnce() -> bool) -> libc::pid_t {
-        // SAFETY: what the child calls takes no lock that another thread of the parent may hold: that
-        // is what this test is about. The allocator of the C library takes care of its own.
+        // SAFETY: what the child calls takes no lock that another thread of the parent may hold:
+        // that is what this test is about. The allocator of the C library takes care of its own.
         match unsafe { libc::fork() } {
             -1 => panic!("{}", std::io::Error::last_os_error()),
             0 => {

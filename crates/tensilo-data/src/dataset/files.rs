@@ -56,9 +56,9 @@ impl OpenFiles {
         &self.access.opener
     }
 
-    /// Returns the reader of a file, and whether it was opened now. Of threads that ask for the same
-    /// file, one opens it and the others wait: opening an object takes a round trip. If it fails, all
-    /// of them try at the same time.
+    /// Returns the reader of a file, and whether it was opened now. Of threads that ask for the
+    /// same file, one opens it and the others wait: opening an object takes a round trip. If it
+    /// fails, all of them try at the same time.
     pub(super) fn get(&self, place: FilePlace, open: impl FnOnce() -> Result<Reader>) -> Result<(Reader, bool)> {
         if self.process != process::id() {
             return Ok((open()?, true));

@@ -172,7 +172,8 @@ impl Groups {
     fn page(&self, place: &Place<'_>, number: usize) -> Result<(Arc<Page>, u64)> {
         let first = self.starts.get(number).copied().unwrap_or(0);
         let slot = self.slot_of.get(number).and_then(|&slot| self.slots.get(slot)).ok_or_else(|| none(first))?;
-        let entry = || place.version.pages.get(number).ok_or_else(|| none(first)); // only the last one has none
+        // only the last page has none, and is never read
+        let entry = || place.version.pages.get(number).ok_or_else(|| none(first));
         let page = match slot.page.get() {
             Some(page) => page.clone(),
             // forked while a thread was reading it, maybe

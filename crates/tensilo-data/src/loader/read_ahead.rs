@@ -17,11 +17,11 @@ use tensilo::stages::ReadPlan;
 
 /// Ranks that one machine may have.
 const RANKS_OF_A_MACHINE: u32 = 8;
-/// Runs that are announced for each batch at most, beyond those that it needs, so that no batch waits
-/// long.
+/// Runs that are announced for each batch at most, beyond those that it needs, so that no batch
+/// waits long.
 const RUNS_OF_A_BATCH: u64 = 8;
-/// Groups of files that are opened at most to announce a run: opening files takes longer than reading
-/// small ones.
+/// Groups of files that are opened at most to announce a run: opening files takes longer than
+/// reading small ones.
 const FILES_OF_A_RUN: usize = 4;
 /// The same of objects: opening a small one reads all of it.
 const OBJECTS_OF_A_RUN: usize = 64;
@@ -63,10 +63,10 @@ impl Announced {
         is_whole && self.epochs.contains(&place.epoch) && runs(setup, &schedule.order(place.epoch)).is_some()
     }
 
-    /// Announces some runs, when a thread begins with the batch of a step. Where reading costs round
-    /// trips, all runs of the batch are announced when this returns: small structures of a run that
-    /// is on its way are not asked for alone. Errors are those of finding files; reading the batch
-    /// meets them, too.
+    /// Announces some runs, when a thread begins with the batch of a step. Where reading costs
+    /// round trips, all runs of the batch are announced when this returns: small structures of a
+    /// run that is on its way are not asked for alone. Errors are those of finding files; reading
+    /// the batch meets them, too.
     pub(super) fn advance(&self, setup: &Setup, schedule: &Schedule, place: StepStart) -> Result<()> {
         if !self.epochs.contains(&place.epoch) {
             return Ok(());
@@ -83,7 +83,8 @@ impl Announced {
         }
         let _turn = match self.turn.try_lock() {
             Ok(turn) => turn,
-            Err(TryLockError::WouldBlock) if done() >= needed => return Ok(()), // another thread does it
+            // another thread does it
+            Err(TryLockError::WouldBlock) if done() >= needed => return Ok(()),
             Err(_) => {
                 let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
                 if done() >= needed {
@@ -132,8 +133,8 @@ struct Piece {
     samples: Range<u64>,
 }
 
-/// Returns the pieces of a run, if its samples are close together in one dataset: the first ones, as
-/// many as may be opened.
+/// Returns the pieces of a run, if its samples are close together in one dataset: the first ones,
+/// as many as may be opened.
 fn pieces_of(setup: &Setup, order: &Order, epoch: u64, run: u64) -> Result<Vec<Piece>> {
     let mut pieces = Vec::new();
     let Some(samples) = runs(setup, order).and_then(|runs| runs.at(run)) else { return Ok(pieces) };

@@ -119,7 +119,8 @@ impl Windowed {
     /// Returns how many runs are in the window of a position and in those before.
     pub(super) fn runs_begun(&self, p: u64) -> u64 {
         let full = self.run.saturating_mul(self.window).max(1);
-        (p / full).saturating_add(1).saturating_mul(self.window) // exact enough: the short run is one of many
+        // exact enough: the short run is one of many
+        (p / full).saturating_add(1).saturating_mul(self.window)
     }
 
     /// Returns how many runs, from the first on, an epoch should have announced when it is at a

@@ -1,5 +1,7 @@
 //! Copies of objects on a disk of this machine, which all its processes share.
 
+mod handle;
+mod layout;
 mod open_pieces;
 mod pieces;
 mod read;
@@ -7,82 +9,7 @@ mod room;
 mod settings;
 mod turn;
 
+pub use handle::Cache;
 pub(crate) use pieces::CachedObject;
 pub(crate) use read::read;
 pub use room::CacheFacts;
-
-use crate::per_process::PerProcess;
-use open_pieces::OpenPieces;
-use room::Room;
-use std::convert::Infallible;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-/// A folder in which the bytes of objects are kept, bounded in bytes.
-///
-/// Objects are kept in pieces of 1 MiB, by their address and ETag: a replaced object is another one.
-/// A piece appears when it is complete, and has checksums of its own; one that does not match is
-/// fetched again. The least recently used ones make room for others. Any number of processes use
-/// one folder, and each piece is fetched by one of them. If the disk is full, or the folder cannot
-/// be written, reading goes on without.
-///
-/// A clone costs one reference count.
-#[derive(Clone, Debug)]
-pub struct Cache(Arc<Shared>);
-
-#[derive(Debug)]
-struct Shared {
-    folder: PathBuf,
-    most_bytes: u64,
-    state: PerProcess<State>,
-}
-
-/// What a process knows.
-#[derive(Debug, Default)]
-struct State {
-    room: Room,
-    opened: OpenPieces,
-}
-
-/// The subfolder of this layout: a later one has another name, and nothing else is ever removed.
-const LAYOUT: &str = "pieces-1";
-
-impl Cache {
-    /// Returns the cache in a folder, of at most about so many bytes. Makes and reads nothing.
-    pub fn new(folder: impl Into<PathBuf>, most_bytes: u64) -> Self {
-        Self(Arc::new(Shared { folder: folder.into(), most_bytes, state: PerProcess::new() }))
-    }
-
-    /// Returns the folder.
-    pub fn folder(&self) -> &Path {
-        &self.0.folder
-    }
-
-    /// Returns the bytes that are kept at most.
-    pub fn most_bytes(&self) -> u64 {
-        self.0.most_bytes
-    }
-
-    /// Returns what the cache has now. Cost: a look at each piece, a few microseconds.
-    pub fn facts(&self) -> io::Result<CacheFacts> {
-        room::facts(&self.layout())
-    }
-
-    /// Removes all pieces, and returns what there was. Processes that use the cache go on, and fetch
-    /// them again.
-    pub fn clear(&self) -> io::Result<CacheFacts> {
-        room::clear(&self.layout())
-    }
-
-    fn state(&self) -> &State {
-        match self.0.state.get_or_try_make(|| Ok::<_, Infallible>(State::default())) {
-            Ok(state) => state,
-            Err(never) => match never {},
-        }
-    }
-
-    fn layout(&self) -> PathBuf {
-        self.0.folder.join(LAYOUT)
-    }
-}

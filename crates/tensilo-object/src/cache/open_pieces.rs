@@ -1,6 +1,6 @@
 //! The files of pieces that stay open, so that small reads take one system call.
 
-use super::pieces::SUMS_BYTES;
+use super::layout::SUMS_BYTES;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};

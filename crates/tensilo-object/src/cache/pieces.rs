@@ -1,6 +1,7 @@
 //! The pieces of one version of an object.
 
-use super::Cache;
+use super::handle::Cache;
+use super::layout::{LINE_BYTES, PIECE_BYTES, SUMS_BYTES};
 use super::open_pieces::OpenPiece;
 use super::turn::Turn;
 use crate::request::Pinned;
@@ -13,20 +14,12 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// The bytes of a piece; the last one of an object may have fewer.
-pub(super) const PIECE_BYTES: u64 = 1 << 20;
-/// The bytes of a line, which has a checksum of its own: about a block of the format.
-const LINE_BYTES: u64 = 8 << 10;
-/// A piece begins with the checksums of its lines, 4 bytes each, and these are as many as a whole
-/// piece has.
-pub(super) const SUMS_BYTES: u64 = 4 * PIECE_BYTES / LINE_BYTES;
-
 /// The pieces of one version of an object.
 #[derive(Clone, Debug)]
 pub(crate) struct CachedObject {
     cache: Cache,
     folder: PathBuf,
-    /// What the checksums begin with, so that no piece passes for another.
+    /// The first bytes of all checksums, so that no piece passes for another.
     digest: [u8; 32],
     byte_count: u64,
 }
@@ -43,7 +36,8 @@ impl CachedObject {
         }
         let digest: [u8; 32] = hasher.finalize().into();
         let mut name = String::new();
-        digest.iter().for_each(|byte| write!(name, "{byte:02x}").unwrap_or_default()); // never fails
+        // never fails
+        digest.iter().for_each(|byte| write!(name, "{byte:02x}").unwrap_or_default());
         let folder = cache.layout().join(name.get(..2).unwrap_or_default()).join(&name);
         Some(Self { cache: cache.clone(), folder, digest, byte_count: pinned.byte_count })
     }

@@ -1,6 +1,5 @@
 //! The room that a cache takes, and what makes room.
 
-use super::Cache;
 use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +14,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// Files in the making that are older were left behind by a process that was killed.
 const LEFT_BEHIND: Duration = Duration::from_secs(3600);
 
-/// What a cache has.
+/// The content of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheFacts {
@@ -29,7 +28,7 @@ pub struct CacheFacts {
     pub oldest_use: Option<SystemTime>,
 }
 
-/// What a process knows of the room.
+/// The knowledge of a process of the room.
 #[derive(Debug, Default)]
 pub(super) struct Room(Mutex<Known>);
 
@@ -43,23 +42,23 @@ struct Known {
 }
 
 /// A piece on the disk.
-struct Piece {
+struct PieceOnDisk {
     used: SystemTime,
     bytes: u64,
     path: PathBuf,
 }
 
-impl Cache {
-    /// Makes room for a piece of so many bytes. Returns whether there is room.
-    pub(super) fn make_room(&self, bytes: u64) -> bool {
-        let most = self.0.most_bytes;
-        let mut known = self.state().room.0.lock().unwrap_or_else(PoisonError::into_inner);
+impl Room {
+    /// Makes room for a piece of so many bytes in a cache that has at most `most`. Returns whether
+    /// there is room.
+    pub(super) fn make(&self, layout: &Path, most: u64, bytes: u64) -> bool {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.pause.is_some_and(|until| Instant::now() < until) || bytes > most {
             return false;
         }
         let room = known.bytes.map(|bytes| most.saturating_sub(bytes));
         if known.added > most / SHARE || room.is_none_or(|room| room < bytes) {
-            let Ok(left) = remove_oldest(&self.layout(), most.saturating_sub(bytes), most / SHARE) else {
+            let Ok(left) = remove_oldest(layout, most.saturating_sub(bytes), most / SHARE) else {
                 return false;
             };
             (known.bytes, known.added) = (Some(left), 0);
@@ -70,19 +69,19 @@ impl Cache {
     }
 
     /// Notes that a piece could not be written. A full disk gets back some of the pieces.
-    pub(super) fn has_failed(&self, error: &io::Error) {
-        let mut known = self.state().room.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn has_failed(&self, layout: &Path, error: &io::Error) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.pause = Some(Instant::now() + PAUSE);
         known.bytes = None;
         if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
-            let bytes = facts(&self.layout()).map_or(0, |facts| facts.bytes);
-            let _ = remove_oldest(&self.layout(), bytes - bytes / SHARE, 0); // the pause goes on anyway
+            let bytes = facts(layout).map_or(0, |facts| facts.bytes);
+            let _ = remove_oldest(layout, bytes - bytes / SHARE, 0); // the pause goes on anyway
         }
     }
 }
 
-/// Removes pieces until at most `most` bytes are left, and `more` bytes beyond that if any is removed.
-/// Returns the bytes that are left.
+/// Removes pieces until at most `most` bytes are left, and `more` bytes beyond that if any is
+/// removed. Returns the bytes that are left.
 fn remove_oldest(layout: &Path, most: u64, more: u64) -> io::Result<u64> {
     let mut pieces = Vec::new();
     for_each_piece(layout, |piece| pieces.push(piece))?;
@@ -123,9 +122,9 @@ pub(super) fn clear(layout: &Path) -> io::Result<CacheFacts> {
     }
 }
 
-/// Calls a function with each piece, and removes what was left behind. Returns the number of objects
-/// that have pieces.
-fn for_each_piece(layout: &Path, mut act: impl FnMut(Piece)) -> io::Result<u64> {
+/// Calls a function with each piece, and removes what was left behind. Returns the number of
+/// objects that have pieces.
+fn for_each_piece(layout: &Path, mut act: impl FnMut(PieceOnDisk)) -> io::Result<u64> {
     let mut objects = 0;
     for group in entries(layout)? {
         for object in entries(&group.path())? {
@@ -137,7 +136,7 @@ fn for_each_piece(layout: &Path, mut act: impl FnMut(Piece)) -> io::Result<u64> 
                 let name = file.file_name();
                 if name.to_str().is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
                     has_pieces = true;
-                    act(Piece { used, bytes: facts.len(), path: file.path() });
+                    act(PieceOnDisk { used, bytes: facts.len(), path: file.path() });
                 } else if used.elapsed().is_ok_and(|age| age > LEFT_BEHIND) {
                     let _ = fs::remove_file(file.path());
                 }

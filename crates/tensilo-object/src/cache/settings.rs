@@ -1,6 +1,6 @@
 //! The cache that the environment names.
 
-use super::Cache;
+use super::handle::Cache;
 use std::env::{self, VarError};
 use std::io;
 

@@ -1,0 +1,87 @@
+//! The cache that all objects of a process share.
+
+use super::open_pieces::OpenPieces;
+use super::room::{self, CacheFacts, Room};
+use crate::per_process::PerProcess;
+use std::convert::Infallible;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A folder in which the bytes of objects are kept, bounded in bytes.
+///
+/// Objects are kept in pieces of 1 MiB, by their address and ETag: a replaced object is another
+/// one. A piece appears when it is complete, and has checksums of its own; one that does not match
+/// is fetched again. The least recently used ones make room for others. Any number of processes
+/// use one folder, and each piece is fetched by one of them. If the disk is full, or the folder
+/// cannot be written, reading goes on without.
+///
+/// A clone costs one reference count.
+#[derive(Clone, Debug)]
+pub struct Cache(Arc<SharedCache>);
+
+#[derive(Debug)]
+struct SharedCache {
+    folder: PathBuf,
+    most_bytes: u64,
+    state: PerProcess<CacheState>,
+}
+
+/// The knowledge of a process.
+#[derive(Debug, Default)]
+pub(super) struct CacheState {
+    room: Room,
+    pub opened: OpenPieces,
+}
+
+/// The subfolder of this layout: a later one has another name, and nothing else is ever removed.
+const LAYOUT: &str = "pieces-1";
+
+impl Cache {
+    /// Returns the cache in a folder, of at most about so many bytes. Makes and reads nothing.
+    pub fn new(folder: impl Into<PathBuf>, most_bytes: u64) -> Self {
+        Self(Arc::new(SharedCache { folder: folder.into(), most_bytes, state: PerProcess::new() }))
+    }
+
+    /// Returns the folder.
+    pub fn folder(&self) -> &Path {
+        &self.0.folder
+    }
+
+    /// Returns the bytes that are kept at most.
+    pub fn most_bytes(&self) -> u64 {
+        self.0.most_bytes
+    }
+
+    /// Returns what the cache has now. Cost: a look at each piece, a few microseconds.
+    pub fn facts(&self) -> io::Result<CacheFacts> {
+        room::facts(&self.layout())
+    }
+
+    /// Removes all pieces, and returns what there was. Processes that use the cache go on, and
+    /// fetch them again.
+    pub fn clear(&self) -> io::Result<CacheFacts> {
+        room::clear(&self.layout())
+    }
+
+    pub(super) fn state(&self) -> &CacheState {
+        match self.0.state.get_or_try_make(|| Ok::<_, Infallible>(CacheState::default())) {
+            Ok(state) => state,
+            Err(never) => match never {},
+        }
+    }
+
+    pub(super) fn layout(&self) -> PathBuf {
+        self.0.folder.join(LAYOUT)
+    }
+
+    /// Makes room for a piece of so many bytes. Returns whether there is room.
+    pub(super) fn make_room(&self, bytes: u64) -> bool {
+        self.state().room.make(&self.layout(), self.0.most_bytes, bytes)
+    }
+
+    /// Notes that a piece could not be written.
+    pub(super) fn has_failed(&self, error: &io::Error) {
+        self.state().room.has_failed(&self.layout(), error);
+    }
+}
