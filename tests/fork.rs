@@ -30,29 +30,12 @@ fn main() {
 mod unix {
     use super::shared::{SAMPLES, read_all};
     use std::io::{Read, Write, pipe};
-    use std::panic::{AssertUnwindSafe, catch_unwind};
     use tensilo::Reader;
+    use tensilo_testing::Child;
 
-    /// A child that runs `work`; it ends with 0 if that returns true.
-    fn fork(work: impl FnOnce() -> bool) -> libc::pid_t {
+    fn fork(work: impl FnOnce() -> bool) -> Child {
         // SAFETY: this process has one thread, so no lock is held in the child for ever.
-        match unsafe { libc::fork() } {
-            -1 => panic!("{}", std::io::Error::last_os_error()),
-            0 => {
-                let is_right = catch_unwind(AssertUnwindSafe(work)).unwrap_or(false);
-                // SAFETY: the child ends here. `_exit` runs no destructors, so the parent's
-                // resources are not released twice.
-                unsafe { libc::_exit(i32::from(!is_right)) }
-            }
-            child => child,
-        }
-    }
-
-    fn assert_ended_well(child: libc::pid_t, what: &str) {
-        let mut status = -1;
-        // SAFETY: `status` outlives the call.
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child, "{what}");
-        assert_eq!(status, 0, "{what}: a child has read something else, or died");
+        unsafe { Child::fork(work) }
     }
 
     pub fn check(what: &str, open: impl Fn() -> Reader) {
@@ -61,12 +44,12 @@ mod unix {
         assert!((0..SAMPLES / 2).all(|i| cursor.read(i).is_ok())); // half of it was touched before
         let children: Vec<_> = (0..4).map(|seed| fork(|| read_all(&reader, seed, 0).is_empty())).collect();
         assert!(read_all(&reader, 9, 0).is_empty(), "{what}: the parent");
-        children.into_iter().for_each(|child| assert_ended_well(child, what));
+        children.into_iter().for_each(|child| child.assert_ended_well(what));
         let reader = open();
         let (mut wait, mut go) = pipe().unwrap();
         let child = fork(|| wait.read_exact(&mut [0]).is_ok() && read_all(&reader, 5, 0).is_empty());
         drop(reader);
         go.write_all(&[1]).unwrap();
-        assert_ended_well(child, &format!("{what}, closed by the parent"));
+        child.assert_ended_well(&format!("{what}, closed by the parent"));
     }
 }

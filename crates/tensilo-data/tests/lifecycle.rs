@@ -33,7 +33,7 @@ mod linux {
         BatchAllocator, BatchIterator, BatchMemory, DataError, Dataset, DatasetOptions, LoaderOptions, Mode, OnDamage,
         Tail, View,
     };
-    use tensilo_testing::{Folder, Random};
+    use tensilo_testing::{Child, Folder, Random};
 
     const SAMPLES: u64 = 600;
     const FILES: u64 = 6;
@@ -235,30 +235,12 @@ mod linux {
 
     /// Runs some work in a child, which must end well in time.
     fn forked(work: impl FnOnce()) {
-        // SAFETY: the child uses what `tensilo_data` promises to work after a fork, and the
-        // allocator, which glibc and musl make usable in a child. It ends without destructors.
-        match unsafe { libc::fork() } {
-            -1 => panic!("{}", io::Error::last_os_error()),
-            0 => {
-                let is_right = catch_unwind(AssertUnwindSafe(work)).is_ok();
-                // SAFETY: ends the child.
-                unsafe { libc::_exit(i32::from(!is_right)) }
-            }
-            child => wait_for(child),
-        }
-    }
-
-    fn wait_for(child: libc::pid_t) {
-        let (begun, mut status) = (Instant::now(), -1);
-        loop {
-            // SAFETY: `status` outlives the call.
-            match unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } {
-                0 if begun.elapsed() < LONGEST => std::thread::sleep(Duration::from_millis(1)),
-                0 => panic!("a child hangs"),
-                _ => break,
-            }
-        }
-        assert_eq!(status, 0, "a child failed");
+        let work = || {
+            work();
+            true
+        };
+        // SAFETY: the child uses what `tensilo_data` promises to work after a fork.
+        unsafe { Child::fork(work) }.assert_ended_well("a child of the test");
     }
 
     fn count(folder: &str) -> usize {

@@ -14,17 +14,14 @@ fn main() {
 
 #[cfg(unix)]
 mod unix {
-    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::thread;
     use std::time::Duration;
     use tensilo::source::Source;
     use tensilo_object::{Address, Cache, ObjectFile, ObjectOptions, ObjectStorage};
-    use tensilo_testing::{HttpServer, Random};
+    use tensilo_testing::{Child, HttpServer, Random};
 
     const CHILDREN: u64 = 30;
-    /// Seconds after which a child that hangs is killed.
-    const PATIENCE: u32 = 20;
 
     pub fn check(what: &str, cache: Option<Cache>) {
         let bytes = Random(5).bytes(4 << 20);
@@ -51,8 +48,11 @@ mod unix {
                 while reads.load(Ordering::Relaxed) == before {
                     thread::sleep(Duration::from_millis(1));
                 }
-                let child = fork(|| (0..10).all(|i| is_right(&file, &bytes, &mut Random(seed * 100 + i))));
-                assert_ended_well(child, what);
+                // SAFETY: reading takes no lock that another thread may hold: that is what this
+                // test is about.
+                let child =
+                    unsafe { Child::fork(|| (0..10).all(|i| is_right(&file, &bytes, &mut Random(seed * 100 + i)))) };
+                child.assert_ended_well(what);
             }
         });
     }
@@ -75,30 +75,5 @@ mod unix {
         }
         file.read_exact_at(start as u64, &mut out).unwrap();
         out == bytes[start..start + out.len()]
-    }
-
-    /// A child that runs `work`; it ends with 0 if that returns true.
-    fn fork(work: impl FnOnce() -> bool) -> libc::pid_t {
-        // SAFETY: what the child calls takes no lock that another thread of the parent may hold:
-        // that is what this test is about. The allocator of the C library takes care of its own.
-        match unsafe { libc::fork() } {
-            -1 => panic!("{}", std::io::Error::last_os_error()),
-            0 => {
-                // SAFETY: it takes a number.
-                unsafe { libc::alarm(PATIENCE) };
-                let is_right = catch_unwind(AssertUnwindSafe(work)).unwrap_or(false);
-                // SAFETY: the child ends here. `_exit` runs no destructors, so the parent's
-                // resources are not released twice.
-                unsafe { libc::_exit(i32::from(!is_right)) }
-            }
-            child => child,
-        }
-    }
-
-    fn assert_ended_well(child: libc::pid_t, what: &str) {
-        let mut status = -1;
-        // SAFETY: `status` outlives the call.
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child, "{what}");
-        assert_eq!(status, 0, "{what}: a child has read something else, hung, or died");
     }
 }

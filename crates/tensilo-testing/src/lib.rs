@@ -21,4 +21,6 @@ pub use http::{HttpFault, HttpRequest, random_faults};
 pub use http_server::HttpServer;
 pub use patterns::Pattern;
 pub use random::{Random, mix};
+#[cfg(unix)]
+pub use sys::Child;
 pub use sys::{Allocations, Alone, CountingAllocator, allocations_of, alone};
