@@ -58,7 +58,7 @@
 //! | 3 | `codec` | chunks to stored bytes and back, and the choice of encodings |
 //! | 2 | `format`, `batch`, `list_buffer`, `value` | bytes to structures and back |
 //! | 1 | `kernel`, `checksum`, `pod`, `cast` | loops over elements |
-//! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `threads` | numbers, bytes, errors |
+//! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `byte_count`, `threads` | numbers, bytes, errors |
 //!
 //! # Features
 //!
@@ -89,6 +89,7 @@
 #[cfg(feature = "import")]
 mod arrow_type;
 mod batch;
+mod byte_count;
 mod cast;
 mod checksum;
 mod codec;
@@ -121,6 +122,7 @@ mod value;
 mod write;
 
 pub use batch::ColumnBatch;
+pub use byte_count::parse_byte_count;
 pub use codec::Profile;
 pub use error::{Error, ErrorKind, Result};
 pub use format::{CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};

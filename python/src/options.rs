@@ -56,22 +56,12 @@ impl<'a, 'py> FromPyObject<'a, 'py> for ByteCount {
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let Ok(text) = object.cast::<PyString>() else { return Natural::extract(object).map(|count| Self(count.0)) };
         let text = text.to_str()?;
-        let wrong = || {
+        let count = tensilo::parse_byte_count(text).ok_or_else(|| {
             PyValueError::new_err(format!(
                 "{text:?} is no number of bytes: write 65536, \"64KiB\", \"1MiB\" or \"1GiB\""
             ))
-        };
-        let digits = text.trim_end_matches(|character: char| !character.is_ascii_digit());
-        let unit = match text.strip_prefix(digits).unwrap_or("").trim() {
-            "" | "B" => 1,
-            "KiB" => 1 << 10,
-            "MiB" => 1 << 20,
-            "GiB" => 1_u64 << 30,
-            "TiB" => 1 << 40,
-            _ => return Err(wrong()),
-        };
-        let count: u64 = digits.trim().parse().map_err(|_| wrong())?;
-        count.checked_mul(unit).map(Self).ok_or_else(wrong)
+        });
+        count.map(Self)
     }
 }
 

@@ -5,7 +5,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::thread::available_parallelism;
-use tensilo::{DType, Extent, Profile, Shape, limits};
+use tensilo::{DType, Extent, Profile, Shape, limits, parse_byte_count};
 
 /// Column names: `a,b`, where `\,` means a comma and `\\` a backslash within a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ pub(crate) fn chunk_bytes(text: &str) -> Result<usize, String> {
 
 /// Parses the raw bytes of a file of a dataset: at least one.
 pub(crate) fn shard_bytes(text: &str) -> Result<u64, String> {
-    bytes(text)?.filter(|&bytes| bytes > 0).ok_or_else(|| "a file of a dataset has at least 1 byte".to_owned())
+    Some(bytes(text)?).filter(|&bytes| bytes > 0).ok_or_else(|| "a file of a dataset has at least 1 byte".to_owned())
 }
 
 /// Parses the number of versions that are kept: at least one.
@@ -100,23 +100,12 @@ pub(crate) fn kept_versions(text: &str) -> Result<NonZeroU64, String> {
 
 /// Parses a number of bytes in a range, which a `usize` has.
 fn bytes_in(text: &str, range: RangeInclusive<usize>) -> Result<Option<usize>, String> {
-    Ok(bytes(text)?.and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| range.contains(bytes)))
+    Ok(usize::try_from(bytes(text)?).ok().filter(|bytes| range.contains(bytes)))
 }
 
-const HOW_BYTES: &str = "write bytes, KiB, MiB or GiB: 65536, 64KiB, 1MiB";
-
-/// Parses `65536`, `64KiB` or `1MiB`; `None` if it is too large for any machine.
-fn bytes(text: &str) -> Result<Option<u64>, String> {
-    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let unit = match text.get(digits.len()..).unwrap_or("").trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "kib" => 1 << 10,
-        "mib" => 1 << 20,
-        "gib" => 1 << 30,
-        _ => return Err(HOW_BYTES.to_owned()),
-    };
-    let count: u64 = digits.parse().map_err(|_| HOW_BYTES.to_owned())?;
-    Ok(count.checked_mul(unit))
+/// Parses `65536`, `64KiB` or `1MiB`.
+fn bytes(text: &str) -> Result<u64, String> {
+    parse_byte_count(text).ok_or_else(|| "write bytes, KiB, MiB or GiB: 65536, 64KiB, 1MiB".to_owned())
 }
 
 /// Returns the parser of a profile's name.
