@@ -14,10 +14,7 @@ struct Layer {
 
 /// The layers, the lowest first. Modules of one layer may use each other, but not in a cycle.
 const LAYERS: [Layer; 7] = [
-    Layer {
-        modules: &["error", "limits", "le", "dtype", "memory", "names", "byte_count", "threads"],
-        about: "numbers, bytes, errors",
-    },
+    Layer { modules: &["error", "limits", "le", "dtype", "memory", "names", "byte_count", "threads"], about: "basics" },
     Layer { modules: &["kernel", "checksum", "pod", "cast"], about: "loops over elements" },
     Layer { modules: &["format", "batch", "list_buffer", "value"], about: "bytes to structures and back" },
     Layer { modules: &["codec"], about: "chunks to stored bytes and back, and the choice of encodings" },
