@@ -3,12 +3,13 @@
 use super::input::OpenInput;
 use super::options::{AppendOptions, ConvertOptions, Progress};
 use super::shard_files::ShardFiles;
+use super::shard_plan::{PlannedInput, ShardPlan};
 use super::source::BatchSource;
 use super::{input, run};
 use crate::error::Advice;
 use crate::write::{AtomicFile, Sink};
 use crate::{Error, ErrorKind, Result, Schema, Summary};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 
 /// Converts files to one file at `output`, and returns the number of samples.
@@ -90,6 +91,53 @@ pub fn convert_shards<F: ShardFiles>(
     run::run_shards(&sources, files, shard_bytes, &options, progress, &complete)
 }
 
+/// Plans the conversion of [`convert_shards`], so that other processes, or other machines, can
+/// write its files: each by [`convert_rows`]. Writes nothing.
+///
+/// The same inputs and options give the same plan, and its files are those of [`convert_shards`]
+/// byte for byte.
+///
+/// Cost: the first pass over columns whose type does not tell all, and a second one over columns
+/// whose samples differ in length. If all are scalars, or tensors whose shape is declared or stated
+/// by their type, only the metadata of inputs are read.
+pub fn plan_shards(
+    inputs: &[PathBuf],
+    shard_bytes: u64,
+    options: &ConvertOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<ShardPlan> {
+    let inputs = open(inputs, options)?;
+    if options.distrust_statistics {
+        distrust(&inputs);
+    }
+    let mut options = options.clone();
+    options.writer = options.writer.origin(input::origin(&inputs));
+    run::plan_shards(&inputs, shard_bytes, &options, progress)
+}
+
+/// Converts some rows of planned inputs to one file.
+///
+/// `rows` are counted from the first row of the first input; only inputs that have some of them are
+/// opened. `table` is the schema of the file, and the path that errors give it. With the schema and
+/// the rows of a [`ShardPlan`], and its file id in the options of the writer
+/// ([`WriterOptions::file_id`](crate::WriterOptions::file_id)), the file is that of the plan.
+/// Columns that the schema does not have are refused unless [`AppendOptions::skip_others`] is set.
+///
+/// Fails if an input is not the one that was planned.
+///
+/// Cost: reading these rows. Row groups of Parquet files before them are not read; of Arrow and
+/// tensilo files the rows before them are read, and dropped.
+pub fn convert_rows<K: Sink>(
+    inputs: &[PlannedInput],
+    rows: Range<u64>,
+    table: (&Schema, &Path),
+    sink: K,
+    options: &AppendOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Summary<K>> {
+    run::convert_rows(inputs, &rows, table, sink, options, progress)
+}
+
 /// Returns whether an error may be due to nulls that the statistics of an input deny.
 fn is_of_denied_nulls(error: &Error, inputs: &[OpenInput]) -> bool {
     error.kind() == ErrorKind::BadInput && inputs.iter().any(|input| input.source().is_belied())
@@ -154,4 +202,16 @@ pub fn append_shards<F: ShardFiles>(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> std::result::Result<(), F::Error> {
     run::append_shards(inputs, table, files, shard_bytes, options, progress)
+}
+
+/// Plans the conversion of [`append_shards`], as [`plan_shards`] does that of [`convert_shards`].
+/// The schema of the plan is that of the table.
+pub fn plan_appended_shards(
+    inputs: &[PathBuf],
+    table: (&Schema, &Path),
+    shard_bytes: u64,
+    options: &AppendOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<ShardPlan> {
+    run::plan_append(inputs, table, shard_bytes, options, progress)
 }

@@ -195,6 +195,7 @@ mod plan;
 mod problem;
 mod run;
 mod shard_files;
+mod shard_plan;
 mod source;
 mod stamp;
 mod threaded_pass;
@@ -202,7 +203,10 @@ mod unfold;
 
 #[cfg(feature = "arrow")]
 pub use arrow::memory::{write_batches, write_reader};
-pub use files::{append, append_shards, convert, convert_into, convert_shards};
+pub use files::{
+    append, append_shards, convert, convert_into, convert_rows, convert_shards, plan_appended_shards, plan_shards,
+};
 pub use found::{FoundShape, OddSample};
 pub use options::{AppendOptions, ConvertOptions, NullElements, Progress};
 pub use shard_files::ShardFiles;
+pub use shard_plan::{PlannedInput, PlannedShard, ShardPlan};

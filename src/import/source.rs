@@ -37,6 +37,13 @@ pub(super) trait BatchSource {
     /// A batch takes a bounded amount of memory: about 2 MiB, or one sample.
     fn batches(&self, columns: &[usize]) -> Result<BatchIter<'_>>;
 
+    /// Begins a pass over the rows from number `first` on, and returns the number of the row that
+    /// it begins with, at most `first`. Unless the format can skip rows, that is 0.
+    fn batches_from(&self, columns: &[usize], first: u64) -> Result<(u64, BatchIter<'_>)> {
+        let _ = first;
+        Ok((0, self.batches(columns)?))
+    }
+
     /// Begins a pass that looks only at extents and instants. Other values may be missing.
     fn outlines(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
         self.batches(columns)

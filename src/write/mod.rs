@@ -30,5 +30,7 @@ pub use atomic::AtomicFile;
 pub(crate) use chunk_writer::ChunkWriter;
 pub use commit::Summary;
 pub use options::WriterOptions;
+#[cfg(feature = "import")]
+pub(crate) use options::id_of;
 pub use sink::{Sink, Stream};
 pub use writer::Writer;

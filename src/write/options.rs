@@ -2,6 +2,8 @@
 
 use crate::codec::Profile;
 use crate::format::FileId;
+#[cfg(feature = "import")]
+use crate::format::{Schema, schema_block};
 use crate::le::u64_of;
 use crate::{Error, Result, limits};
 
@@ -213,6 +215,12 @@ impl WriterOptions {
         Ok(())
     }
 
+    /// Returns the id of a file of this schema.
+    #[cfg(feature = "import")]
+    pub(crate) fn file_id_of(&self, schema: &Schema) -> Result<FileId> {
+        Ok(self.derive_file_id(&schema_block::to_bytes(schema)?))
+    }
+
     /// Returns the id that was set, or derives one.
     pub(super) fn derive_file_id(&self, schema_block: &[u8]) -> FileId {
         self.file_id.unwrap_or_else(|| {
@@ -229,6 +237,14 @@ impl WriterOptions {
             FileId(hash.0.to_le_bytes())
         })
     }
+}
+
+/// Returns an id of bytes.
+#[cfg(feature = "import")]
+pub(crate) fn id_of(bytes: &[u8]) -> [u8; 16] {
+    let mut hash = Fnv1a::new();
+    hash.add(bytes);
+    hash.0.to_le_bytes()
 }
 
 /// 128-bit FNV-1a (Fowler, Noll, Vo). An id only has to differ from others, and never to change.

@@ -34,6 +34,12 @@ pub(in crate::import) trait Records {
     /// Begins a pass over only these fields of the schema, in ascending order.
     fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>>;
 
+    /// Begins a pass as [`BatchSource::batches_from`] does.
+    fn record_batches_from(&self, fields: &[usize], first: u64) -> Result<(u64, RecordBatches<'_>)> {
+        let _ = first;
+        Ok((0, self.record_batches(fields)?))
+    }
+
     /// Returns the first batch of only these fields, if reading it leaves it to be read again.
     fn first_batch(&self, fields: &[usize]) -> Option<RecordBatch> {
         self.record_batches(fields).ok()?.next()?.ok() // the passes report errors
@@ -113,6 +119,16 @@ impl<R: Records> BatchSource for ArrowSource<R> {
 
     fn batches(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
         self.pass(columns, |fields| self.records.record_batches(fields))
+    }
+
+    fn batches_from(&self, columns: &[usize], first: u64) -> Result<(u64, BatchIter<'_>)> {
+        let mut begin = 0;
+        let batches = self.pass(columns, |fields| {
+            let (row, batches) = self.records.record_batches_from(fields, first)?;
+            begin = row;
+            Ok(batches)
+        })?;
+        Ok((begin, batches))
     }
 
     fn may_have_nulls(&self, column: usize) -> bool {

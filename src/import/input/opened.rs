@@ -9,6 +9,7 @@ use crate::import::source::{BatchIter, BatchSource, guard};
 use crate::import::threaded_pass;
 use crate::open::FileIdentity;
 use crate::open::PositionedFile;
+use crate::write::id_of;
 use crate::{Error, Metadata, Result};
 use std::io;
 use std::path::Path;
@@ -58,7 +59,7 @@ impl OpenInput {
         self
     }
 
-    pub(super) fn name(&self) -> &Path {
+    pub(in crate::import) fn name(&self) -> &Path {
         self.file.name()
     }
 
@@ -68,6 +69,11 @@ impl OpenInput {
 
     pub(super) fn origin(&self) -> &[u8] {
         &self.origin
+    }
+
+    /// Returns a digest of the bytes that ids of files depend on.
+    pub(in crate::import) fn digest(&self) -> [u8; 16] {
+        id_of(&self.origin)
     }
 
     /// Sets the number of threads that later passes have.
@@ -137,6 +143,19 @@ impl BatchSource for OpenInput {
             0 | 1 => self.content.batches(own),
             threads => threaded_pass::batches(&self.content, own, threads),
         })
+    }
+
+    fn batches_from(&self, columns: &[usize], first: u64) -> Result<(u64, BatchIter<'_>)> {
+        if first == 0 {
+            return Ok((0, self.batches(columns)?));
+        }
+        let mut begin = 0;
+        let batches = self.pass(columns, |own| {
+            let (row, batches) = self.content.batches_from(own, first)?;
+            begin = row;
+            Ok(batches)
+        })?;
+        Ok((begin, batches))
     }
 
     fn outlines(&self, columns: &[usize]) -> Result<BatchIter<'_>> {

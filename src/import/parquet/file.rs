@@ -122,6 +122,20 @@ impl Records for ParquetFile {
         Ok(Box::new(self.row_groups(0..self.part_count(), fields)))
     }
 
+    fn record_batches_from(&self, fields: &[usize], first: u64) -> Result<(u64, RecordBatches<'_>)> {
+        let mut before = 0_u64;
+        for (number, group) in self.metadata.metadata().row_groups().iter().enumerate() {
+            let rows = u64::try_from(group.num_rows()).map_err(|_| wrong_row_count())?;
+            if first < before.saturating_add(rows) {
+                let skip = usize::try_from(first.saturating_sub(before)).map_err(|_| wrong_row_count())?;
+                let groups = self.row_groups(number..self.part_count(), fields);
+                return Ok((first, Box::new(RowGroups { skip, ..groups })));
+            }
+            before = before.saturating_add(rows);
+        }
+        Ok((before, Box::new(std::iter::empty())))
+    }
+
     fn may_have_nulls(&self, path: &ColumnPath) -> bool {
         self.nulls.may_occur(path)
     }
@@ -138,7 +152,7 @@ impl Records for ParquetFile {
 impl ParquetFile {
     fn row_groups(&self, groups: Range<usize>, fields: &[usize]) -> RowGroups<'_> {
         let mask = ProjectionMask::roots(self.metadata.parquet_schema(), fields.iter().copied());
-        RowGroups { file: self, mask, groups, current: None }
+        RowGroups { file: self, mask, groups, skip: 0, current: None }
     }
 }
 
@@ -148,6 +162,8 @@ struct RowGroups<'a> {
     mask: ProjectionMask,
     /// The row groups that were not begun.
     groups: Range<usize>,
+    /// The rows of the first one that are passed over.
+    skip: usize,
     current: Option<OpenRowGroup>,
 }
 
@@ -182,15 +198,16 @@ impl RowGroups<'_> {
         }
     }
 
-    fn begin(&self, number: usize, metadata: &RowGroupMetaData) -> Result<OpenRowGroup> {
+    fn begin(&mut self, number: usize, metadata: &RowGroupMetaData) -> Result<OpenRowGroup> {
         let batch_rows = BatchRows::of(metadata, &self.mask);
         let rows = usize::try_from(metadata.num_rows()).map_err(|_| wrong_row_count())?;
         let file = self.file.input.reader()?;
         for (_, column) in metadata.columns().iter().enumerate().filter(|(i, _)| self.mask.leaf_included(*i)) {
             guard(|| pages::check(&file, column, rows, self.file.metadata.metadata()))?;
         }
-        let reader = self.reader(number, batch_rows.get(), 0)?;
-        Ok(OpenRowGroup { reader, number, batch_rows, rows_read: 0, rows })
+        let skip = std::mem::take(&mut self.skip).min(rows);
+        let reader = self.reader(number, batch_rows.get(), skip)?;
+        Ok(OpenRowGroup { reader, number, batch_rows, rows_read: skip, rows })
     }
 
     /// Starts the decoder again if its next batches must have another number of rows.

@@ -2,6 +2,7 @@
 
 use super::convert::Copy;
 use super::diagnosis::{DiagnosedSource, Diagnosis};
+use super::divide::{DividedSource, divide};
 use super::sample_error::total_rows;
 use super::target::{SampleTarget, ShardWriter};
 use crate::arrow_type::{self, ArrowType};
@@ -13,11 +14,13 @@ use crate::import::input_column::{ColumnKind, InputColumn};
 use crate::import::options::{AppendOptions, Progress};
 use crate::import::plan::{Column, check_shape, describe};
 use crate::import::shard_files::ShardFiles;
+use crate::import::shard_plan::{PlannedInput, ShardPlan};
 use crate::import::source::{BatchSource, check_unchanged, located};
 use crate::open::FileIdentity;
-use crate::{ColumnSchema, Error, Metadata, Result, Schema, Writer};
+use crate::write::Sink;
+use crate::{ColumnSchema, Error, Metadata, Result, Schema, Summary, Writer};
 use std::collections::HashSet;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 
 /// Appends inputs, see [`append`](fn@crate::import::append).
@@ -57,6 +60,80 @@ pub(in crate::import) fn append_shards<F: ShardFiles>(
     let planned = PlannedAppend::of(&inputs, schema, path, options)?;
     let copied = planned.copy_to(&mut target, progress).and_then(|()| target.finish());
     copied.map_err(|error| target.failed().unwrap_or_else(|| error.into()))
+}
+
+/// Plans the files of [`append_shards`], see
+/// [`plan_appended_shards`](fn@crate::import::plan_appended_shards).
+pub(in crate::import) fn plan_append(
+    inputs: &[PathBuf],
+    table: (&Schema, &Path),
+    shard_bytes: u64,
+    options: &AppendOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<ShardPlan> {
+    let (schema, path) = table;
+    let mut inputs = input::open_all(inputs, options.dash_is_stdin, options.writer.thread_count())?;
+    input::adapt_partitions(&mut inputs, schema);
+    let writer = options.writer.clone().origin(input::origin(&inputs));
+    let planned = PlannedAppend::of(&inputs, schema, path, options)?;
+    let sources = planned.sources.iter().zip(&planned.plans);
+    let sources: Vec<DividedSource<'_>> = sources
+        .map(|(source, Plan { columns, positions })| DividedSource { source: *source, columns, positions })
+        .collect();
+    divide(&inputs, &sources, (schema.clone(), shard_bytes), &writer, progress)
+}
+
+/// Converts rows of inputs to a file of given columns, see
+/// [`convert_rows`](fn@crate::import::convert_rows).
+pub(in crate::import) fn convert_rows<K: Sink>(
+    inputs: &[PlannedInput],
+    rows: &Range<u64>,
+    table: (&Schema, &Path),
+    sink: K,
+    options: &AppendOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Summary<K>> {
+    let (schema, path) = table;
+    let mut ranges = Vec::new();
+    let mut first = 0_u64;
+    for input in inputs {
+        let own = |row: u64| row.saturating_sub(first).min(input.rows);
+        let own = own(rows.start)..own(rows.end);
+        ranges.extend((!own.is_empty()).then_some((input, first, own)));
+        first = first.saturating_add(input.rows);
+    }
+    let paths: Vec<PathBuf> = ranges.iter().map(|(input, ..)| input.path.clone()).collect();
+    let mut opened = input::open_all(&paths, options.dash_is_stdin, 1)?;
+    if opened.len() != ranges.len() {
+        return Err(Error::bad_argument("a planned input is a folder or a pattern now; plan again"));
+    }
+    for (input, (planned, ..)) in opened.iter().zip(&ranges) {
+        if input.digest() != planned.digest {
+            let message = "the file was replaced since the conversion was planned; plan it again";
+            return Err(Error::bad_input(message).with_path(&planned.path));
+        }
+    }
+    input::adapt_partitions(&mut opened, schema);
+    input::check_output(&opened, sink.identity(), sink.path())?;
+    let planned = PlannedAppend::of(&opened, schema, path, options)?;
+    let mut writer = Writer::new(sink, schema.clone(), &options.writer)?;
+    let total = Some(rows.end.saturating_sub(rows.start));
+    for ((source, plan), (_, first, own)) in planned.sources.iter().zip(&planned.plans).zip(&ranges) {
+        let copy = Copy { positions: &plan.positions, columns: &plan.columns, null_elements: options.null_elements };
+        let mut tell = |done| progress(Progress::Converting { done, total });
+        copy.rows(*source, own, *first, &mut writer, &mut tell).map_err(for_append)?;
+    }
+    check_unchanged(&planned.sources)?;
+    if Some(writer.sample_count()) != total {
+        let message = format!(
+            "the inputs have {} of the samples {}..{} that were planned; plan again",
+            writer.sample_count(),
+            rows.start,
+            rows.end
+        );
+        return Err(Error::bad_input(message));
+    }
+    writer.finish()
 }
 
 /// Inputs that are appended to a table with columns.

@@ -2,6 +2,7 @@
 
 use super::assemble::PushableColumn;
 use super::diagnosis::{DiagnosedSource, Diagnosis};
+use super::divide::{DividedSource, divide};
 use super::fill::fill;
 use super::kept_schema::keep_needed;
 use super::sample_error::{Origin, sample_error, total_rows};
@@ -11,12 +12,15 @@ use super::target::{SampleTarget, ShardWriter};
 use crate::error::go_on;
 use crate::format::path;
 use crate::import::batch::{InputBatch, Samples};
+use crate::import::input::OpenInput;
 use crate::import::options::{ConvertOptions, NullElements, Progress};
 use crate::import::plan::{self, Column, Plan};
 use crate::import::problem::Problem;
 use crate::import::shard_files::ShardFiles;
+use crate::import::shard_plan::ShardPlan;
 use crate::import::source::{BatchSource, check_unchanged, located};
 use crate::import::unfold::unfold;
+use crate::le::u64_of;
 use crate::write::Sink;
 use crate::{ColumnBatch, Error, Result, Schema, Summary, Writer};
 use std::collections::HashSet;
@@ -44,17 +48,39 @@ pub(in crate::import) fn run_shards<F: ShardFiles>(
 ) -> std::result::Result<(), F::Error> {
     let mut failed = None;
     let converted = in_two_passes(sources, options, progress, |plan, progress| {
-        if let Some(column) = plan.columns.iter().find(|column| column.rounded.is_some()) {
-            let message = "the values were rounded when the input was written, and which of the errors would be in \
-                           which file is not known; convert to one file";
-            return Err(Error::bad_input(message).with_column(&column.schema().name));
-        }
+        refuse_rounded(plan)?;
         let mut target = ShardWriter::new(files, shard_bytes, schema(sources, plan), options.writer.clone());
         let copied = copy(sources, plan, &mut target, options, progress).and_then(|()| target.finish());
         failed = target.failed();
         copied
     });
     converted.map_err(|error| failed.unwrap_or_else(|| complete(error).into()))
+}
+
+/// Plans the files of [`run_shards`].
+pub(in crate::import) fn plan_shards(
+    inputs: &[OpenInput],
+    shard_bytes: u64,
+    options: &ConvertOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<ShardPlan> {
+    let sources: Vec<&dyn BatchSource> = inputs.iter().map(OpenInput::source).collect();
+    in_two_passes(&sources, options, progress, |plan, progress| {
+        refuse_rounded(plan)?;
+        let divided = sources.iter().zip(&plan.positions);
+        let divided: Vec<DividedSource<'_>> = divided
+            .map(|(source, positions)| DividedSource { source: *source, columns: &plan.columns, positions })
+            .collect();
+        divide(inputs, &divided, (schema(&sources, plan), shard_bytes), &options.writer, progress)
+    })
+}
+
+/// Refuses columns that were rounded when the input was written, for a conversion to several files.
+fn refuse_rounded(plan: &Plan) -> Result<()> {
+    let Some(column) = plan.columns.iter().find(|column| column.rounded.is_some()) else { return Ok(()) };
+    let message = "the values were rounded when the input was written, and which of the errors would be in \
+                   which file is not known; convert to one file";
+    Err(Error::bad_input(message).with_column(&column.schema().name))
 }
 
 /// Makes the first pass, and then the second one, `write`.
@@ -154,33 +180,55 @@ impl Copy<'_> {
         target: &mut impl SampleTarget,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<()> {
-        let first = target.sample_count();
-        let batches = source.batches(self.positions).map_err(|error| located(error, source))?;
+        self.rows(source, &(0..u64::MAX), target.sample_count(), target, progress)
+    }
+
+    /// Pushes these rows, as [`all`](Self::all) does. In errors, `first` is the number of the first
+    /// sample of the source.
+    pub(super) fn rows(
+        &self,
+        source: &dyn BatchSource,
+        rows: &Range<u64>,
+        first: u64,
+        target: &mut impl SampleTarget,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let pass = source.batches_from(self.positions, rows.start);
+        let (mut row, batches) = pass.map_err(|error| located(error, source))?;
         for batch in batches {
             let copied = batch.and_then(|batch| {
-                self.batch(unfold(batch, self.columns.iter().map(Column::form)), first, target, progress)
+                let batch = unfold(batch, self.columns.iter().map(Column::form));
+                let in_batch = |end: u64| usize::try_from(end.saturating_sub(row)).unwrap_or(usize::MAX);
+                let wanted = in_batch(rows.start)..in_batch(rows.end).min(batch.sample_count);
+                let origin = Origin { batch: first.saturating_add(row), source: first };
+                row = row.saturating_add(u64_of(batch.sample_count));
+                self.batch(&batch, &wanted, origin, target, progress)
             });
             copied.map_err(|error| located(error, source))?;
+            if row >= rows.end {
+                break;
+            }
         }
         Ok(())
     }
 
-    /// Pushes a batch of a source that begins with sample `first`.
+    /// Pushes rows of a batch.
     fn batch<T: SampleTarget>(
         &self,
-        batch: InputBatch,
-        first: u64,
+        batch: &InputBatch,
+        wanted: &Range<usize>,
+        origin: Origin,
         target: &mut T,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<()> {
-        let origin = Origin { batch: target.sample_count(), source: first };
-        self.check_structs(&batch, origin, target.schema().columns.len())?;
-        let bytes = if T::COUNTS_BYTES { row_bytes(&batch, &target.schema().columns) } else { Vec::new() };
-        for mut rows in slices(&batch, &target.schema().columns) {
+        self.check_structs(batch, origin, target.schema().columns.len())?;
+        let bytes = if T::COUNTS_BYTES { row_bytes(batch, &target.schema().columns) } else { Vec::new() };
+        for slice in slices(batch, &target.schema().columns) {
+            let mut rows = slice.start.max(wanted.start)..slice.end.min(wanted.end);
             while !rows.is_empty() {
                 let count = target.take(rows.len(), bytes.get(rows.clone()).unwrap_or(&[]))?;
                 let end = rows.start.saturating_add(count);
-                let columns = self.columns(&batch, &(rows.start..end), origin, target.schema())?;
+                let columns = self.columns(batch, &(rows.start..end), origin, target.schema())?;
                 let batches: Vec<ColumnBatch> = columns.iter().map(PushableColumn::as_batch).collect();
                 target.push_batch(&batches)?;
                 go_on(progress(target.sample_count()))?;

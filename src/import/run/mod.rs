@@ -5,6 +5,7 @@ mod append;
 mod assemble;
 mod convert;
 mod diagnosis;
+mod divide;
 mod fill;
 mod kept_schema;
 mod sample_error;
@@ -12,7 +13,7 @@ mod scan;
 mod slices;
 mod target;
 
-pub(super) use append::{append, append_shards};
+pub(super) use append::{append, append_shards, convert_rows, plan_append};
 #[cfg(feature = "arrow")]
 pub(super) use convert::run_once;
-pub(super) use convert::{run, run_shards};
+pub(super) use convert::{plan_shards, run, run_shards};

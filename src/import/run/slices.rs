@@ -46,6 +46,12 @@ pub(super) fn row_bytes(batch: &InputBatch, columns: &[ColumnSchema]) -> Vec<usi
     bytes
 }
 
+/// Returns the raw bytes of each row of a column as it is stored; `None` if they differ.
+pub(super) fn fixed_row_bytes(column: &ColumnSchema) -> Option<usize> {
+    let is_fixed = column.levels.is_empty() && !column.shape.is_ragged();
+    is_fixed.then(|| inner_bytes(column, column.dtype))
+}
+
 /// Returns the bytes of an item of a fixed shape; 0 if it varies.
 fn inner_bytes(column: &ColumnSchema, dtype: DType) -> usize {
     let elements = column.shape.inner_elements().filter(|_| !column.shape.is_ragged());

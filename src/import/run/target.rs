@@ -41,16 +41,42 @@ impl<K: Sink> SampleTarget for Writer<K> {
     }
 }
 
+/// The ends of files with at most so many raw bytes each, or one sample.
+pub(super) struct FileEnds {
+    file_bytes: u64,
+    /// The raw bytes that the current file can take; `None` before the first one.
+    left: Option<u64>,
+}
+
+impl FileEnds {
+    pub(super) fn new(file_bytes: u64) -> Self {
+        Self { file_bytes, left: None }
+    }
+
+    /// Returns whether the next row begins a file, and how many of the next `rows` rows, at least
+    /// one, go into the same file. `bytes` has their raw bytes.
+    pub(super) fn take(&mut self, rows: usize, bytes: &[usize]) -> (bool, usize) {
+        let of_row = |row: usize| bytes.get(row).and_then(|&bytes| u64::try_from(bytes).ok()).unwrap_or(0);
+        let is_full = self.left.is_none_or(|left| of_row(0) > left);
+        let mut left = self.left.filter(|_| !is_full).unwrap_or(self.file_bytes);
+        let mut taken = 0;
+        while taken < rows && (taken == 0 || of_row(taken) <= left) {
+            left = left.saturating_sub(of_row(taken));
+            taken += 1;
+        }
+        self.left = Some(left);
+        (is_full, taken)
+    }
+}
+
 /// Files with at most so many raw bytes each, or one sample.
 pub(super) struct ShardWriter<'a, F: ShardFiles> {
     files: &'a mut F,
-    shard_bytes: u64,
+    ends: FileEnds,
     schema: Schema,
     options: WriterOptions,
     /// The file that is written.
     writer: Option<Writer<F::Sink>>,
-    /// The raw bytes that it can take.
-    left: u64,
     /// The samples of the files before it.
     finished_samples: u64,
     /// The number of files so far.
@@ -61,7 +87,8 @@ pub(super) struct ShardWriter<'a, F: ShardFiles> {
 
 impl<'a, F: ShardFiles> ShardWriter<'a, F> {
     pub(super) fn new(files: &'a mut F, shard_bytes: u64, schema: Schema, options: WriterOptions) -> Self {
-        Self { files, shard_bytes, schema, options, writer: None, left: 0, finished_samples: 0, begun: 0, failed: None }
+        let ends = FileEnds::new(shard_bytes);
+        Self { files, ends, schema, options, writer: None, finished_samples: 0, begun: 0, failed: None }
     }
 
     /// Finishes the last file.
@@ -89,7 +116,6 @@ impl<'a, F: ShardFiles> ShardWriter<'a, F> {
     fn begin(&mut self) -> Result<()> {
         let options = self.options.clone().shard(self.begun);
         self.begun = self.begun.saturating_add(1);
-        self.left = self.shard_bytes;
         let sink = self.files.begin();
         self.writer = Some(Writer::new(self.own(sink)?, self.schema.clone(), &options)?);
         Ok(())
@@ -109,16 +135,10 @@ impl<F: ShardFiles> SampleTarget for ShardWriter<'_, F> {
     }
 
     fn take(&mut self, rows: usize, bytes: &[usize]) -> Result<usize> {
-        let of_row = |row: usize| bytes.get(row).and_then(|&bytes| u64::try_from(bytes).ok()).unwrap_or(0);
-        let is_full = self.writer.as_ref().is_none_or(|writer| writer.sample_count() > 0 && of_row(0) > self.left);
+        let (is_full, taken) = self.ends.take(rows, bytes);
         if is_full {
             self.finish()?;
             self.begin()?;
-        }
-        let mut taken = 0;
-        while taken < rows && (taken == 0 || of_row(taken) <= self.left) {
-            self.left = self.left.saturating_sub(of_row(taken));
-            taken += 1;
         }
         Ok(taken)
     }

@@ -25,6 +25,8 @@ mod outputs;
 mod parquet;
 #[cfg(feature = "parquet")]
 mod partitions;
+#[cfg(feature = "parquet")]
+mod planned;
 mod refusals;
 mod renamed;
 mod restored;
