@@ -39,9 +39,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Dataset`] reads files as one sequence of samples: those that the manifest of a folder
-//! lists, or any. [`Changes`] append samples, add, rename and drop columns, repack files, and
-//! publish the result as a new version: whole, or not at all. [`Garbage`] removes old versions.
+//! A [`Dataset`] reads files as one sequence of samples: those that the manifest of a folder lists,
+//! or any. [`Changes`] append samples, add, rename and drop columns, repack files, and publish the
+//! result as a new version: whole, or not at all. The files of a [`WriteJob`] are written by many
+//! processes, and published together. [`Garbage`] removes old versions.
 //!
 //! `format-spec/ORDER.md` defines the order, and `format-spec/MANIFEST.md` the manifest; this crate
 //! implements both.
@@ -93,7 +94,8 @@ mod uring_file;
 mod view;
 
 pub use dataset::{
-    Changes, DataFile, Dataset, DatasetOptions, FileAccess, FoundSample, Garbage, GroupFile, SalvagedFile, SampleGroup,
+    Changes, DataFile, Dataset, DatasetOptions, FileAccess, FoundSample, Garbage, GroupFile, JobFile, SalvagedFile,
+    SampleGroup, WriteJob,
 };
 pub use division::{Division, Positions, Tail};
 pub use error::DataError;

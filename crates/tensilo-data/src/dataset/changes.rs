@@ -186,18 +186,25 @@ impl Changes {
     pub fn append(&mut self, file: impl AsRef<Path>) -> Result<()> {
         let path = file.as_ref();
         let facts = self.facts(path)?;
+        let name = facts.listed.path.clone();
+        self.append_facts(facts).map_err(|what| DataError::BadArgument(format!("{}: {what}", display_path(path))))?;
+        self.added.push(name);
+        Ok(())
+    }
+
+    /// Appends the samples of a durable file, or says why not.
+    pub(super) fn append_facts(&mut self, facts: FileFacts) -> std::result::Result<(), String> {
         let is_new = self.base.is_none() && self.version.groups.is_empty();
         if is_new && self.version.columns.is_empty() {
             self.version.metadata.extend(facts.schema.metadata.clone());
             layouts::adopt_columns(&mut self.version, &facts.schema);
         }
-        let layout = layouts::of_appended(&facts.schema, &self.version.columns)
-            .map_err(|what| DataError::BadArgument(format!("{}: {what}", display_path(path))))?;
+        let layout = layouts::of_appended(&facts.schema, &self.version.columns)?;
         let layout = layouts::index_of(&mut self.version.layouts, layout);
         self.version.samples = self.version.samples.saturating_add(facts.samples);
         self.raw_bytes = self.raw_bytes.saturating_add(facts.raw_bytes);
-        let group = Group { samples: facts.samples, files: vec![self.listed(facts, layout)] };
-        self.version.groups.push(group);
+        let files = vec![ListedFile { layout, ..facts.listed }];
+        self.version.groups.push(Group { samples: facts.samples, files });
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use super::access::Opener;
 use crate::error::{DataError, Result};
 use crate::manifest::{Hex, ListedFile};
 use std::path::Path;
+use tensilo::facts::FileId;
 use tensilo::{OpenOptions, Schema};
 
 /// The facts of a file.
@@ -28,6 +29,11 @@ impl FileFacts {
 
     /// Opens a file, whose path in the dataset is `name`.
     pub(super) fn of(opener: &Opener, path: &Path, name: &str) -> Result<Self> {
+        Self::with_id(opener, path, name).map(|(facts, _)| facts)
+    }
+
+    /// As [`FileFacts::of`]. Returns the id of the file, too.
+    pub(super) fn with_id(opener: &Opener, path: &Path, name: &str) -> Result<(Self, FileId)> {
         let reader = opener.open(path, OpenOptions::new())?;
         let listed = ListedFile {
             layout: 0,
@@ -38,6 +44,6 @@ impl FileFacts {
         };
         let raw_bytes = reader.columns().map(|column| column.facts().raw_bytes).fold(0, u64::saturating_add);
         let samples = reader.sample_count();
-        Ok(Self { samples, raw_bytes, schema: reader.schema().clone(), listed })
+        Ok((Self { samples, raw_bytes, schema: reader.schema().clone(), listed }, reader.file_id()))
     }
 }

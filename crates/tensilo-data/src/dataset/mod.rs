@@ -17,6 +17,7 @@ mod groups;
 mod handle;
 #[cfg(feature = "import")]
 mod import;
+mod job;
 mod layouts;
 mod listed_reader;
 mod location;
@@ -48,5 +49,6 @@ pub use data_file::DataFile;
 pub(crate) use found::{FoundColumns, FoundFile, FoundGroup};
 pub use garbage::Garbage;
 pub use handle::{Dataset, FoundSample, GroupFile, SampleGroup};
+pub use job::{JobFile, WriteJob};
 pub use options::DatasetOptions;
 pub use salvage::SalvagedFile;

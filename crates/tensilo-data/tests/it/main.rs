@@ -4,6 +4,7 @@ mod changes;
 mod common;
 mod divisions;
 mod garbage;
+mod jobs;
 mod loader;
 mod manifests;
 #[cfg(feature = "object")]

@@ -1,0 +1,266 @@
+//! A version whose data files many processes write.
+
+use super::changes::Changes;
+use super::data_file::DataFile;
+use super::dataset_place::place_of;
+use super::facts::FileFacts;
+use super::handle::Dataset;
+use super::open;
+use super::options::DatasetOptions;
+use super::store::Store;
+use crate::error::{DataError, Result};
+use crate::manifest::{Hex, ListedFile, join};
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tensilo::Schema;
+use tensilo::error::display_path;
+use tensilo::facts::{ContentId, FileId};
+
+/// A job that makes one version of a dataset of data files which many processes write, on any
+/// number of machines.
+///
+/// Nothing of it can be seen before [`WriteJob::publish`]. A process that dies leaves at most files
+/// that no version lists, in a folder of the job. [`Garbage`](crate::Garbage) finds them when the
+/// version, or a later one, exists.
+///
+/// Every step can be repeated, by several processes at the same time: a file that exists is not
+/// written again, and a version that lists the files is not published again.
+///
+/// ```
+/// use tensilo::{ColumnBatch, ColumnSchema, DType, Schema, Shape, Writer, WriterOptions};
+/// use tensilo_data::{DatasetOptions, JobFile};
+///
+/// # let temporary = tempfile::tempdir()?;
+/// # let folder = temporary.path().join("train");
+/// let schema = Schema::new([ColumnSchema::tensor("label", DType::U8, Shape::fixed(&[]))]);
+/// let job = || DatasetOptions::new().job(&folder, 1, 1 << 40); // for the first version
+///
+/// // in one process for each file
+/// let task = |number: u32, labels: &[u8]| {
+///     job()?.write(number, None, |file| {
+///         let mut writer = Writer::new(file, schema.clone(), &WriterOptions::new())?;
+///         writer.push_batch(&[ColumnBatch::fixed(labels.len(), labels)])?;
+///         writer.finish()?;
+///         Ok(())
+///     })
+/// };
+/// let files: Vec<JobFile> = vec![task(0, &[3, 5])?, task(1, &[4])?];
+///
+/// // in one process, when all files are written
+/// let dataset = job()?.publish(&schema, &files, "write", |_| {})?;
+/// assert_eq!(dataset.sample_count(), 3);
+/// assert_eq!(job()?.publish(&schema, &files, "write", |_| {})?.version(), 1);
+/// # Ok::<(), tensilo_data::DataError>(())
+/// ```
+#[derive(Debug)]
+pub struct WriteJob {
+    folder: PathBuf,
+    store: Arc<dyn Store>,
+    options: DatasetOptions,
+    version: u64,
+    /// The path of its folder in the dataset.
+    data: String,
+}
+
+/// A data file that a process of a [`WriteJob`] has written: all that a manifest says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobFile {
+    /// The number of the file in the job. Its samples follow those of lower numbers.
+    pub number: u32,
+    /// The number of samples.
+    pub samples: u64,
+    /// The raw bytes of all columns.
+    pub raw_bytes: u64,
+    /// The length.
+    pub bytes: u64,
+    /// The offset of the footer.
+    pub footer: u64,
+    /// The content id.
+    pub content_id: ContentId,
+}
+
+impl DatasetOptions {
+    /// Returns the job that makes `version` of a dataset, of those that are read with these
+    /// options. Processes that have the same `number` take part in the same job. The number is
+    /// above 2^32, so that it names no other writer.
+    ///
+    /// Nothing is read or written.
+    pub fn job(self, folder: impl AsRef<Path>, version: u64, number: u64) -> Result<WriteJob> {
+        if number <= u64::from(u32::MAX) || version == 0 {
+            let message = format!("job {number} of version {version}: a job is above 2^32, and a version is not 0");
+            return Err(DataError::BadArgument(message));
+        }
+        let folder = folder.as_ref().to_path_buf();
+        let (store, options) = place_of(&folder, self)?;
+        Ok(WriteJob { folder, store, options, version, data: format!("data/{version:010}-{number}") })
+    }
+}
+
+impl WriteJob {
+    /// Writes a file of the job with this number, unless it exists, and returns what a manifest
+    /// says of it. The file appears when it is complete, and is durable then.
+    ///
+    /// Files of one number have equal bytes, whatever process writes them: if `write` fails because
+    /// another process was faster, the file is the other one's. If `id` is given, a file that
+    /// exists has it, or it is refused.
+    ///
+    /// Cost: `write`, and the opening of the file.
+    pub fn write(
+        &self,
+        number: u32,
+        id: Option<FileId>,
+        write: impl FnOnce(DataFile) -> Result<()>,
+    ) -> Result<JobFile> {
+        if let Some(found) = self.find(number, id)? {
+            return Ok(found);
+        }
+        let written = self.create(number).and_then(write);
+        match (self.find(number, id), written) {
+            (Ok(Some(found)), _) => Ok(found),
+            (_, Err(error)) | (Err(error), _) => Err(error),
+            (Ok(None), Ok(())) => Err(self.gone(number)),
+        }
+    }
+
+    /// Opens a file that was written, and returns its schema.
+    pub fn schema_of(&self, number: u32) -> Result<Schema> {
+        let name = self.name(number);
+        let facts = FileFacts::of(&self.options.opener_of_new_files(), &join(&self.folder, &name), &name)?;
+        Ok(facts.schema)
+    }
+
+    /// Publishes the version with these files after those of the version before, in the order of
+    /// their numbers, and returns it. `change` says in words what was changed, and `edit` may
+    /// change more. If the version lists the files already, it is as it is.
+    ///
+    /// Fails with [`DataError::Conflict`] if the version exists and has other files.
+    ///
+    /// Cost: listing the folder of the job; no file is opened.
+    pub fn publish(
+        &self,
+        schema: &Schema,
+        files: &[JobFile],
+        change: &str,
+        edit: impl FnOnce(&mut Changes),
+    ) -> Result<Dataset> {
+        if let Some(published) = self.published(files)? {
+            return Ok(published);
+        }
+        let mut changes = self.changes(schema, files)?;
+        edit(&mut changes);
+        match changes.publish(change) {
+            Err(conflict @ DataError::Conflict { .. }) => self.published(files)?.ok_or(conflict),
+            published => published,
+        }
+    }
+
+    /// Returns the version that lists these files, if it is published.
+    fn published(&self, files: &[JobFile]) -> Result<Option<Dataset>> {
+        let versions = open::versions(&*self.store, &self.folder)?;
+        let Some(&newest) = versions.last().filter(|&&newest| newest >= self.version) else { return Ok(None) };
+        let version = if versions.contains(&self.version) { self.version } else { newest };
+        let dataset = self.options.clone().version(version).open(&self.folder)?;
+        let of_job = join(&self.folder, &self.data);
+        let mut listed = BTreeMap::new();
+        for group in dataset.groups() {
+            let files = group?.files.into_iter().filter(|file| file.path.starts_with(&of_job));
+            listed.extend(files.map(|file| (file.path, file.content_id.0)));
+        }
+        let wanted = files.iter().map(|file| (join(&self.folder, &self.name(file.number)), file.content_id.0));
+        if wanted.collect::<BTreeMap<_, _>>() == listed {
+            return Ok(Some(dataset));
+        }
+        Err(DataError::Conflict { path: self.folder.clone(), version: newest })
+    }
+
+    /// Begins the version.
+    fn changes(&self, schema: &Schema, files: &[JobFile]) -> Result<Changes> {
+        let mut changes = match self.version {
+            1 => self.options.clone().create(&self.folder)?,
+            version => self.options.clone().version(version.saturating_sub(1)).open(&self.folder)?.change()?,
+        };
+        let names = match self.store.names(&self.data) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            names => names.map_err(|error| self.failed(&self.data, "listing the folder", error))?,
+        };
+        let names: HashSet<String> = names.into_iter().collect();
+        let ordered: BTreeMap<u32, &JobFile> = files.iter().map(|file| (file.number, file)).collect();
+        if ordered.len() != files.len() {
+            return Err(DataError::BadArgument("two files of a job have the same number".to_owned()));
+        }
+        for file in ordered.into_values() {
+            // a file was made durable before its receipt was given
+            if !names.contains(&file_name(file.number)) {
+                return Err(self.gone(file.number));
+            }
+            let name = self.name(file.number);
+            let listed = ListedFile {
+                layout: 0,
+                path: name.as_str().into(),
+                bytes: file.bytes,
+                footer: file.footer,
+                content_id: Hex(file.content_id.0),
+            };
+            let facts = FileFacts { samples: file.samples, raw_bytes: file.raw_bytes, schema: schema.clone(), listed };
+            let refused = |what: String| DataError::BadArgument(format!("{}: {what}", self.shown(&name)));
+            changes.append_facts(facts).map_err(refused)?;
+        }
+        Ok(changes)
+    }
+
+    /// Begins a file.
+    fn create(&self, number: u32) -> Result<DataFile> {
+        self.store.make().map_err(|error| DataError::Io {
+            path: self.folder.clone(),
+            doing: "making the folder",
+            error,
+        })?;
+        for folder in ["data", &self.data] {
+            self.store.create_folder(folder).map_err(|error| self.failed(folder, "making the folder", error))?;
+        }
+        Ok(self.store.data_file(&self.name(number))?)
+    }
+
+    /// Finds a file, and makes it durable.
+    fn find(&self, number: u32, id: Option<FileId>) -> Result<Option<JobFile>> {
+        let name = self.name(number);
+        match self.store.make_durable(&name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            durable => durable.map_err(|error| self.failed(&name, "making the file durable", error))?,
+        }
+        let opener = self.options.opener_of_new_files();
+        let (facts, found) = FileFacts::with_id(&opener, &join(&self.folder, &name), &name)?;
+        if id.is_some_and(|id| id != found) {
+            let message = format!("{}: the file is of another job; remove it", self.shown(&name));
+            return Err(DataError::BadArgument(message));
+        }
+        let FileFacts { samples, raw_bytes, listed, .. } = facts;
+        let content_id = ContentId(listed.content_id.0);
+        Ok(Some(JobFile { number, samples, raw_bytes, bytes: listed.bytes, footer: listed.footer, content_id }))
+    }
+
+    /// Returns the path of a file in the dataset.
+    fn name(&self, number: u32) -> String {
+        format!("{}/{}", self.data, file_name(number))
+    }
+
+    fn shown(&self, name: &str) -> String {
+        display_path(&join(&self.folder, name)).to_string()
+    }
+
+    fn gone(&self, number: u32) -> DataError {
+        let name = self.shown(&self.name(number));
+        DataError::BadArgument(format!("{name}: the file of the job does not exist; run its task again"))
+    }
+
+    fn failed(&self, path: &str, doing: &'static str, error: io::Error) -> DataError {
+        DataError::Io { path: join(&self.folder, path), doing, error }
+    }
+}
+
+/// Returns the name of a file in the folder of its job.
+fn file_name(number: u32) -> String {
+    format!("{number:05}.tsl")
+}
