@@ -11,7 +11,8 @@ use tensilo::import::{self, AppendOptions, ConvertOptions};
 use tensilo_data::{Changes, DataFile, Dataset};
 use tensilo_object::Address;
 
-fn tell(progress: &Progress, at: import::Progress) -> ControlFlow<()> {
+/// Tells the progress of a conversion.
+pub fn tell(progress: &Progress, at: import::Progress) -> ControlFlow<()> {
     match at {
         import::Progress::Scanning { done, total } => progress.tell("scanning", done, total),
         import::Progress::Converting { done, total } => progress.tell("converting", done, total),
@@ -19,42 +20,64 @@ fn tell(progress: &Progress, at: import::Progress) -> ControlFlow<()> {
     }
 }
 
+/// The options that say what a conversion makes.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Conversion<'py> {
+    bf16: bool,
+    casts: Option<Dict<'py>>,
+    columns: Option<Vec<String>>,
+    skip: Vec<String>,
+    shapes: Option<Dict<'py>>,
+    null_elements: String,
+    profile: String,
+}
+
+impl Conversion<'_> {
+    /// Returns the options for so many threads.
+    pub fn to_options(&self, threads: &Threads) -> PyResult<ConvertOptions> {
+        let options = ConvertOptions::new()
+            .bf16(self.bf16)
+            .casts(dtypes(self.casts.as_ref())?)
+            .skip(&self.skip)
+            .shapes(shapes(self.shapes.as_ref())?)
+            .null_elements(null_elements(&self.null_elements)?)
+            .writer(writer_options(&self.profile, threads)?);
+        Ok(match &self.columns {
+            Some(columns) => options.columns(columns),
+            None => options,
+        })
+    }
+}
+
+/// Fails if a folder has a dataset, which a conversion would have to replace.
+pub fn refuse_manifest(folder: &Path) -> PyResult<()> {
+    if !has_manifest(folder) {
+        return Ok(());
+    }
+    let message = format!("{}: a dataset is there; append to it, or choose another folder", folder.display());
+    Err(PyFileExistsError::new_err(message))
+}
+
 /// Converts files: see `tensilo.convert`.
 #[pyfunction]
-#[pyo3(signature = (inputs, output, *, bf16, casts, columns, skip, shapes, null_elements, profile, shard_bytes, threads, overwrite, progress))]
+#[pyo3(signature = (inputs, output, options, *, shard_bytes, threads, overwrite, progress))]
 #[expect(clippy::too_many_arguments, reason = "the options of Python")]
 pub fn _convert(
     py: Python<'_>,
     inputs: Bound<'_, PyAny>,
     output: PathBuf,
-    bf16: bool,
-    casts: Option<Dict<'_>>,
-    columns: Option<Vec<String>>,
-    skip: Vec<String>,
-    shapes: Option<Dict<'_>>,
-    null_elements: &str,
-    profile: &str,
+    options: Conversion<'_>,
     shard_bytes: Option<ByteCount>,
     threads: Threads,
     overwrite: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<()> {
     let inputs = paths(&inputs)?;
-    let mut options = ConvertOptions::new()
-        .bf16(bf16)
-        .casts(dtypes(casts.as_ref())?)
-        .skip(skip)
-        .shapes(self::shapes(shapes.as_ref())?)
-        .null_elements(self::null_elements(null_elements)?)
-        .writer(writer_options(profile, &threads)?)
-        .overwrite(overwrite);
-    if let Some(columns) = columns {
-        options = options.columns(columns);
-    }
+    let options = options.to_options(&threads)?.overwrite(overwrite);
     let is_folder = shard_bytes.is_some() || is_folder(&output);
-    if is_folder && has_manifest(&output) {
-        let message = format!("{}: a dataset is there; append to it, or choose another folder", output.display());
-        return Err(PyFileExistsError::new_err(message));
+    if is_folder {
+        refuse_manifest(&output)?;
     }
     work::run(py, progress.as_ref(), move |progress| {
         let mut tell = |at| tell(progress, at);
@@ -93,10 +116,15 @@ pub fn has_manifest(folder: &Path) -> bool {
 
 /// Publishes changes, with the time that programs are to record in place of now.
 pub fn publish(mut changes: Changes, change: &str) -> crate::error::Result<()> {
-    if let Some(time) = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok()) {
+    if let Some(time) = time_of_programs() {
         changes.set_time(Some(time));
     }
     changes.publish(change).map(|_| ())
+}
+
+/// Returns the time that programs are to record in place of now, in seconds.
+pub fn time_of_programs() -> Option<u64> {
+    std::env::var("SOURCE_DATE_EPOCH").ok()?.parse().ok()
 }
 
 /// Appends files to a file or a dataset: see `tensilo.append`.

@@ -20,6 +20,7 @@ mod elements;
 mod error;
 mod indices;
 mod input;
+mod job;
 mod loader;
 mod loader_options;
 mod loader_place;
@@ -56,6 +57,8 @@ mod _tensilo {
     use crate::convert::{_append, _convert, add_columns};
     #[pymodule_export]
     use crate::dataset::{_reopened, Dataset, open};
+    #[pymodule_export]
+    use crate::job::{_has_manifest, _plan, _plan_append, _publish, _run_task, _write_task};
     #[pymodule_export]
     use crate::loader::{Loader, LoaderIterator, LoaderReader};
     #[pymodule_export]

@@ -64,13 +64,7 @@ def convert(
         _tensilo._convert(
             files,
             output,
-            bf16=bf16,
-            casts=casts,
-            columns=[columns] if isinstance(columns, str) else columns,
-            skip=[skip] if isinstance(skip, str) else list(skip),
-            shapes=shapes,
-            null_elements=null_elements,
-            profile=profile,
+            conversion(bf16, casts, columns, skip, shapes, null_elements, profile),
             shard_bytes=shard_bytes,
             threads=threads,
             overwrite=overwrite,
@@ -119,6 +113,27 @@ def append(
             discard_tail=discard_tail,
             progress=show,
         )
+
+
+def conversion(
+    bf16: bool,
+    casts: Mapping[str, Any] | None,
+    columns: str | Sequence[str] | None,
+    skip: str | Sequence[str],
+    shapes: Mapping[str, Sequence[int | None]] | None,
+    null_elements: str,
+    profile: str,
+) -> dict[str, Any]:
+    """Returns the options that say what a conversion makes, as the compiled part takes them."""
+    return {
+        "bf16": bf16,
+        "casts": casts,
+        "columns": [columns] if isinstance(columns, str) else columns,
+        "skip": [skip] if isinstance(skip, str) else list(skip),
+        "shapes": shapes,
+        "null_elements": null_elements,
+        "profile": profile,
+    }
 
 
 @contextmanager

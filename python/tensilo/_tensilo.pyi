@@ -18,6 +18,10 @@ _Indices = Any
 _Profile = Literal["balanced", "fast", "small", "raw", "bitshuffle-zstd"]
 _Access = str
 _Progress = Callable[[str, int, int | None], object]
+_Job = tuple[_Path, int, int]
+_PlannedInput = tuple[str, int, builtins.bytes]
+_Plan = tuple["builtins.list[_PlannedInput]", "Schema", "builtins.list[tuple[int, int, builtins.bytes]]"]
+_WrittenFile = tuple[int, int, int, int, int, builtins.bytes]
 
 @final
 class Array:
@@ -302,14 +306,8 @@ def _verify(
 def _convert(
     inputs: _Paths,
     output: _Path,
+    options: dict[str, Any],
     *,
-    bf16: bool,
-    casts: Mapping[str, _DType] | None,
-    columns: Sequence[str] | None,
-    skip: Sequence[str],
-    shapes: Mapping[str, Sequence[int | None]] | None,
-    null_elements: str,
-    profile: str,
     shard_bytes: int | str | None,
     threads: int | Literal["auto"],
     overwrite: bool,
@@ -327,3 +325,38 @@ def _append(
     discard_tail: bool,
     progress: _Progress | None,
 ) -> int: ...
+def _has_manifest(folder: _Path) -> bool: ...
+def _plan(
+    inputs: _Paths,
+    output: _Path,
+    options: dict[str, Any],
+    shard_bytes: int | str,
+    threads: int | Literal["auto"],
+    progress: _Progress | None,
+) -> _Plan: ...
+def _plan_append(
+    target: _Path,
+    inputs: _Paths,
+    skip_others: bool,
+    null_elements: str,
+    profile: str,
+    shard_bytes: int | str,
+    threads: int | Literal["auto"],
+    progress: _Progress | None,
+) -> tuple[_Plan, int]: ...
+def _run_task(
+    job: _Job,
+    number: int,
+    inputs: Sequence[_PlannedInput],
+    rows: tuple[int, int],
+    schema: Schema,
+    file_id: builtins.bytes,
+    null_elements: str,
+    profile: str,
+    threads: int | Literal["auto"],
+    skip_others: bool,
+) -> _WrittenFile: ...
+def _write_task(
+    job: _Job, number: int, inputs: _Paths, options: dict[str, Any], threads: int | Literal["auto"]
+) -> tuple[_WrittenFile, Schema]: ...
+def _publish(job: _Job, schema: Schema, files: Sequence[_WrittenFile], change: str) -> int: ...

@@ -1,0 +1,168 @@
+//! Conversions whose files many processes write: see `tensilo.distributed`.
+
+use crate::convert::{Conversion, has_manifest, refuse_manifest, tell, time_of_programs};
+use crate::error::Result;
+use crate::options::{ByteCount, Threads, null_elements, paths, writer_options};
+use crate::schema::Schema;
+use crate::work;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::path::{Path, PathBuf};
+use tensilo::facts::{ContentId, FileId};
+use tensilo::import::{self, AppendOptions, PlannedInput, ShardPlan};
+use tensilo_data::{Dataset, DatasetOptions, JobFile, WriteJob};
+
+/// An input: path, rows and digest.
+type Input = (PathBuf, u64, [u8; 16]);
+
+/// A plan: its inputs, its schema, and first row, end and id of each file.
+type Plan = (Vec<Input>, Schema, Vec<(u64, u64, [u8; 16])>);
+
+/// A file that was written: number, samples, raw bytes, bytes, offset of the footer, content id.
+type File = (u32, u64, u64, u64, u64, [u8; 16]);
+
+/// The job that a process takes part in: folder, version and number.
+#[derive(FromPyObject)]
+pub struct Job(PathBuf, u64, u64);
+
+impl Job {
+    fn open(&self) -> Result<WriteJob> {
+        DatasetOptions::new().job(&self.0, self.1, self.2)
+    }
+}
+
+fn plan_of(plan: ShardPlan) -> Plan {
+    let inputs = plan.inputs.into_iter().map(|input| (input.path, input.rows, input.digest));
+    let shards = plan.shards.into_iter().map(|shard| (shard.rows.start, shard.rows.end, shard.file_id.0));
+    (inputs.collect(), Schema(plan.schema), shards.collect())
+}
+
+fn file_of(file: &JobFile) -> File {
+    (file.number, file.samples, file.raw_bytes, file.bytes, file.footer, file.content_id.0)
+}
+
+/// Plans the files of a new dataset.
+#[pyfunction]
+pub fn _plan(
+    py: Python<'_>,
+    inputs: Bound<'_, PyAny>,
+    output: PathBuf,
+    options: Conversion<'_>,
+    shard_bytes: ByteCount,
+    threads: Threads,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Plan> {
+    refuse_manifest(&output)?;
+    let (inputs, options) = (paths(&inputs)?, options.to_options(&threads)?);
+    work::run(py, progress.as_ref(), move |progress| {
+        let plan = import::plan_shards(&inputs, shard_bytes.0, &options, &mut |at| tell(progress, at))?;
+        Ok(plan_of(plan))
+    })
+}
+
+/// Plans the files of an append, and returns the version that it makes, too.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the options of Python")]
+pub fn _plan_append(
+    py: Python<'_>,
+    target: PathBuf,
+    inputs: Bound<'_, PyAny>,
+    skip_others: bool,
+    null_elements: &str,
+    profile: &str,
+    shard_bytes: ByteCount,
+    threads: Threads,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Plan, u64)> {
+    if !has_manifest(&target) {
+        let message = format!("{}: no dataset with a manifest, to which files could be added", target.display());
+        return Err(PyValueError::new_err(message));
+    }
+    let inputs = paths(&inputs)?;
+    let options = AppendOptions::new().skip_others(skip_others).writer(writer_options(profile, &threads)?);
+    let options = options.null_elements(self::null_elements(null_elements)?);
+    work::run(py, progress.as_ref(), move |progress| {
+        let dataset = Dataset::open(&target)?;
+        let mut tell = |at| tell(progress, at);
+        let table = (dataset.schema(), target.as_path());
+        let plan = import::plan_appended_shards(&inputs, table, shard_bytes.0, &options, &mut tell)?;
+        Ok((plan_of(plan), dataset.version().saturating_add(1)))
+    })
+}
+
+/// Writes a file of a plan, unless it exists.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the options of Python")]
+pub fn _run_task(
+    py: Python<'_>,
+    job: Job,
+    number: u32,
+    inputs: Vec<Input>,
+    rows: (u64, u64),
+    schema: &Schema,
+    file_id: [u8; 16],
+    null_elements: &str,
+    profile: &str,
+    threads: Threads,
+    skip_others: bool,
+) -> PyResult<File> {
+    let id = FileId(file_id);
+    let options = AppendOptions::new().skip_others(skip_others).null_elements(self::null_elements(null_elements)?);
+    let options = options.writer(writer_options(profile, &threads)?.file_id(id));
+    let input = |(path, rows, digest)| PlannedInput { path, rows, digest };
+    let inputs: Vec<PlannedInput> = inputs.into_iter().map(input).collect();
+    work::run(py, None, move |progress| {
+        let write = |file| {
+            let table = (&schema.0, job.0.as_path());
+            let mut tell = |at| tell(progress, at);
+            import::convert_rows(&inputs, rows.0..rows.1, table, file, &options, &mut tell)?;
+            Ok(())
+        };
+        Ok(file_of(&job.open()?.write(number, Some(id), write)?))
+    })
+}
+
+/// Converts files to a file of a job, unless it exists, and returns its schema, too.
+#[pyfunction]
+pub fn _write_task(
+    py: Python<'_>,
+    job: Job,
+    number: u32,
+    inputs: Bound<'_, PyAny>,
+    options: Conversion<'_>,
+    threads: Threads,
+) -> PyResult<(File, Schema)> {
+    let (inputs, options) = (paths(&inputs)?, options.to_options(&threads)?);
+    work::run(py, None, move |progress| {
+        let job = job.open()?;
+        let file = job.write(number, None, |file| {
+            import::convert_into(&inputs, file, &options, &mut |at| tell(progress, at))?;
+            Ok(())
+        })?;
+        Ok((file_of(&file), Schema(job.schema_of(number)?)))
+    })
+}
+
+/// Publishes the files of a job, unless they are, and returns the version.
+#[pyfunction]
+pub fn _publish(py: Python<'_>, job: Job, schema: &Schema, files: Vec<File>, change: &str) -> PyResult<u64> {
+    let file = |(number, samples, raw_bytes, bytes, footer, content_id)| {
+        let content_id = ContentId(content_id);
+        JobFile { number, samples, raw_bytes, bytes, footer, content_id }
+    };
+    let files: Vec<JobFile> = files.into_iter().map(file).collect();
+    work::run(py, None, move |_| {
+        let dataset = job.open()?.publish(&schema.0, &files, change, |changes| {
+            if let Some(time) = time_of_programs() {
+                changes.set_time(Some(time));
+            }
+        })?;
+        Ok(dataset.version())
+    })
+}
+
+/// Returns whether a folder has a dataset with a manifest.
+#[pyfunction]
+pub fn _has_manifest(py: Python<'_>, folder: PathBuf) -> bool {
+    py.detach(|| has_manifest(Path::new(&folder)))
+}

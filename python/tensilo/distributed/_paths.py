@@ -1,0 +1,22 @@
+"""Paths that mean the same in every process."""
+
+from __future__ import annotations
+
+import os
+from os import PathLike
+from typing import Any
+
+
+def absolute(path: str | PathLike[str]) -> str:
+    """Returns a path that does not depend on the folder at work. Addresses are as they are."""
+    path = os.fsdecode(path)
+    return path if "://" in path else os.path.abspath(path)
+
+
+def all_absolute(inputs: Any) -> list[str]:
+    """Returns one path, or several, as absolute ones."""
+    if isinstance(inputs, (str, PathLike)):
+        return [absolute(inputs)]
+    if hasattr(inputs, "__arrow_c_stream__"):
+        raise TypeError("tasks read files that all processes see: write the table to a Parquet file first")
+    return [absolute(path) for path in inputs]
