@@ -6,6 +6,8 @@ import os
 from os import PathLike
 from typing import Any
 
+from .. import _tensilo
+
 
 def absolute(path: str | PathLike[str]) -> str:
     """Returns a path that does not depend on the folder at work. Addresses are as they are."""
@@ -20,3 +22,10 @@ def all_absolute(inputs: Any) -> list[str]:
     if hasattr(inputs, "__arrow_c_stream__"):
         raise TypeError("tasks read files that all processes see: write the table to a Parquet file first")
     return [absolute(path) for path in inputs]
+
+
+def opened(source: Any) -> _tensilo.Dataset:
+    """Opens a dataset, unless it is one, so that another process can open it again."""
+    if isinstance(source, _tensilo.Dataset):
+        return source
+    return _tensilo.open(absolute(source) if isinstance(source, (str, PathLike)) else all_absolute(source))
