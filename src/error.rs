@@ -181,8 +181,10 @@ impl Error {
         Self::new(ErrorKind::BadArgument, message)
     }
 
+    /// Returns the error of an input that cannot be converted: for the formats of a program. The
+    /// message says where and what is wrong.
     #[cfg(feature = "import")]
-    pub(crate) fn bad_input(message: impl Into<String>) -> Self {
+    pub fn bad_input(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::BadInput, message)
     }
 

@@ -57,6 +57,18 @@ impl TablePart {
     }
 }
 
+impl TablePart {
+    /// Returns the columns; `None` stands for one of which all samples are null.
+    pub fn columns(&self) -> &[Option<Column>] {
+        &self.columns
+    }
+
+    /// Returns the number of samples.
+    pub fn sample_count(&self) -> u64 {
+        self.sample_count
+    }
+}
+
 impl Table for Reader {
     type Error = Error;
 

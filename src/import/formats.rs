@@ -1,10 +1,12 @@
 //! The formats of inputs, recognised by the first bytes of a file.
 
 use super::input_file::InputFile;
+use super::magic;
 use super::native;
+use super::other_formats::OtherFormats;
 use super::source::BatchSource;
 use crate::Result;
-use std::io::Read;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 /// The content of a file. Threads share it.
@@ -13,8 +15,9 @@ pub(super) type SharedSource = Arc<dyn BatchSource + Send + Sync>;
 /// An open file, and bytes on which the id of a file made from it depends.
 type Opened = Result<(SharedSource, Vec<u8>)>;
 
-/// Opens a file. Returns its content, and bytes on which the id of a file made from it depends.
-pub(super) fn open(file: &Arc<InputFile>) -> Opened {
+/// Opens a file of one of the formats of this crate, or of `others`. Returns its content, and bytes
+/// on which the id of a file made from it depends.
+pub(super) fn open(file: &Arc<InputFile>, others: &OtherFormats) -> Opened {
     let mut magic = Vec::new();
     file.reader()?.take(8).read_to_end(&mut magic).map_err(|error| file.io("reading the file", error))?;
     match magic.as_slice() {
@@ -22,8 +25,33 @@ pub(super) fn open(file: &Arc<InputFile>) -> Opened {
         [b'P', b'A', b'R', b'E', ..] => encrypted_parquet(),
         [b'A', b'R', b'R', b'O', b'W', b'1', ..] => arrow_file(file),
         _ if magic.starts_with(&native::MAGIC) => tensilo_file(file),
-        _ => arrow_stream(file),
+        _ => match others.open(file)? {
+            Some((content, companions)) => {
+                let mut origin = ends(file)?;
+                for companion in &companions {
+                    origin.extend(ends(companion)?);
+                }
+                Ok((Arc::new(content), origin))
+            }
+            None => arrow_stream(file, &magic::accepted(others.names())),
+        },
     }
+}
+
+/// Returns length, first and last bytes of a file: schema, some data, and the footer.
+fn ends(file: &InputFile) -> Result<Vec<u8>> {
+    const END_BYTES: u64 = 64 << 10;
+    let mut reader = file.reader()?;
+    let mut read = || -> io::Result<Vec<u8>> {
+        let length = reader.byte_count();
+        let mut out = length.to_le_bytes().to_vec();
+        for start in [0, length.saturating_sub(END_BYTES)] {
+            reader.seek(SeekFrom::Start(start))?;
+            (&mut reader).take(END_BYTES).read_to_end(&mut out)?;
+        }
+        Ok(out)
+    };
+    read().map_err(|error| file.io("reading the file", error))
 }
 
 #[cfg(feature = "arrow")]
@@ -75,35 +103,17 @@ mod without_parquet {
 
 #[cfg(feature = "arrow")]
 mod with_arrow {
-    use super::Opened;
-    use crate::Result;
+    use super::{Opened, ends};
     use crate::import::arrow::ipc_files;
     use crate::import::input_file::InputFile;
-    use std::io::{self, Read, Seek, SeekFrom};
     use std::sync::Arc;
 
     pub(super) fn arrow_file(file: &Arc<InputFile>) -> Opened {
         Ok((Arc::new(ipc_files::open_file(file)?), ends(file)?))
     }
 
-    pub(super) fn arrow_stream(file: &Arc<InputFile>) -> Opened {
-        Ok((Arc::new(ipc_files::open_stream(file)?), ends(file)?))
-    }
-
-    /// Returns length, first and last bytes of a file: schema, some data, and the footer.
-    fn ends(file: &InputFile) -> Result<Vec<u8>> {
-        const END_BYTES: u64 = 64 << 10;
-        let mut reader = file.reader()?;
-        let mut read = || -> io::Result<Vec<u8>> {
-            let length = reader.byte_count();
-            let mut out = length.to_le_bytes().to_vec();
-            for start in [0, length.saturating_sub(END_BYTES)] {
-                reader.seek(SeekFrom::Start(start))?;
-                (&mut reader).take(END_BYTES).read_to_end(&mut out)?;
-            }
-            Ok(out)
-        };
-        read().map_err(|error| file.io("reading the file", error))
+    pub(super) fn arrow_stream(file: &Arc<InputFile>, accepted: &str) -> Opened {
+        Ok((Arc::new(ipc_files::open_stream(file, accepted)?), ends(file)?))
     }
 }
 
@@ -120,9 +130,9 @@ mod without_arrow {
         Err(Error::not_built("arrow", "reading Arrow files"))
     }
 
-    pub(super) fn arrow_stream(file: &Arc<InputFile>) -> Opened {
+    pub(super) fn arrow_stream(file: &Arc<InputFile>, accepted: &str) -> Opened {
         let mut first = Vec::new();
         file.reader()?.take(16).read_to_end(&mut first).map_err(|error| file.io("reading the file", error))?;
-        Err(magic::unknown(&first))
+        Err(magic::unknown(&first, accepted))
     }
 }

@@ -173,17 +173,17 @@ impl InputFile {
     }
 }
 
-/// A reader of a file by position. Clones have positions of their own. The length is that at
-/// opening.
+/// A reader of an input, from its start or by position. Clones have positions of their own. The
+/// length is that at opening.
 #[derive(Clone)]
-pub(super) struct InputReader {
+pub struct InputReader {
     file: Arc<PositionedFile>,
     position: u64,
 }
 
 impl InputReader {
     /// Returns the length of the file.
-    pub(super) fn byte_count(&self) -> u64 {
+    pub fn byte_count(&self) -> u64 {
         self.file.byte_count()
     }
 }

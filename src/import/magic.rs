@@ -19,22 +19,31 @@ const KNOWN: [(&[u8], &str); 11] = [
 /// The number of first bytes that are shown of a file of an unknown format.
 const SHOWN: usize = 8;
 
-/// Returns the error about a file with these first bytes, which are neither of Parquet nor of
-/// Arrow.
-pub(super) fn unknown(first: &[u8]) -> Error {
-    const ACCEPTED: &str = "inputs are Parquet files, Arrow IPC files and streams, and tensilo files";
+/// Returns a list of the formats that are accepted, of which a program has added `others`.
+pub(super) fn accepted<'a>(others: impl Iterator<Item = &'a str>) -> String {
+    let own = ["Parquet files", "Arrow IPC files and streams", "tensilo files"];
+    let all: Vec<&str> = own.into_iter().chain(others).collect();
+    match all.split_last() {
+        Some((last, rest)) => format!("inputs are {}, and {last}", rest.join(", ")),
+        None => String::new(), // there are three at least
+    }
+}
+
+/// Returns the error about a file with these first bytes, which are of none of the `accepted`
+/// formats.
+pub(super) fn unknown(first: &[u8], accepted: &str) -> Error {
     if first.is_empty() {
-        return Error::bad_input(format!("the file is empty; {ACCEPTED}"));
+        return Error::bad_input(format!("the file is empty; {accepted}"));
     }
     if let Some((_, what)) = KNOWN.iter().find(|(magic, _)| first.starts_with(magic)) {
-        return Error::bad_input(format!("the file is {what}; {ACCEPTED}"));
+        return Error::bad_input(format!("the file is {what}; {accepted}"));
     }
     let shown = first.get(..SHOWN).unwrap_or(first);
     let hex: Vec<String> = shown.iter().map(|byte| format!("{byte:02x}")).collect();
     let is_text = shown.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ');
     let text = if is_text { format!(" ({:?})", String::from_utf8_lossy(shown)) } else { String::new() };
     Error::bad_input(format!(
-        "the file begins with the bytes {}{text}, which are of no known format; {ACCEPTED}",
+        "the file begins with the bytes {}{text}, which are of no known format; {accepted}",
         hex.join(" ")
     ))
 }
@@ -53,8 +62,9 @@ mod tests {
             (b"hello, world", "68 65 6c 6c 6f 2c 20 77 (\"hello, w\"), which"),
         ];
         for (first, text) in cases {
-            let error = unknown(first).to_string();
+            let error = unknown(first, &accepted(["x files"].into_iter())).to_string();
             assert!(error.contains(text) && error.contains("Parquet"), "{error}");
+            assert!(error.ends_with("tensilo files, and x files"), "{error}");
         }
     }
 }

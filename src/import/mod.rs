@@ -12,6 +12,7 @@
 //!
 //! - A Parquet file (feature `parquet`), an Arrow IPC file or stream (feature `arrow`), or a
 //!   tensilo file. The first bytes tell which.
+//! - A file of a format that the program adds (`ConvertOptions::formats`, feature `arrow`).
 //! - A pipe with any of these, or the standard input, which is called `-`
 //!   ([`ConvertOptions::dash_is_stdin`]). It is copied to an unnamed temporary file first, which
 //!   takes as much space in [`std::env::temp_dir`].
@@ -189,6 +190,11 @@ mod magic;
 mod native;
 mod native_structs;
 mod options;
+#[cfg(feature = "arrow")]
+mod other_formats;
+#[cfg(not(feature = "arrow"))]
+#[path = "other_formats_absent.rs"]
+mod other_formats;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod plan;
@@ -207,6 +213,10 @@ pub use files::{
     append, append_shards, convert, convert_into, convert_rows, convert_shards, plan_appended_shards, plan_shards,
 };
 pub use found::{FoundShape, OddSample};
+#[cfg(feature = "arrow")]
+pub use input_file::InputReader;
 pub use options::{AppendOptions, ConvertOptions, NullElements, Progress};
+#[cfg(feature = "arrow")]
+pub use other_formats::{FormatFile, InputFormat, RecordSource, bf16_field};
 pub use shard_files::ShardFiles;
 pub use shard_plan::{PlannedInput, PlannedShard, ShardPlan};

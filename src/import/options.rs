@@ -1,5 +1,6 @@
 //! Options of conversions, and their progress.
 
+use super::other_formats::OtherFormats;
 use crate::{DType, Shape, WriterOptions};
 
 /// The treatment of null elements inside tensors. A tensor has none, a list may.
@@ -36,6 +37,7 @@ pub struct ConvertOptions {
     pub(super) writer: WriterOptions,
     pub(super) overwrite: bool,
     pub(super) dash_is_stdin: bool,
+    pub(super) formats: OtherFormats,
 }
 
 impl ConvertOptions {
@@ -117,6 +119,14 @@ impl ConvertOptions {
         self.dash_is_stdin = dash_is_stdin;
         self
     }
+
+    /// Sets formats that inputs may have beside those of this crate, which are looked at first
+    /// (default: none).
+    #[cfg(feature = "arrow")]
+    pub fn formats(mut self, formats: impl IntoIterator<Item = std::sync::Arc<dyn super::InputFormat>>) -> Self {
+        self.formats = OtherFormats::new(formats);
+        self
+    }
 }
 
 /// The options of an append, see [`append`](fn@super::append).
@@ -127,6 +137,7 @@ pub struct AppendOptions {
     pub(super) null_elements: NullElements,
     pub(super) writer: WriterOptions,
     pub(super) dash_is_stdin: bool,
+    pub(super) formats: OtherFormats,
 }
 
 impl AppendOptions {
@@ -162,6 +173,14 @@ impl AppendOptions {
     /// of that name (default: no).
     pub fn dash_is_stdin(mut self, dash_is_stdin: bool) -> Self {
         self.dash_is_stdin = dash_is_stdin;
+        self
+    }
+
+    /// Sets formats that inputs may have beside those of this crate, which are looked at first
+    /// (default: none).
+    #[cfg(feature = "arrow")]
+    pub fn formats(mut self, formats: impl IntoIterator<Item = std::sync::Arc<dyn super::InputFormat>>) -> Self {
+        self.formats = OtherFormats::new(formats);
         self
     }
 }

@@ -103,6 +103,7 @@ fn values(array: &ArrayRef, stored: StoredElement) -> Result<SampleValues, Refus
             return instants(array).map(SampleValues::Instants);
         }
         (DataType::FixedSizeBinary(_), DType::I32 | DType::I64) => Buffer::from_vec(intervals::parquet(array, stored)?),
+        (DataType::UInt16, DType::Bf16) if stored.extent.is_none() => plain_bytes(array, 2).ok_or_else(outside)?,
         _ if element(data_type) != Some(stored) => return Err(Refused::denied(array)),
         (DataType::Boolean, _) => {
             let bits = array.as_boolean().values();

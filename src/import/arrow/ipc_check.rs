@@ -102,22 +102,22 @@ fn check_apart(mut blocks: Vec<Range<u64>>) -> Result<()> {
 }
 
 /// Checks a stream message by message.
-pub(super) fn stream(file: &InputFile) -> Result<Stated> {
+pub(super) fn stream(file: &InputFile, accepted: &str) -> Result<Stated> {
     let mut bytes = Bytes::open(file)?;
     let (mut at, mut stated) = (0, Stated::default());
     while at < bytes.length {
         let is_first = at == 0;
-        let known = |error: Error| if is_first { foreign(file) } else { error };
+        let known = |error: Error| if is_first { foreign(file, accepted) } else { error };
         let metadata = bytes.stream_metadata(&mut at).map_err(known)?;
         if metadata.is_empty() {
             if is_first {
-                return Err(foreign(file));
+                return Err(foreign(file, accepted));
             }
             break;
         }
         let message = root_as_message(&metadata).map_err(|error| known(malformed(&error.to_string())))?;
         if is_first {
-            check_byte_order(Some(message.header_as_schema().ok_or_else(|| foreign(file))?))?;
+            check_byte_order(Some(message.header_as_schema().ok_or_else(|| foreign(file, accepted))?))?;
         }
         check_version(message.version())?;
         let body_bytes = u64::try_from(message.bodyLength()).map_err(|_| malformed("a negative length"))?;
@@ -125,7 +125,7 @@ pub(super) fn stream(file: &InputFile) -> Result<Stated> {
         at += body_bytes; // lies in the file
     }
     match bytes.length - at {
-        _ if at == 0 => Err(foreign(file)),
+        _ if at == 0 => Err(foreign(file, accepted)),
         0 => Ok(stated),
         rest => Err(malformed(&format!("{rest} bytes follow the end of the stream"))),
     }
@@ -153,13 +153,13 @@ fn check_byte_order(schema: Option<Schema>) -> Result<()> {
     )))
 }
 
-/// Returns the error about a file of an unknown format.
-fn foreign(file: &InputFile) -> Error {
+/// Returns the error about a file of an unknown format, which lists those that are `accepted`.
+fn foreign(file: &InputFile, accepted: &str) -> Error {
     let mut first = Vec::new();
     let read = file
         .reader()
         .and_then(|reader| reader.take(16).read_to_end(&mut first).map_err(|error| file.io("reading the file", error)));
-    read.map_or_else(|error| error, |_| magic::unknown(&first))
+    read.map_or_else(|error| error, |_| magic::unknown(&first, accepted))
 }
 
 fn malformed(what: &str) -> Error {

@@ -1,7 +1,7 @@
 //! The columns of a schema, as they are stored.
 
 use super::extension;
-use super::types::{ENCRYPTED, INT96, decoded, element, is_nullable};
+use super::types::{BF16, ENCRYPTED, INT96, decoded, element, is_nullable};
 use crate::DType;
 use crate::arrow_type::{ArrowType, StoredElement};
 use crate::import::input_column::{ColumnKind, Level};
@@ -55,7 +55,9 @@ fn descend(field: &Field, in_list: bool, levels: &mut Vec<Level>) -> Result<(Sto
         }
         _ => {
             check_readable(field)?;
-            let element = element(data_type).ok_or_else(|| unsupported(data_type, in_list))?;
+            let is_bf16 = *data_type == DataType::UInt16 && field.metadata().contains_key(BF16);
+            let element = if is_bf16 { Some(StoredElement::one(DType::Bf16)) } else { element(data_type) };
+            let element = element.ok_or_else(|| unsupported(data_type, in_list))?;
             Ok((element, field.metadata().contains_key(INT96)))
         }
     }

@@ -1,7 +1,7 @@
 //! The metadata of columns and file.
 
 use super::extension;
-use super::types::{ENCRYPTED, INT96, element_type};
+use super::types::{BF16, ENCRYPTED, INT96, element_type};
 use crate::arrow_type::{self, ArrowType, DIM_NAMES, FOUND_SHAPE};
 use crate::format::path;
 use crate::saved_schema::DROPPED;
@@ -9,8 +9,8 @@ use crate::{Metadata, limits, saved_schema};
 use arrow_schema::{Field, Schema};
 
 /// Keys of a field that are about its source, or the importer's own.
-pub(super) const IMPORTERS: [&str; 7] =
-    ["PARQUET:field_id", INT96, ENCRYPTED, FOUND_SHAPE, DROPPED, path::KEY, saved_schema::NAME];
+pub(super) const IMPORTERS: [&str; 8] =
+    ["PARQUET:field_id", BF16, INT96, ENCRYPTED, FOUND_SHAPE, DROPPED, path::KEY, saved_schema::NAME];
 
 /// Returns the metadata of the column that a field becomes. If it has the members of a list, those
 /// of the list come first.

@@ -60,6 +60,16 @@ pub(in crate::import) trait Records {
     fn part(&self, _part: usize, fields: &[usize]) -> Result<RecordBatches<'_>> {
         self.record_batches(fields)
     }
+
+    /// Returns whether the schema is that of the file, which an export restores.
+    fn keeps_schema(&self) -> bool {
+        true
+    }
+
+    /// Refuses files that belong to the source if they were changed since they were opened.
+    fn check_unchanged(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A source that yields record batches.
@@ -106,7 +116,10 @@ impl<R: Records> BatchSource for ArrowSource<R> {
 
     fn metadata(&self) -> &Metadata {
         let first_batch = |fields: &[usize]| guard(|| Ok(self.records.first_batch(fields))).ok().flatten();
-        self.metadata.get_or_init(|| metadata::of_file(&self.schema, saved::of(&self.schema, first_batch)))
+        self.metadata.get_or_init(|| {
+            let saved = self.records.keeps_schema().then(|| saved::of(&self.schema, first_batch)).flatten();
+            metadata::of_file(&self.schema, saved)
+        })
     }
 
     fn path(&self) -> Option<&Path> {
@@ -150,6 +163,10 @@ impl<R: Records> BatchSource for ArrowSource<R> {
 
     fn part(&self, part: usize, columns: &[usize]) -> Result<BatchIter<'_>> {
         self.pass(columns, |fields| self.records.part(part, fields))
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        self.records.check_unchanged()
     }
 }
 

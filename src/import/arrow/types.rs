@@ -6,6 +6,9 @@ use arrow_schema::{DataType, Field, FieldRef};
 
 /// In the metadata of a field: its elements are INT96 timestamps, read as 12 bytes each.
 pub(in crate::import) const INT96: &str = "PARQUET:int96";
+/// In the metadata of a field of `UInt16`: the bits of its elements are those of bf16, which Arrow
+/// does not have.
+pub(in crate::import) const BF16: &str = "tensilo.bf16";
 /// In the metadata of a field: its values are encrypted.
 pub(in crate::import) const ENCRYPTED: &str = "PARQUET:encrypted";
 

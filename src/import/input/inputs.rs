@@ -2,6 +2,7 @@
 
 use super::opened::OpenInput;
 use super::{find, partition};
+use crate::import::other_formats::OtherFormats;
 use crate::le::u64_of;
 use crate::open::{FileIdentity, refuse_same};
 use crate::{Error, Result, Schema};
@@ -14,8 +15,14 @@ use std::path::{Path, PathBuf};
 const HELD: usize = if cfg!(target_os = "macos") { 128 } else { 256 };
 
 /// Opens all inputs. Those of a folder or pattern follow one another. `-` is the standard input if
-/// `dash_is_stdin`. If `threads` is more than 1, other threads read the inputs.
-pub(in crate::import) fn open_all(inputs: &[PathBuf], dash_is_stdin: bool, threads: usize) -> Result<Vec<OpenInput>> {
+/// `dash_is_stdin`. If `threads` is more than 1, other threads read the inputs. They may have other
+/// formats than those of the crate.
+pub(in crate::import) fn open_all(
+    inputs: &[PathBuf],
+    dash_is_stdin: bool,
+    threads: usize,
+    others: &OtherFormats,
+) -> Result<Vec<OpenInput>> {
     let is_stdin = |input: &Path| dash_is_stdin && input == Path::new("-");
     if inputs.iter().filter(|input| is_stdin(input)).count() > 1 {
         return Err(Error::bad_argument("the standard input is given twice, and can be read once"));
@@ -23,11 +30,11 @@ pub(in crate::import) fn open_all(inputs: &[PathBuf], dash_is_stdin: bool, threa
     let mut out = Vec::new();
     for input in inputs {
         if is_stdin(input) {
-            out.push(OpenInput::standard_input()?);
+            out.push(OpenInput::standard_input(others)?);
             continue;
         }
         for path in find::files(input)? {
-            let input = OpenInput::open(&path)?;
+            let input = OpenInput::open(&path, others)?;
             if out.len() >= HELD {
                 input.release();
             }

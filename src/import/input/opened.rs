@@ -5,6 +5,7 @@ use crate::import::batch::InputBatch;
 use crate::import::formats::{self, SharedSource};
 use crate::import::input_column::InputColumn;
 use crate::import::input_file::InputFile;
+use crate::import::other_formats::OtherFormats;
 use crate::import::source::{BatchIter, BatchSource, guard};
 use crate::import::threaded_pass;
 use crate::open::FileIdentity;
@@ -36,18 +37,18 @@ pub(in crate::import) struct OpenInput {
 }
 
 impl OpenInput {
-    pub(super) fn open(path: &Path) -> Result<Self> {
-        Self::of(InputFile::open(path)?, Partition::of_path(path)?)
+    pub(super) fn open(path: &Path, others: &OtherFormats) -> Result<Self> {
+        Self::of(InputFile::open(path)?, Partition::of_path(path)?, others)
     }
 
-    pub(super) fn standard_input() -> Result<Self> {
+    pub(super) fn standard_input(others: &OtherFormats) -> Result<Self> {
         let file = InputFile::copied(Path::new("standard input"), io::stdin().lock())?;
-        Self::of(file.copy_of(standard_input_identity()), Partition::default())
+        Self::of(file.copy_of(standard_input_identity()), Partition::default(), others)
     }
 
-    fn of(file: InputFile, mut partition: Partition) -> Result<Self> {
+    fn of(file: InputFile, mut partition: Partition, others: &OtherFormats) -> Result<Self> {
         let file = Arc::new(file);
-        let recognised = guard(|| formats::open(&file));
+        let recognised = guard(|| formats::open(&file, others));
         let (content, mut origin) = recognised.map_err(|error| blame(&file, error).with_path(file.name()))?;
         partition.add_to_origin(&mut origin);
         partition.find_own(content.columns());
@@ -178,7 +179,8 @@ impl BatchSource for OpenInput {
     }
 
     fn check_unchanged(&self) -> Result<()> {
-        self.file.check_unchanged()
+        self.file.check_unchanged()?;
+        self.content.check_unchanged()
     }
 }
 

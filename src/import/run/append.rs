@@ -30,7 +30,7 @@ pub(in crate::import) fn append(
     options: &AppendOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<u64> {
-    let mut inputs = input::open_all(inputs, options.dash_is_stdin, options.writer.thread_count())?;
+    let mut inputs = input::open_all(inputs, options.dash_is_stdin, options.writer.thread_count(), &options.formats)?;
     input::check_output(&inputs, FileIdentity::at(file).ok().flatten(), Some(file))?;
     let mut writer = Writer::append(file, &options.writer)?;
     input::adapt_partitions(&mut inputs, writer.schema());
@@ -53,7 +53,7 @@ pub(in crate::import) fn append_shards<F: ShardFiles>(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> std::result::Result<(), F::Error> {
     let (schema, path) = table;
-    let mut inputs = input::open_all(inputs, options.dash_is_stdin, options.writer.thread_count())?;
+    let mut inputs = input::open_all(inputs, options.dash_is_stdin, options.writer.thread_count(), &options.formats)?;
     input::adapt_partitions(&mut inputs, schema);
     let writer = options.writer.clone().origin(input::origin(&inputs));
     let mut target = ShardWriter::new(files, shard_bytes, schema.clone(), writer);

@@ -1,0 +1,217 @@
+//! Formats that a program adds to those of this crate.
+
+use super::arrow::records::{ArrowSource, RecordBatches, Records};
+use super::arrow::types::BF16;
+use super::input_file::{InputFile, InputReader};
+use crate::Result;
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, SchemaRef};
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A format of files that a program adds to those that this crate reads, see
+/// [`ConvertOptions::formats`](super::ConvertOptions::formats).
+///
+/// Everything that a conversion does with Parquet files holds for the files of the format too:
+/// columns, casts, shapes, several inputs, appends, progress, errors that name the file.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tensilo::import::arrow::array::{ArrayRef, RecordBatch, UInt8Array};
+/// use tensilo::import::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+/// use tensilo::import::{FormatFile, InputFormat, RecordSource};
+/// use tensilo::{Error, Result};
+/// use std::io::Read;
+///
+/// /// Files `*.u8`: a number in each byte.
+/// struct Bytes;
+///
+/// impl InputFormat for Bytes {
+///     fn name(&self) -> &str {
+///         "files of bytes (.u8)"
+///     }
+///
+///     fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>> {
+///         let is_one = file.path().extension().is_some_and(|extension| extension == "u8");
+///         Ok(is_one.then(|| Box::new(BytesFile(file.clone())) as Box<dyn RecordSource>))
+///     }
+/// }
+///
+/// struct BytesFile(FormatFile);
+///
+/// impl RecordSource for BytesFile {
+///     fn schema(&self) -> SchemaRef {
+///         Arc::new(Schema::new(vec![Field::new("byte", DataType::UInt8, false)]))
+///     }
+///
+///     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {
+///         let (schema, fields) = (self.schema(), fields.to_vec());
+///         let mut reader = self.0.reader()?;
+///         Ok(Box::new(std::iter::from_fn(move || {
+///             let mut bytes = Vec::new();
+///             match (&mut reader).take(1 << 16).read_to_end(&mut bytes) {
+///                 Ok(0) => None,
+///                 Ok(_) => {
+///                     let bytes: ArrayRef = Arc::new(UInt8Array::from(bytes));
+///                     let batch = RecordBatch::try_new(schema.clone(), vec![bytes]);
+///                     Some(batch.and_then(|batch| batch.project(&fields)).map_err(|e| Error::bad_input(e.to_string())))
+///                 }
+///                 Err(error) => Some(Err(Error::io("reading the file", error))),
+///             }
+///         })))
+///     }
+/// }
+/// ```
+pub trait InputFormat: Send + Sync {
+    /// Returns what the files of the format are called in messages, such as `NumPy arrays (.npy)`.
+    fn name(&self) -> &str;
+
+    /// Opens a file. Returns `None` if it is of another format.
+    ///
+    /// Files of this crate's own formats do not come here. The first bytes of a file tell its
+    /// format better than its name: a pipe has none.
+    fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>>;
+}
+
+/// The content of a file of an [`InputFormat`]: record batches, which can be read from the start as
+/// often as needed.
+///
+/// Errors need no path: the conversion adds it. A panic becomes an error.
+pub trait RecordSource: Send + Sync {
+    /// Returns the schema, which does not change. Types become columns as
+    /// [the module](super#arrow-types-and-tensilo-types) says, and [`bf16_field`] declares bf16. The
+    /// file does not keep the schema for an export.
+    fn schema(&self) -> SchemaRef;
+
+    /// Returns the number of rows, if it is known before reading.
+    fn row_count(&self) -> Option<u64> {
+        None
+    }
+
+    /// Begins a pass over only these fields of the schema, in ascending order. A conversion makes
+    /// one or two. A batch should take a few MiB at most, or one row.
+    fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>>;
+}
+
+/// Returns a field of `UInt16` whose bits are those of bf16, which Arrow does not have. It can also
+/// be the item of lists.
+pub fn bf16_field(name: &str, nullable: bool) -> Field {
+    Field::new(name, DataType::UInt16, nullable).with_metadata([(BF16, "")])
+}
+
+/// A file that an [`InputFormat`] reads. Clones are of the same file.
+///
+/// A pipe has been copied to a temporary file. If the file is changed while it is read, the
+/// conversion ends with an error.
+#[derive(Clone)]
+pub struct FormatFile {
+    file: Arc<InputFile>,
+    companions: Arc<Mutex<Vec<Arc<InputFile>>>>,
+}
+
+impl FormatFile {
+    fn new(file: &Arc<InputFile>) -> Self {
+        Self { file: Arc::clone(file), companions: Arc::default() }
+    }
+
+    /// Returns the path, or `standard input`.
+    pub fn path(&self) -> &Path {
+        self.file.name()
+    }
+
+    /// Returns a reader, from the start of the file.
+    pub fn reader(&self) -> Result<InputReader> {
+        self.file.reader()
+    }
+
+    /// Opens another file that belongs to this one, such as the data beside an index. The
+    /// conversion watches it for changes, too.
+    pub fn companion(&self, path: &Path) -> Result<Self> {
+        let file = Arc::new(InputFile::open(path)?);
+        self.lock().push(Arc::clone(&file));
+        Ok(Self { file, companions: Arc::default() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<InputFile>>> {
+        // no code panics while it holds the lock
+        self.companions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn companions(&self) -> Vec<Arc<InputFile>> {
+        self.lock().clone()
+    }
+}
+
+impl fmt::Debug for FormatFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FormatFile").field(&self.path()).finish()
+    }
+}
+
+/// The content of a file, and the files that belong to it.
+type OpenedOther = (ArrowSource<OtherRecords>, Vec<Arc<InputFile>>);
+
+/// The formats that a program has added.
+#[derive(Clone, Default)]
+pub(super) struct OtherFormats(Vec<Arc<dyn InputFormat>>);
+
+impl OtherFormats {
+    pub(super) fn new(formats: impl IntoIterator<Item = Arc<dyn InputFormat>>) -> Self {
+        Self(formats.into_iter().collect())
+    }
+
+    /// Opens a file that one of the formats takes. Returns it and the files beside it.
+    pub(super) fn open(&self, file: &Arc<InputFile>) -> Result<Option<OpenedOther>> {
+        for format in &self.0 {
+            let file = FormatFile::new(file);
+            if let Some(content) = format.open(&file)? {
+                let schema = content.schema();
+                let companions = file.companions();
+                let records = OtherRecords { file, content, companions: companions.clone() };
+                return Ok(Some((ArrowSource::new(&schema, records)?, companions)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the names of the formats, for messages.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|format| format.name())
+    }
+}
+
+impl fmt::Debug for OtherFormats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}
+
+/// The records of a file of another format.
+pub(super) struct OtherRecords {
+    file: FormatFile,
+    content: Box<dyn RecordSource>,
+    companions: Vec<Arc<InputFile>>,
+}
+
+impl Records for OtherRecords {
+    fn path(&self) -> Option<&Path> {
+        Some(self.file.path())
+    }
+
+    fn row_count(&self) -> Option<u64> {
+        self.content.row_count()
+    }
+
+    fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
+        self.content.record_batches(fields)
+    }
+
+    fn keeps_schema(&self) -> bool {
+        false
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        self.companions.iter().try_for_each(|file| file.check_unchanged())
+    }
+}
