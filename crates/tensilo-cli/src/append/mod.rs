@@ -70,4 +70,5 @@ fn options(args: &AppendArgs) -> AppendOptions {
         .null_elements(args.null_elements.into())
         .writer(writer)
         .dash_is_stdin(true)
+        .formats(tensilo_convert::input_formats(tensilo_convert::FormatOptions::new()))
 }

@@ -108,7 +108,8 @@ fn options(args: &ConvertArgs) -> ConvertOptions {
         .null_elements(args.null_elements.into())
         .distrust_statistics(args.distrust_statistics)
         .writer(args.encoding.writer_options().alignment(args.align))
-        .dash_is_stdin(true);
+        .dash_is_stdin(true)
+        .formats(tensilo_convert::input_formats(tensilo_convert::FormatOptions::new()));
     match Names::all(&args.columns) {
         Some(columns) => options.columns(columns),
         None => options,

@@ -3,18 +3,19 @@
 use crate::options::Names;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
-use tensilo::export::{ExportFormat, TensorForm};
+use tensilo::export::TensorForm;
 
 const EXPORT: &str = "\
 Examples:
   tensilo export train.tsl -o train.parquet
   tensilo export train.tsl -o part.arrow --columns id,embedding
   tensilo export train.tsl -o - --format arrow | other-program
+  tensilo export train.tsl -o mel.npy --columns mel    one column, for NumPy
   tensilo export train/ -o train.parquet               one file of a dataset
   tensilo export train/ -o tables/ --format parquet    a file for each data file
 
-The extension selects the format: .parquet, or .arrow for an Arrow IPC file.
-The export loses no value, null or metadata. If the file was made from Arrow or
+The extension selects the format: .parquet, .arrow for an Arrow IPC file, or one
+of those below. An export to Parquet or Arrow loses no value, null or metadata. If the file was made from Arrow or
 Parquet, it has the Arrow types of that source, such as large strings,
 dictionaries and maps. Rounded columns get the type that they had before they
 were rounded; other bf16 columns become float32. Declared shapes are kept by
@@ -34,7 +35,7 @@ pub(crate) struct ExportArgs {
     pub(crate) file: PathBuf,
     /// The file to write; - is the standard output; of a dataset also a folder, which exists or
     /// ends in /, for one file for each data file
-    #[arg(short, long, value_name = "OUT.parquet|OUT.arrow|OUT/")]
+    #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
     /// The format of the output [default: by the extension]
     #[arg(long, value_enum)]
@@ -61,6 +62,8 @@ pub(crate) enum OnExport {
     Parquet,
     /// An Arrow IPC file
     Arrow,
+    /// One column as a NumPy array
+    Npy,
 }
 
 /// The values of `--tensors`.
@@ -77,15 +80,6 @@ impl From<OnTensors> for TensorForm {
         match form {
             OnTensors::Extension => Self::Extension,
             OnTensors::Lists => Self::Lists,
-        }
-    }
-}
-
-impl From<OnExport> for ExportFormat {
-    fn from(format: OnExport) -> Self {
-        match format {
-            OnExport::Parquet => Self::Parquet,
-            OnExport::Arrow => Self::Arrow,
         }
     }
 }

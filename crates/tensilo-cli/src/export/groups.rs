@@ -1,6 +1,7 @@
 //! The export of a dataset to several files: one for each group of samples.
 
 use super::args::ExportArgs;
+use super::format::AnyFormat;
 use super::one_table::write;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Data, Destination, Inputs};
@@ -8,7 +9,7 @@ use crate::progress::Progress;
 use std::collections::BTreeSet;
 use std::iter;
 use std::path::{Path, PathBuf};
-use tensilo::export::{ExportFormat, Table, TablePart};
+use tensilo::export::{Table, TablePart};
 use tensilo::facts::CastFacts;
 use tensilo::source::FileIdentity;
 use tensilo::{Column, Schema};
@@ -21,7 +22,7 @@ struct GroupTable<'a> {
 }
 
 /// Exports each group to a file, which has the name of its first data file.
-pub(super) fn export(args: &ExportArgs, dataset: &Dataset, format: ExportFormat, progress: &Progress) -> Outcome {
+pub(super) fn export(args: &ExportArgs, dataset: &Dataset, format: AnyFormat, progress: &Progress) -> Outcome {
     if args.output.is_file() {
         let path = tensilo::error::display_path(&args.output);
         return Err(Failure::Usage(format!("{path}: a file is there; several files are written to a folder")));
@@ -45,7 +46,7 @@ pub(super) fn export(args: &ExportArgs, dataset: &Dataset, format: ExportFormat,
 
 /// Returns the outputs: the names of the first files of all groups, from the folder on that has all
 /// of them.
-fn outputs(folder: &Path, dataset: &Dataset, format: ExportFormat) -> Outcome<Vec<PathBuf>> {
+fn outputs(folder: &Path, dataset: &Dataset, format: AnyFormat) -> Outcome<Vec<PathBuf>> {
     let mut shared: Option<PathBuf> = None;
     for file in first_files(dataset) {
         let file = file?;
@@ -53,11 +54,10 @@ fn outputs(folder: &Path, dataset: &Dataset, format: ExportFormat) -> Outcome<Ve
         while !file.starts_with(&*shared) && shared.pop() {}
     }
     let shared = shared.unwrap_or_default();
-    let ending = if format == ExportFormat::Arrow { "arrow" } else { "parquet" };
     let (mut outputs, mut met) = (Vec::new(), BTreeSet::new());
     for file in first_files(dataset) {
         let file = file?;
-        let output = folder.join(file.strip_prefix(&shared).unwrap_or(&file)).with_extension(ending);
+        let output = folder.join(file.strip_prefix(&shared).unwrap_or(&file)).with_extension(format.extension());
         // found before there are more outputs than files
         if !met.insert(output.clone()) {
             let path = tensilo::error::display_path(&output);

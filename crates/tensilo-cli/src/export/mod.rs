@@ -1,28 +1,25 @@
 //! `tensilo export`
 
 mod args;
+mod format;
 mod groups;
 mod one_table;
 
 pub(crate) use args::ExportArgs;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::open::{self, open};
-use crate::output::{Data, Destination, Inputs, shown};
+use crate::output::{Data, Destination, Inputs};
 use crate::progress::{Progress, Unit};
+use format::AnyFormat;
 use one_table::write;
 use std::path::Path;
-use tensilo::export::ExportFormat;
 
-/// Exports columns of a file or of a dataset to a Parquet or Arrow file, or the groups of a dataset
-/// to files in a folder.
+/// Exports columns of a file or of a dataset to a file, or the groups of a dataset to files in a
+/// folder.
 pub(crate) fn run(args: &ExportArgs, quiet: bool) -> Outcome {
     let dataset = open::dataset(&args.file)?;
-    let format = args.format.map(ExportFormat::from).or_else(|| ExportFormat::of(&args.output));
-    let format = format.ok_or_else(|| {
-        let path = shown(&args.output);
-        Failure::Usage(format!("{path}: the name tells no format; end it in .parquet or .arrow, or use --format"))
-    })?;
+    let format = AnyFormat::of(args)?;
     let progress = Progress::new(Unit::Samples, quiet);
     match &dataset {
         Some(dataset) if is_folder(&args.output) => groups::export(args, dataset, format, &progress),

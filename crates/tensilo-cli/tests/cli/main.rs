@@ -10,6 +10,7 @@ mod dataset_changes;
 mod dataset_exports;
 mod dataset_reads;
 mod dataset_salvage;
+mod formats;
 mod get;
 mod inputs;
 mod inspect;

@@ -1,0 +1,56 @@
+//! The format of an export.
+
+use super::args::{ExportArgs, OnExport};
+use crate::failure::{Failure, Outcome};
+use crate::output::shown;
+use tensilo::export::ExportFormat;
+use tensilo_convert::TargetFormat;
+
+/// A format to export to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AnyFormat {
+    /// A table with all types of Arrow.
+    Table(ExportFormat),
+    /// One that has fewer types.
+    Other(TargetFormat),
+}
+
+impl AnyFormat {
+    /// Returns the format that the arguments ask for, by name or by the extension of the output.
+    pub(super) fn of(args: &ExportArgs) -> Outcome<Self> {
+        let by_extension = || {
+            let table = ExportFormat::of(&args.output).map(Self::Table);
+            table.or_else(|| TargetFormat::of(&args.output).map(Self::Other))
+        };
+        let format = args.format.map(Self::from).or_else(by_extension).ok_or_else(|| {
+            let path = shown(&args.output);
+            Failure::Usage(format!(
+                "{path}: the name tells no format; end it in .parquet, .arrow or .npy, or use --format"
+            ))
+        })?;
+        if matches!(format, Self::Other(_)) && (args.tensors.is_some() || args.stored_types) {
+            let message = "--tensors and --stored-types choose types of Parquet and Arrow, which this format does not have";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        Ok(format)
+    }
+
+    /// Returns the extension of files of the format.
+    pub(super) fn extension(self) -> &'static str {
+        match self {
+            Self::Table(ExportFormat::Arrow) => "arrow",
+            Self::Table(_) => "parquet",
+            Self::Other(format) => format.extension(),
+        }
+    }
+}
+
+impl From<OnExport> for AnyFormat {
+    fn from(format: OnExport) -> Self {
+        match format {
+            OnExport::Parquet => Self::Table(ExportFormat::Parquet),
+            OnExport::Arrow => Self::Table(ExportFormat::Arrow),
+            OnExport::Npy => Self::Other(TargetFormat::Npy),
+        }
+    }
+}

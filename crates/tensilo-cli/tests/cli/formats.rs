@@ -1,0 +1,64 @@
+//! Formats of others: `tensilo convert`, `append` and `export`.
+
+use super::{Folder, SampleFile, on, run};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Returns a file of the crate that reads the formats.
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tensilo-convert/tests/data").join(name)
+}
+
+/// Converts a file of test data.
+fn converted(folder: &Folder, name: &str) -> PathBuf {
+    let out = folder.path("converted.tsl");
+    on("convert", &data(name), &format!("-o {} -f", out.display())).done();
+    out
+}
+
+#[test]
+fn an_array_is_converted_appended_and_exported_to_the_same_bytes() {
+    let folder = Folder::new();
+    let tsl = converted(&folder, "npy/f32.npy");
+    let npy = folder.path("back.npy");
+    on("export", &tsl, &format!("-o {}", npy.display())).done();
+    assert_eq!(fs::read(&npy).unwrap(), fs::read(data("npy/f32.npy")).unwrap());
+
+    let appended = on("append", &tsl, &data("npy/version-2.npy").display().to_string()).done();
+    assert!(appended.text().contains("5 samples appended, 10 in all"), "{appended:?}");
+}
+
+#[test]
+fn an_input_that_is_cut_off_is_named_with_what_is_missing() {
+    let folder = Folder::new();
+    let whole = fs::read(data("npy/f32.npy")).unwrap();
+    let cut = folder.file("cut.npy", &whole[..200]);
+    let out = folder.path("out.tsl");
+    on("convert", &cut, &format!("-o {}", out.display())).failed(2, "cut.npy: the array is cut off");
+    assert_eq!(folder.names(), ["cut.npy"]);
+}
+
+#[test]
+fn an_unknown_input_is_answered_with_all_formats() {
+    let folder = Folder::new();
+    let text = folder.file("a.txt", b"some text that is of no format");
+    let out = folder.path("out.tsl");
+    let failed = on("convert", &text, &format!("-o {}", out.display()));
+    failed.failed(2, "NumPy");
+    failed.failed(2, "Parquet");
+}
+
+#[test]
+fn an_array_has_one_column_without_nulls() {
+    let folder = Folder::new();
+    let tsl = folder.samples("a.tsl");
+    let npy = folder.path("out.npy");
+    let export =
+        |columns: &str| run(["export", tsl.to_str().unwrap(), "-o", npy.to_str().unwrap(), "--columns", columns]);
+    export("x,e").failed(2, "--columns");
+    export("n").failed(2, "is null");
+    export("r").failed(2, "several shapes");
+    export("t").failed(2, "\"t\"");
+    assert_eq!(folder.names(), ["a.tsl"]);
+    export("x").done();
+}

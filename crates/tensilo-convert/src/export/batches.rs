@@ -1,0 +1,152 @@
+//! The samples of a table, batch by batch.
+
+use super::options::TargetOptions;
+use std::ops::ControlFlow;
+use tensilo::export::{Table, TablePart};
+use tensilo::{Column, ColumnBuffer, ColumnSchema, Cursor, Error, Result};
+
+/// The bytes of a batch, about, unless a chunk has more.
+const BATCH_BYTES: u64 = 2 << 20;
+/// Samples of a batch, whatever their size.
+const BATCH_SAMPLES: u64 = 1 << 16;
+
+/// The columns of a table that are exported.
+pub(super) struct Exported<'a, T> {
+    table: &'a T,
+    numbers: Vec<usize>,
+    progress: Option<&'a mut dyn FnMut(u64) -> ControlFlow<()>>,
+}
+
+/// Consecutive samples of the columns.
+pub(super) struct ExportedBatch<'a> {
+    /// The number of the first sample.
+    pub first: u64,
+    pub sample_count: usize,
+    /// `None`: all samples are null.
+    pub columns: &'a [Option<ColumnBuffer>],
+}
+
+impl<'a, T: Table> Exported<'a, T> {
+    pub(super) fn new(table: &'a T, options: TargetOptions<'a>) -> Result<Self> {
+        let schema = table.schema();
+        let number = |name: &String| {
+            let found = schema.columns.iter().position(|column| column.name == *name);
+            found.ok_or_else(|| Error::bad_input(format!("there is no column {name:?} to export")))
+        };
+        let numbers = match &options.columns {
+            Some(names) => names.iter().map(number).collect::<Result<_>>()?,
+            None => (0..schema.columns.len()).collect(),
+        };
+        Ok(Self { table, numbers, progress: options.progress })
+    }
+
+    /// Returns the columns.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &'a ColumnSchema> {
+        self.numbers.iter().filter_map(|&number| self.table.schema().columns.get(number))
+    }
+
+    /// Returns the number of samples. Opens all parts of the table.
+    pub(super) fn sample_count(&self) -> std::result::Result<u64, T::Error> {
+        let mut count = 0_u64;
+        for part in self.table.parts(self.numbers.clone()) {
+            count = count.saturating_add(part?.sample_count());
+        }
+        Ok(count)
+    }
+
+    /// Hands over all samples of all columns.
+    pub(super) fn for_each(
+        &mut self,
+        each: &mut dyn FnMut(ExportedBatch<'_>) -> Result<()>,
+    ) -> std::result::Result<(), T::Error> {
+        self.pass(self.numbers.clone(), 1, 0, each)
+    }
+
+    /// Hands over all samples of one column. All columns are read one after the other.
+    pub(super) fn for_each_of(
+        &mut self,
+        column: usize,
+        each: &mut dyn FnMut(ExportedBatch<'_>) -> Result<()>,
+    ) -> std::result::Result<(), T::Error> {
+        let numbers = self.numbers.get(column).copied().into_iter().collect();
+        let count = u64::try_from(self.numbers.len().max(1)).unwrap_or(u64::MAX);
+        let before = match column {
+            0 => 0,
+            _ => self.sample_count()? / count * u64::try_from(column).unwrap_or(0),
+        };
+        self.pass(numbers, count, before, each)
+    }
+
+    /// Makes one of `passes` passes, before which so many samples count as done.
+    fn pass(
+        &mut self,
+        numbers: Vec<usize>,
+        passes: u64,
+        before: u64,
+        each: &mut dyn FnMut(ExportedBatch<'_>) -> Result<()>,
+    ) -> std::result::Result<(), T::Error> {
+        let mut first = 0_u64;
+        for part in self.table.parts(numbers) {
+            let mut part = PartPass::new(&part?);
+            while part.next < part.end {
+                let sample_count = part.advance()?;
+                each(ExportedBatch { first, sample_count, columns: &part.buffers })?;
+                first = first.saturating_add(u64::try_from(sample_count).unwrap_or(u64::MAX));
+                let done = before.saturating_add(first / passes.max(1));
+                if self.progress.as_mut().is_some_and(|progress| progress(done).is_break()) {
+                    return Err(Error::cancelled().into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One pass over the samples of a part.
+struct PartPass {
+    columns: Vec<Option<(Column, Cursor)>>,
+    buffers: Vec<Option<ColumnBuffer>>,
+    next: u64,
+    end: u64,
+}
+
+impl PartPass {
+    fn new(part: &TablePart) -> Self {
+        let columns =
+            part.columns().iter().map(|column| column.as_ref().map(|column| (column.clone(), column.cursor())));
+        let buffers = part.columns().iter().map(|column| column.as_ref().map(|_| ColumnBuffer::new()));
+        Self { columns: columns.collect(), buffers: buffers.collect(), next: 0, end: part.sample_count() }
+    }
+
+    /// Reads the next samples, and returns their number, at least one.
+    fn advance(&mut self) -> Result<usize> {
+        let mut end = self.end.min(self.next.saturating_add(BATCH_SAMPLES));
+        for (column, _) in self.columns.iter().flatten() {
+            end = end.min(batch_end(column, self.next)?);
+        }
+        for (column, buffer) in self.columns.iter_mut().zip(&mut self.buffers) {
+            if let (Some((_, cursor)), Some(buffer)) = (column, buffer) {
+                cursor.range_into(self.next..end, buffer)?;
+            }
+        }
+        let count = usize::try_from(end.saturating_sub(self.next)).unwrap_or(usize::MAX); // in memory
+        self.next = end;
+        Ok(count)
+    }
+}
+
+/// Returns the end of a batch that begins with a sample: that of its chunk, or of so many samples of
+/// a fixed shape as fit.
+fn batch_end(column: &Column, start: u64) -> Result<u64> {
+    let schema = column.schema();
+    if schema.levels.is_empty() && !schema.shape.is_ragged() && !schema.dtype.is_string() {
+        let elements = schema.shape.extents().iter().map(|extent| match extent {
+            tensilo::Extent::Fixed(extent) => u64::from(*extent),
+            tensilo::Extent::Varying => 1,
+        });
+        let width = u64::try_from(schema.dtype.element_bytes()).unwrap_or(8); // at most 8
+        let bytes = elements.fold(width, u64::saturating_mul).max(1);
+        return Ok(start.saturating_add((BATCH_BYTES / bytes).max(1)));
+    }
+    Ok(column.chunk_of(start)?.samples.end)
+}

@@ -1,0 +1,11 @@
+//! Exports to formats of others.
+
+mod batches;
+mod npy;
+mod options;
+mod safetensors;
+mod target;
+mod webdataset;
+
+pub use options::TargetOptions;
+pub use target::{TargetFormat, export_to};

@@ -1,0 +1,185 @@
+//! NumPy's files: one column as an array, several in an archive.
+
+use super::batches::Exported;
+use std::io::{self, Write};
+use tensilo::export::Table;
+use tensilo::{ColumnSchema, DType, Error, Extent, Result};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+/// Writes a `.npy` file.
+pub(super) fn write<T: Table>(
+    mut exported: Exported<'_, T>,
+    out: &mut impl Write,
+) -> std::result::Result<(), T::Error> {
+    let column = only_column(exported.columns())?;
+    let header = ArrayForm::of(column)?.header(exported.sample_count()?);
+    out.write_all(&header).map_err(written)?;
+    write_samples(&mut exported, 0, column, Bf16::Widened, out)
+}
+
+/// Writes a `.npz` archive, uncompressed, with an array for each column.
+pub(super) fn write_archive<T: Table>(
+    mut exported: Exported<'_, T>,
+    out: &mut impl Write,
+) -> std::result::Result<(), T::Error> {
+    let columns: Vec<&ColumnSchema> = exported.columns().collect();
+    let forms = columns.iter().map(|column| ArrayForm::of(column)).collect::<Result<Vec<_>>>()?;
+    let sample_count = exported.sample_count()?;
+    let mut archive = ZipWriter::new_stream(out);
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(true);
+    for (i, (column, form)) in columns.iter().zip(&forms).enumerate() {
+        let begun = archive.start_file(format!("{}.npy", column.name), options);
+        begun.map_err(|error| written(io::Error::other(error)))?;
+        archive.write_all(&form.header(sample_count)).map_err(written)?;
+        write_samples(&mut exported, i, column, Bf16::Widened, &mut archive)?;
+    }
+    archive.finish().map_err(|error| written(io::Error::other(error)))?;
+    Ok(())
+}
+
+/// The form of bf16 in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bf16 {
+    /// Its own bits.
+    Kept,
+    /// The equal f32.
+    Widened,
+}
+
+/// Writes the elements of all samples of a column, little-endian. Refuses nulls.
+pub(super) fn write_samples<T: Table>(
+    exported: &mut Exported<'_, T>,
+    number: usize,
+    column: &ColumnSchema,
+    bf16: Bf16,
+    out: &mut impl Write,
+) -> std::result::Result<(), T::Error> {
+    exported.for_each_of(number, &mut |batch| {
+        let buffer = batch.columns.first().and_then(Option::as_ref);
+        let null = match buffer {
+            Some(buffer) => (0..batch.sample_count).find(|&i| buffer.is_null(i)),
+            None => Some(0),
+        };
+        if let Some(null) = null {
+            let sample = batch.first.saturating_add(u64::try_from(null).unwrap_or(0));
+            return Err(null_refused(column, sample));
+        }
+        let bytes = buffer.map_or(&[][..], |buffer| buffer.bytes());
+        write_elements(column.dtype, bf16, bytes, out).map_err(written)
+    })
+}
+
+pub(super) fn written(error: io::Error) -> Error {
+    Error::io("writing the file", error)
+}
+
+fn only_column<'a>(mut columns: impl Iterator<Item = &'a ColumnSchema>) -> Result<&'a ColumnSchema> {
+    match (columns.next(), columns.next()) {
+        (Some(column), None) => Ok(column),
+        (None, _) => Err(Error::bad_input("there is no column to export")),
+        (Some(first), Some(second)) => Err(Error::bad_input(format!(
+            "a .npy file has one array, and there are the columns {:?}, {:?} and perhaps more: name one with --columns, \
+             or export to .npz",
+            first.name, second.name
+        ))),
+    }
+}
+
+fn null_refused(column: &ColumnSchema, sample: u64) -> Error {
+    Error::bad_input(format!(
+        "column {:?}: sample {sample} is null, which arrays cannot express; export to .parquet or .arrow",
+        column.name
+    ))
+}
+
+/// The form of a column as an array.
+pub(super) struct ArrayForm {
+    dtype: DType,
+    /// The shape of a sample.
+    pub shape: Vec<u32>,
+}
+
+impl ArrayForm {
+    /// Returns the form of a column. Refuses columns that are no arrays of one shape.
+    pub(super) fn of(column: &ColumnSchema) -> Result<Self> {
+        let refused = |what: &str| {
+            Err(Error::bad_input(format!("column {:?}: {what}; export to .parquet, .arrow or .tar", column.name)))
+        };
+        if column.dtype.is_string() {
+            return refused("texts and bytes are no elements of an array");
+        }
+        if !column.levels.is_empty() || column.is_struct_nulls() {
+            return refused("lists and structs are no array");
+        }
+        let extent = |extent: &Extent| if let Extent::Fixed(extent) = extent { Some(*extent) } else { None };
+        match column.shape.extents().iter().map(extent).collect() {
+            Some(shape) => Ok(Self { dtype: column.dtype, shape }),
+            None => refused(&format!("samples have several shapes ({}), and an array has one", column.shape)),
+        }
+    }
+
+    /// Returns the header of the array of so many samples.
+    fn header(&self, sample_count: u64) -> Vec<u8> {
+        let shape: Vec<u64> =
+            std::iter::once(sample_count).chain(self.shape.iter().map(|&extent| extent.into())).collect();
+        npy_header(element_descr(self.dtype), &shape)
+    }
+}
+
+/// Returns NumPy's name of the type that elements are written with.
+pub(super) fn element_descr(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bf16 | DType::F32 => "<f4",
+        DType::F16 => "<f2",
+        DType::F64 => "<f8",
+        DType::I8 => "|i1",
+        DType::I16 => "<i2",
+        DType::I32 => "<i4",
+        DType::I64 => "<i8",
+        DType::U16 => "<u2",
+        DType::U32 => "<u4",
+        DType::U64 => "<u8",
+        DType::Bool => "|b1",
+        _ => "|u1",
+    }
+}
+
+/// Returns the header of an array of this type and shape, in version 1.0 of the format: the bytes
+/// that NumPy writes.
+pub(super) fn npy_header(descr: &str, shape: &[u64]) -> Vec<u8> {
+    const ALIGNMENT: usize = 64;
+    const BEFORE_TEXT: usize = 10;
+    let extents: Vec<String> = shape.iter().map(u64::to_string).collect();
+    let comma = if shape.len() == 1 { "," } else { "" };
+    let mut text =
+        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}{comma}), }}", extents.join(", "));
+    // NumPy leaves space in which the first extent can grow
+    let growth = shape.first().map_or(0, |extent| 21_usize.saturating_sub(extent.to_string().len()));
+    text.extend(std::iter::repeat_n(' ', growth));
+    let length = BEFORE_TEXT + text.len() + 1;
+    text.extend(std::iter::repeat_n(' ', ALIGNMENT - length % ALIGNMENT));
+    text.push('\n');
+    let mut header = b"\x93NUMPY\x01\x00".to_vec();
+    // with rank 17 the header has fewer than 1,024 bytes
+    header.extend(u16::try_from(text.len()).unwrap_or(u16::MAX).to_le_bytes());
+    header.extend(text.into_bytes());
+    header
+}
+
+/// Writes elements, given in memory order, in little-endian order.
+pub(super) fn write_elements(dtype: DType, bf16: Bf16, bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
+    if dtype == DType::Bf16 && bf16 == Bf16::Widened {
+        // exact: f32 has all values of bf16, and NaN keeps its bits
+        let widened = bytes.as_chunks().0.iter().map(|&bits| u32::from(u16::from_ne_bytes(bits)) << 16);
+        return widened.map(u32::to_le_bytes).try_for_each(|bytes| out.write_all(&bytes));
+    }
+    if cfg!(target_endian = "little") || dtype.element_bytes() == 1 {
+        return out.write_all(bytes);
+    }
+    bytes.chunks_exact(dtype.element_bytes()).try_for_each(|element| {
+        let mut element = element.to_vec();
+        element.reverse();
+        out.write_all(&element)
+    })
+}

@@ -1,0 +1,117 @@
+//! `.npz`: a zip archive of arrays, each of which is a column.
+
+use super::array::{check_length, column};
+use super::header::NpyHeader;
+use crate::error::{of_array, unreadable};
+use crate::options::FormatOptions;
+use crate::tensor::{ColumnBytes, Order, TensorColumn, TensorTable};
+use flate2::read::DeflateDecoder;
+use std::io::{Read, Seek, SeekFrom};
+use tensilo::import::{FormatFile, InputFormat, InputReader, RecordSource};
+use tensilo::{Error, Result};
+use zip::{CompressionMethod, ZipArchive};
+
+/// Archives of NumPy.
+pub(crate) struct Npz(pub FormatOptions);
+
+impl InputFormat for Npz {
+    fn name(&self) -> &str {
+        "archives of them (.npz)"
+    }
+
+    fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>> {
+        let mut reader = file.reader()?;
+        let mut first = Vec::new();
+        (&mut reader).take(4).read_to_end(&mut first).map_err(unreadable)?;
+        if !matches!(first.as_slice(), b"PK\x03\x04" | b"PK\x05\x06") {
+            return Ok(None);
+        }
+        let mut archive = ZipArchive::new(reader).map_err(|error| malformed(&error))?;
+        let mut columns = Vec::new();
+        for i in 0..archive.len() {
+            let entry = Entry::of(&mut archive, i)?;
+            let name = entry.name.strip_suffix(".npy").ok_or_else(|| {
+                Error::bad_input(format!("the archive has {:?}, which is no array (.npy)", entry.name))
+            })?;
+            let array = array(file, name, &entry);
+            let array = array.map_err(|error| of_array(name, error))?;
+            columns.push(if self.0.file_is_sample { array.0.into_sample(&array.1)? } else { array.0 });
+        }
+        Ok(Some(Box::new(TensorTable::new(columns, [], FormatOptions::SAMPLE_ADVICE)?)))
+    }
+}
+
+fn malformed(error: &zip::result::ZipError) -> Error {
+    Error::bad_input(format!("the zip archive is malformed: {error}"))
+}
+
+/// A file in an archive.
+struct Entry {
+    name: String,
+    is_deflated: bool,
+    /// The offset of its bytes in the archive.
+    offset: u64,
+    stored_bytes: u64,
+    byte_count: u64,
+    crc: u32,
+}
+
+impl Entry {
+    fn of(archive: &mut ZipArchive<InputReader>, i: usize) -> Result<Self> {
+        let entry = archive.by_index_raw(i).map_err(|error| malformed(&error))?;
+        let name = entry.name().map_err(|error| malformed(&error))?.into_owned();
+        let refused = |what: &str| Err(Error::bad_input(format!("{name:?} in the archive {what}")));
+        if entry.encrypted() {
+            return refused("is encrypted");
+        }
+        let is_deflated = match entry.compression() {
+            CompressionMethod::Stored if entry.compressed_size() != entry.size() => {
+                return refused("states two sizes");
+            }
+            CompressionMethod::Stored => false,
+            CompressionMethod::Deflated => true,
+            other => return refused(&format!("is compressed by {other}; NumPy stores or deflates")),
+        };
+        let Some(offset) = entry.data_start() else { return refused("has no beginning") };
+        Ok(Self {
+            offset,
+            stored_bytes: entry.compressed_size(),
+            byte_count: entry.size(),
+            crc: entry.crc32(),
+            is_deflated,
+            name,
+        })
+    }
+}
+
+/// Returns the column of an array, and the extents of the array.
+fn array(file: &FormatFile, name: &str, entry: &Entry) -> Result<(TensorColumn, Vec<u64>)> {
+    let mut reader = file.reader()?;
+    if entry.offset.checked_add(entry.stored_bytes).is_none_or(|end| end > reader.byte_count()) {
+        return Err(Error::bad_input("the archive is cut off"));
+    }
+    reader.seek(SeekFrom::Start(entry.offset)).map_err(unreadable)?;
+    let stored = reader.take(entry.stored_bytes);
+    let header = match entry.is_deflated {
+        true => NpyHeader::read(&mut DeflateDecoder::new(stored))?,
+        false => NpyHeader::read(&mut { stored })?,
+    };
+    if entry.is_deflated && header.order == Order::Fortran {
+        let message = "is compressed and in Fortran order, so that no sample can be read before the last; save it by \
+                       numpy.savez, or after numpy.ascontiguousarray";
+        return Err(Error::bad_input(message));
+    }
+    let bytes = match entry.is_deflated {
+        true => ColumnBytes::Deflated {
+            file: file.clone(),
+            offset: entry.offset,
+            stored_bytes: entry.stored_bytes,
+            skipped: header.byte_count,
+            crc: entry.crc,
+        },
+        false => ColumnBytes::Plain { file: file.clone(), offset: entry.offset.saturating_add(header.byte_count) },
+    };
+    let column = column(name, &header, bytes)?;
+    check_length(&column, &header, entry.byte_count.saturating_sub(header.byte_count))?;
+    Ok((column, header.extents))
+}

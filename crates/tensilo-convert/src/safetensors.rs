@@ -1,0 +1,99 @@
+//! Safetensors: named tensors behind a header in JSON.
+
+use crate::error::{of_array, unreadable};
+use crate::options::FormatOptions;
+use crate::tensor::{ColumnBytes, TensorColumn, TensorTable};
+use safetensors::Dtype;
+use safetensors::tensor::Metadata;
+use std::io::Read;
+use tensilo::import::{FormatFile, InputFormat, RecordSource};
+use tensilo::{DType, Error, Result};
+
+/// The most bytes of a header, as in the original library.
+const MOST_HEADER_BYTES: u64 = 100_000_000;
+/// The bytes of a header's length.
+const LENGTH_BYTES: u64 = 8;
+
+/// Files of safetensors.
+pub(crate) struct SafetensorsFormat(pub FormatOptions);
+
+impl InputFormat for SafetensorsFormat {
+    fn name(&self) -> &str {
+        "safetensors"
+    }
+
+    fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>> {
+        let mut reader = file.reader()?;
+        let Some(header_bytes) = header_bytes(file, &mut reader)? else { return Ok(None) };
+        let rest = reader.byte_count().saturating_sub(LENGTH_BYTES);
+        if header_bytes > rest.min(MOST_HEADER_BYTES) {
+            let message = format!("the header of the tensors has {header_bytes} bytes, of which the file has {rest}");
+            return Err(Error::bad_input(message));
+        }
+        let mut header = Vec::new();
+        reader.take(header_bytes).read_to_end(&mut header).map_err(unreadable)?;
+        let metadata: Metadata = serde_json::from_slice(&header)
+            .map_err(|error| Error::bad_input(format!("the header of the tensors is malformed: {error}")))?;
+        let data_bytes = rest.saturating_sub(header_bytes);
+        if u64::try_from(metadata.data_len()).ok() != Some(data_bytes) {
+            let due = metadata.data_len();
+            return Err(Error::bad_input(format!("the tensors take {due} bytes, and there are {data_bytes}")));
+        }
+        let columns = columns(file, &metadata, LENGTH_BYTES.saturating_add(header_bytes), self.0)?;
+        let own = metadata.metadata().clone().unwrap_or_default();
+        Ok(Some(Box::new(TensorTable::new(columns, own, FormatOptions::SAMPLE_ADVICE)?)))
+    }
+}
+
+/// Reads the length of the header. Returns `None` if the file is of another format.
+fn header_bytes(file: &FormatFile, reader: &mut impl Read) -> Result<Option<u64>> {
+    let mut first = Vec::new();
+    reader.take(LENGTH_BYTES).read_to_end(&mut first).map_err(unreadable)?;
+    let is_named_so = file.path().extension().is_some_and(|extension| extension == "safetensors");
+    let Ok(length) = <[u8; 8]>::try_from(first.as_slice()) else {
+        let cut_off = || Error::bad_input("the file is cut off inside its header");
+        return if is_named_so { Err(cut_off()) } else { Ok(None) };
+    };
+    let mut brace = Vec::new();
+    file.reader()?.take(LENGTH_BYTES + 1).read_to_end(&mut brace).map_err(unreadable)?;
+    let length = u64::from_le_bytes(length);
+    let is_one = brace.last() == Some(&b'{') && length <= MOST_HEADER_BYTES;
+    Ok((is_named_so || is_one).then_some(length))
+}
+
+/// Returns the columns, in the order of their bytes.
+fn columns(file: &FormatFile, metadata: &Metadata, data: u64, options: FormatOptions) -> Result<Vec<TensorColumn>> {
+    let column = |name: String| {
+        let info = metadata.info(&name).ok_or_else(|| Error::bad_input("a tensor without a description"))?;
+        let offset = |offset: usize| u64::try_from(offset).ok().and_then(|offset| offset.checked_add(data));
+        let offset = offset(info.data_offsets.0).ok_or_else(|| Error::bad_input("an offset over 2^64"))?;
+        let extents: Vec<u64> = info.shape.iter().map(|&extent| u64::try_from(extent).unwrap_or(u64::MAX)).collect();
+        let bytes = ColumnBytes::Plain { file: file.clone(), offset };
+        let column = TensorColumn::new(&name, element_type(info.dtype)?, &extents, bytes)?;
+        if options.file_is_sample { column.into_sample(&extents) } else { Ok(column) }
+    };
+    let named = |name: String| column(name.clone()).map_err(|error| of_array(&name, error));
+    metadata.offset_keys().into_iter().map(named).collect()
+}
+
+fn element_type(dtype: Dtype) -> Result<DType> {
+    Ok(match dtype {
+        Dtype::BOOL => DType::Bool,
+        Dtype::U8 => DType::U8,
+        Dtype::I8 => DType::I8,
+        Dtype::U16 => DType::U16,
+        Dtype::I16 => DType::I16,
+        Dtype::F16 => DType::F16,
+        Dtype::BF16 => DType::Bf16,
+        Dtype::U32 => DType::U32,
+        Dtype::I32 => DType::I32,
+        Dtype::F32 => DType::F32,
+        Dtype::U64 => DType::U64,
+        Dtype::I64 => DType::I64,
+        Dtype::F64 => DType::F64,
+        other => {
+            let message = format!("the type {other:?} cannot be stored; save a view of the tensor as bytes (U8)");
+            return Err(Error::bad_input(message));
+        }
+    })
+}

@@ -1,0 +1,97 @@
+//! Inputs that are read from front to back, compressed by gzip or not.
+
+use crate::error::unreadable;
+use flate2::read::MultiGzDecoder;
+use std::io::{self, BufReader, Read};
+use tensilo::import::{FormatFile, InputReader};
+use tensilo::{Error, Result};
+
+/// The most bytes of one value: Arrow's offsets have 32 bits.
+pub(crate) const VALUE_BYTES: u64 = (1 << 31) - 1;
+
+/// The bytes of a file, decompressed.
+pub(crate) enum ByteStream {
+    Plain(BufReader<InputReader>),
+    Gzip(Box<BufReader<MultiGzDecoder<BufReader<InputReader>>>>),
+}
+
+impl ByteStream {
+    /// Opens a file at its start. Whether it is compressed, its first bytes tell.
+    pub(crate) fn open(file: &FormatFile) -> Result<Self> {
+        const BUFFER_BYTES: usize = 1 << 16;
+        let mut first = Vec::new();
+        file.reader()?.take(2).read_to_end(&mut first).map_err(unreadable)?;
+        let plain = BufReader::with_capacity(BUFFER_BYTES, file.reader()?);
+        Ok(match first.as_slice() {
+            [0x1F, 0x8B] => {
+                let decoder = MultiGzDecoder::new(plain);
+                Self::Gzip(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)))
+            }
+            _ => Self::Plain(plain),
+        })
+    }
+
+    /// Returns the first bytes of a file, decompressed; fewer if it is shorter or malformed.
+    pub(crate) fn first(file: &FormatFile, count: u64) -> Result<Vec<u8>> {
+        let mut first = Vec::new();
+        let mut stream = Self::open(file)?.take(count);
+        match stream.read_to_end(&mut first) {
+            // what is wrong with it, the reader of its format will find
+            Err(error) if !is_malformed(&error) => Err(unreadable(error)),
+            _ => Ok(first),
+        }
+    }
+
+    /// Reads exactly so many bytes. Memory is allocated for those that are there. Returns `None` at
+    /// the end of the stream, if not even one is there.
+    pub(crate) fn exactly(&mut self, count: u64, what: &str) -> Result<Option<Vec<u8>>> {
+        let mut bytes = Vec::new();
+        self.take(count).read_to_end(&mut bytes).map_err(|error| stream_error(&error, what))?;
+        match u64::try_from(bytes.len()) {
+            Ok(found) if found == count => Ok(Some(bytes)),
+            Ok(0) => Ok(None),
+            _ => Err(cut_off(what)),
+        }
+    }
+}
+
+impl Read for ByteStream {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(reader) => reader.read(out),
+            Self::Gzip(reader) => reader.read(out),
+        }
+    }
+}
+
+impl io::BufRead for ByteStream {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match self {
+            Self::Plain(reader) => reader.fill_buf(),
+            Self::Gzip(reader) => reader.fill_buf(),
+        }
+    }
+
+    fn consume(&mut self, count: usize) {
+        match self {
+            Self::Plain(reader) => reader.consume(count),
+            Self::Gzip(reader) => reader.consume(count),
+        }
+    }
+}
+
+fn is_malformed(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof)
+}
+
+/// Returns the error about a file that cannot be read on. `what` is what was to be read.
+pub(crate) fn stream_error(error: &io::Error, what: &str) -> Error {
+    match is_malformed(error) {
+        true => Error::bad_input(format!("{what}: the file is malformed or cut off: {error}")),
+        false => Error::io(what, io::Error::new(error.kind(), error.to_string())),
+    }
+}
+
+pub(crate) fn cut_off(what: &str) -> Error {
+    Error::bad_input(format!("{what}: the file is cut off"))
+}

@@ -1,0 +1,187 @@
+//! One pass over the samples of tensors.
+
+use super::column::{ColumnReader, Order, TensorColumn};
+use crate::element::{element_array, swap_bytes};
+use crate::error::{of_array, unreadable};
+use std::io::Read;
+use std::sync::Arc;
+use tensilo::import::arrow::array::{ArrayRef, FixedSizeListArray, RecordBatch, RecordBatchOptions};
+use tensilo::import::arrow::buffer::MutableBuffer;
+use tensilo::import::arrow::datatypes::{DataType, SchemaRef};
+use tensilo::source::Source as _;
+use tensilo::{Error, Result};
+
+/// The bytes of a batch, about; at least one sample is in it.
+const BATCH_BYTES: u64 = 2 << 20;
+/// The same where each element of a batch has to be read for itself.
+const FORTRAN_BATCH_BYTES: u64 = 32 << 20;
+/// Samples of a batch, whatever their size.
+const BATCH_SAMPLES: u64 = 1 << 16;
+
+/// Batches of some columns, in the order of their samples.
+pub(super) struct TensorBatches<'a> {
+    columns: Vec<(&'a TensorColumn, ColumnReader)>,
+    schema: SchemaRef,
+    next: u64,
+    end: u64,
+    batch_samples: u64,
+}
+
+impl<'a> TensorBatches<'a> {
+    pub(super) fn new(columns: Vec<&'a TensorColumn>, schema: SchemaRef, sample_count: u64) -> Result<Self> {
+        let bytes = columns.iter().filter_map(|column| column.sample_bytes()).fold(1, u64::saturating_add);
+        let is_fortran = columns.iter().any(|column| column.order == Order::Fortran);
+        let batch_bytes = if is_fortran { FORTRAN_BATCH_BYTES } else { BATCH_BYTES };
+        let columns = columns.into_iter().map(|column| Ok((column, column.bytes.open()?))).collect::<Result<_>>()?;
+        let batch_samples = (batch_bytes / bytes).clamp(1, BATCH_SAMPLES);
+        Ok(Self { columns, schema, next: 0, end: sample_count, batch_samples })
+    }
+
+    fn batch(&mut self) -> Result<RecordBatch> {
+        let count = self.batch_samples.min(self.end.saturating_sub(self.next));
+        let rows = usize::try_from(count).map_err(|_| too_large())?;
+        let is_last = self.next.saturating_add(count) == self.end;
+        let mut arrays = Vec::with_capacity(self.columns.len());
+        for ((column, reader), field) in self.columns.iter_mut().zip(self.schema.fields()) {
+            let array = read(column, reader, self.next, count, is_last).and_then(|bytes| {
+                let elements = element_array(column.dtype, bytes)?;
+                in_samples(elements, field.data_type(), rows)
+            });
+            arrays.push(array.map_err(|error| of_array(&column.name, error))?);
+        }
+        self.next = self.next.saturating_add(count);
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options);
+        batch.map_err(|error| Error::bad_input(error.to_string()))
+    }
+}
+
+impl Iterator for TensorBatches<'_> {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next >= self.end {
+            return None;
+        }
+        let batch = self.batch();
+        if batch.is_err() {
+            self.next = self.end;
+        }
+        Some(batch)
+    }
+}
+
+fn too_large() -> Error {
+    Error::bad_input("a sample is larger than this machine's memory")
+}
+
+/// Returns the elements in lists of one sample each, if samples have dimensions.
+fn in_samples(elements: ArrayRef, data_type: &DataType, rows: usize) -> Result<ArrayRef> {
+    let DataType::FixedSizeList(item, size) = data_type else { return Ok(elements) };
+    let lists = FixedSizeListArray::try_new_with_length(Arc::clone(item), *size, elements, None, rows);
+    lists.map(|lists| Arc::new(lists) as ArrayRef).map_err(|error| Error::bad_input(error.to_string()))
+}
+
+/// Reads the elements of consecutive samples, in C order and in the byte order of this machine.
+fn read(
+    column: &TensorColumn,
+    reader: &mut ColumnReader,
+    first: u64,
+    count: u64,
+    is_last: bool,
+) -> Result<MutableBuffer> {
+    let bytes = column.sample_bytes().and_then(|bytes| bytes.checked_mul(count)).ok_or_else(too_large)?;
+    let length = usize::try_from(bytes).map_err(|_| too_large())?;
+    let mut out = match (reader, column.order) {
+        (ColumnReader::Plain { reader, offset }, Order::C) => {
+            // allocates only for bytes that are in the file
+            let at = column.sample_bytes().and_then(|bytes| bytes.checked_mul(first)?.checked_add(*offset));
+            let at = at.filter(|at| at.checked_add(bytes).is_some_and(|end| end <= reader.byte_count()));
+            let mut out = MutableBuffer::from_len_zeroed(at.map_or(0, |_| length));
+            reader.read_exact_at(at.ok_or_else(cut_off)?, &mut out).map_err(unreadable)?;
+            out
+        }
+        (ColumnReader::Plain { reader, offset }, Order::Fortran) => fortran(column, reader, *offset, first, count)?,
+        (ColumnReader::Deflated(stream), _) => inflated(stream, bytes, is_last)?,
+    };
+    if column.is_swapped {
+        swap_bytes(column.dtype.element_bytes(), &mut out);
+    }
+    Ok(out)
+}
+
+fn cut_off() -> Error {
+    Error::bad_input("the file is cut off: elements lie beyond its end")
+}
+
+/// Reads the next bytes of a compressed array. Allocates for those that are there.
+fn inflated(stream: &mut impl Read, bytes: u64, is_last: bool) -> Result<MutableBuffer> {
+    let failed = |error: std::io::Error| Error::bad_input(format!("the compressed array is damaged: {error}"));
+    let mut out = Vec::new();
+    stream.take(bytes).read_to_end(&mut out).map_err(failed)?;
+    if u64::try_from(out.len()).ok() != Some(bytes) {
+        return Err(cut_off());
+    }
+    // at the end the checksum is compared
+    if is_last && stream.read(&mut [0]).map_err(failed)? > 0 {
+        return Err(Error::bad_input("bytes follow the elements of the compressed array"));
+    }
+    let mut buffer = MutableBuffer::new(out.len());
+    buffer.extend_from_slice(&out);
+    Ok(buffer)
+}
+
+/// Reads samples of a tensor of which the first axis is the fastest: of each element, those of
+/// consecutive samples are one run.
+fn fortran(
+    column: &TensorColumn,
+    reader: &impl tensilo::source::Source,
+    offset: u64,
+    first: u64,
+    count: u64,
+) -> Result<MutableBuffer> {
+    let width = column.dtype.element_bytes();
+    let total = column.byte_count().and_then(|bytes| bytes.checked_add(offset));
+    if total.is_none_or(|end| end > reader.byte_count()) {
+        return Err(cut_off());
+    }
+    let elements = column.sample_elements().and_then(|elements| usize::try_from(elements).ok());
+    let rows = usize::try_from(count).ok();
+    let (Some(elements), Some(rows)) = (elements, rows) else { return Err(too_large()) };
+    let (Some(run_bytes), Some(sample_bytes)) = (rows.checked_mul(width), elements.checked_mul(width)) else {
+        return Err(too_large());
+    };
+    let mut out = MutableBuffer::from_len_zeroed(run_bytes.checked_mul(elements).ok_or_else(too_large)?);
+    let mut run = vec![0; run_bytes];
+    let mut index = vec![0_u64; column.shape.len()];
+    for element in 0..elements {
+        // no overflow: all of it lies in the file
+        let run_number = fortran_number(&index, &column.shape);
+        let at = offset + (run_number * column.sample_count + first) * column.width();
+        reader.read_exact_at(at, &mut run).map_err(unreadable)?;
+        for (value, sample) in run.chunks_exact(width).zip(out.chunks_exact_mut(sample_bytes)) {
+            let place = element * width; // inside the sample
+            if let Some(place) = sample.get_mut(place..place + width) {
+                place.copy_from_slice(value);
+            }
+        }
+        advance(&mut index, &column.shape);
+    }
+    Ok(out)
+}
+
+/// Returns the number of an element of a sample in Fortran order.
+fn fortran_number(index: &[u64], shape: &[u32]) -> u64 {
+    index.iter().zip(shape).rev().fold(0, |number, (&i, &extent)| number * u64::from(extent) + i)
+}
+
+/// Goes to the next element in C order.
+fn advance(index: &mut [u64], shape: &[u32]) {
+    for (i, &extent) in index.iter_mut().zip(shape).rev() {
+        *i += 1;
+        if *i < u64::from(extent) {
+            return;
+        }
+        *i = 0;
+    }
+}

@@ -1,0 +1,175 @@
+//! A tensor whose first axis counts samples.
+
+use crate::element::element_field;
+use crate::error::unreadable;
+use flate2::read::DeflateDecoder;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::Arc;
+use tensilo::import::arrow::datatypes::{DataType, Field};
+use tensilo::import::{FormatFile, InputReader};
+use tensilo::{DType, Error, Result, limits};
+
+/// A tensor in a file, of which each sample is a part.
+#[derive(Clone, Debug)]
+pub(crate) struct TensorColumn {
+    pub name: String,
+    pub dtype: DType,
+    /// Whether elements are in the other byte order than those of this machine.
+    pub is_swapped: bool,
+    pub order: Order,
+    pub sample_count: u64,
+    /// The shape of one sample.
+    pub shape: Vec<u32>,
+    pub bytes: ColumnBytes,
+}
+
+/// The order of a tensor's elements in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The last axis is the fastest: samples follow one another.
+    C,
+    /// The first axis is the fastest: of each element, those of all samples follow one another.
+    Fortran,
+}
+
+/// The elements of a tensor, as bytes of a file.
+#[derive(Clone, Debug)]
+pub(crate) enum ColumnBytes {
+    /// At an offset.
+    Plain { file: FormatFile, offset: u64 },
+    /// Behind `skipped` bytes of a stream that a range of the file contains, compressed by DEFLATE
+    /// and with this CRC-32.
+    Deflated { file: FormatFile, offset: u64, stored_bytes: u64, skipped: u64, crc: u32 },
+}
+
+impl TensorColumn {
+    /// Makes a column of a tensor: its first extent is the number of samples. A tensor without
+    /// dimensions is one sample. Errors do not have its name.
+    pub(crate) fn new(name: &str, dtype: DType, extents: &[u64], bytes: ColumnBytes) -> Result<Self> {
+        let (sample_count, inner) = extents.split_first().map_or((1, extents), |(first, inner)| (*first, inner));
+        let column = Self {
+            name: name.to_owned(),
+            dtype,
+            is_swapped: cfg!(target_endian = "big"),
+            order: Order::C,
+            sample_count,
+            shape: sample_shape(inner)?,
+            bytes,
+        };
+        match column.byte_count() {
+            Some(_) => Ok(column),
+            None => Err(Error::bad_input(format!("the shape {extents:?} has more than 2^63 bytes"))),
+        }
+    }
+
+    /// Makes the column of the only sample of a file: the whole tensor.
+    pub(crate) fn into_sample(self, extents: &[u64]) -> Result<Self> {
+        Ok(Self { sample_count: 1, shape: sample_shape(extents)?, ..self })
+    }
+
+    /// Returns the number of elements of a sample.
+    pub(crate) fn sample_elements(&self) -> Option<u64> {
+        self.shape.iter().try_fold(1_u64, |product, &extent| product.checked_mul(extent.into()))
+    }
+
+    /// Returns the number of bytes of a sample.
+    pub(crate) fn sample_bytes(&self) -> Option<u64> {
+        self.sample_elements()?.checked_mul(self.width())
+    }
+
+    /// Returns the number of bytes of all samples, if they are at most 2^63.
+    pub(crate) fn byte_count(&self) -> Option<u64> {
+        self.sample_bytes()?.checked_mul(self.sample_count).filter(|bytes| *bytes <= 1 << 63)
+    }
+
+    pub(crate) fn width(&self) -> u64 {
+        u64::try_from(self.dtype.element_bytes()).unwrap_or(8) // at most 8
+    }
+
+    /// Returns the field of the samples.
+    pub(crate) fn field(&self) -> Result<Field> {
+        sample_field(&self.name, self.dtype, &self.shape, false)
+    }
+}
+
+fn sample_shape(extents: &[u64]) -> Result<Vec<u32>> {
+    if extents.len() > limits::RANK {
+        let message = format!("samples of {} dimensions, of which the format allows {}", extents.len(), limits::RANK);
+        return Err(Error::bad_input(message));
+    }
+    let extent = |&extent: &u64| u32::try_from(extent).ok().filter(|extent| *extent <= limits::EXTENT);
+    let shape: Option<Vec<u32>> = extents.iter().map(extent).collect();
+    shape.ok_or_else(|| Error::bad_input(format!("an extent of the shape {extents:?} is over {}", limits::EXTENT)))
+}
+
+/// Returns the field of samples of a fixed shape: a scalar, or `arrow.fixed_shape_tensor`.
+fn sample_field(name: &str, dtype: DType, shape: &[u32], nullable: bool) -> Result<Field> {
+    if shape.is_empty() {
+        return Ok(element_field(name, dtype, nullable));
+    }
+    let elements = shape.iter().try_fold(1_u32, |product, &extent| product.checked_mul(extent));
+    let elements = elements.and_then(|elements| i32::try_from(elements).ok()).ok_or_else(|| {
+        let message = format!("array {name:?}: a sample of shape {shape:?} has more than 2^31 - 1 elements");
+        Error::bad_input(message)
+    })?;
+    let item = Arc::new(element_field("item", dtype, false));
+    let list = Field::new(name, DataType::FixedSizeList(item, elements), nullable);
+    Ok(list.with_metadata([
+        ("ARROW:extension:name", "arrow.fixed_shape_tensor".to_owned()),
+        ("ARROW:extension:metadata", format!("{{\"shape\":{shape:?}}}")),
+    ]))
+}
+
+impl ColumnBytes {
+    /// Returns a reader of all bytes from the first element.
+    pub(crate) fn open(&self) -> Result<ColumnReader> {
+        match self {
+            Self::Plain { file, offset } => Ok(ColumnReader::Plain { reader: file.reader()?, offset: *offset }),
+            Self::Deflated { file, offset, stored_bytes, skipped, crc } => {
+                let mut reader = file.reader()?;
+                reader.seek(SeekFrom::Start(*offset)).map_err(unreadable)?;
+                let mut stream = Checked {
+                    inner: DeflateDecoder::new(reader.take(*stored_bytes)),
+                    hash: Some((crc32fast::Hasher::new(), *crc)),
+                };
+                let header = io::copy(&mut (&mut stream).take(*skipped), &mut io::sink()).map_err(unreadable)?;
+                if header < *skipped {
+                    return Err(Error::bad_input("a compressed array is cut off"));
+                }
+                Ok(ColumnReader::Deflated(Box::new(stream)))
+            }
+        }
+    }
+}
+
+/// A reader of the elements of a column.
+pub(crate) enum ColumnReader {
+    Plain { reader: InputReader, offset: u64 },
+    Deflated(Box<Checked<DeflateDecoder<io::Take<InputReader>>>>),
+}
+
+/// A stream whose CRC-32 is compared at its end.
+pub(crate) struct Checked<R> {
+    inner: R,
+    /// `None` behind the end.
+    hash: Option<(crc32fast::Hasher, u32)>,
+}
+
+impl<R: Read> Read for Checked<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(out)?;
+        if count > 0 || out.is_empty() {
+            if let Some((hasher, _)) = &mut self.hash {
+                hasher.update(out.get(..count).unwrap_or_default());
+            }
+            return Ok(count);
+        }
+        match self.hash.take().map(|(hasher, due)| (hasher.finalize(), due)) {
+            Some((found, due)) if found != due => {
+                let message = format!("the CRC-32 of the array is {found:08x}, and the archive says {due:08x}");
+                Err(io::Error::new(io::ErrorKind::InvalidData, message))
+            }
+            _ => Ok(0),
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Tensors with a common first axis as columns of samples.
+
+mod batches;
+mod column;
+mod table;
+
+pub(crate) use column::{ColumnBytes, Order, TensorColumn};
+pub(crate) use table::TensorTable;

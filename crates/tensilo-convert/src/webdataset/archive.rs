@@ -1,0 +1,141 @@
+//! Tar archives of samples, compressed by gzip or not.
+
+use super::cell::{SuffixColumn, array_type};
+use super::name::KEY;
+use super::samples::{ArchivedSample, ArchivedSamples};
+use super::suffix::{SuffixKind, kind_of};
+use crate::stream::ByteStream;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tensilo::import::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
+use tensilo::import::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use tensilo::import::{FormatFile, InputFormat, RecordSource};
+use tensilo::{Error, Result};
+
+/// The bytes of files in a batch, about.
+const BATCH_BYTES: usize = 2 << 20;
+
+/// Samples in a batch, whatever their size.
+const BATCH_SAMPLES: usize = 1 << 14;
+
+/// Archives of WebDataset.
+pub(crate) struct WebDataset;
+
+impl InputFormat for WebDataset {
+    fn name(&self) -> &str {
+        "tar archives of WebDataset"
+    }
+
+    fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>> {
+        const MAGIC: std::ops::Range<usize> = 257..262;
+        let first = ByteStream::first(file, 262)?;
+        let is_named_so = file.path().extension().is_some_and(|extension| extension == "tar");
+        if first.get(MAGIC) != Some(b"ustar") && !is_named_so {
+            return Ok(None);
+        }
+        let (columns, sample_count) = survey(file)?;
+        let key = Field::new(KEY, DataType::Utf8, false);
+        let fields = columns.iter().map(|column| column.field(column.count < sample_count));
+        let schema = Arc::new(Schema::new(std::iter::once(key).chain(fields).collect::<Vec<_>>()));
+        Ok(Some(Box::new(WebDatasetFile { file: file.clone(), columns, schema, sample_count })))
+    }
+}
+
+/// Finds the suffixes of an archive, in the order in which they come first, and counts its samples.
+fn survey(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
+    let (mut columns, mut sample_count): (Vec<SuffixColumn>, u64) = (Vec::new(), 0);
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    let mut samples = ArchivedSamples::open(file, false)?;
+    loop {
+        let some = samples.some(BATCH_SAMPLES, BATCH_BYTES)?;
+        if some.is_empty() {
+            samples.finish()?;
+            return Ok((columns, sample_count));
+        }
+        for sample in some {
+            for (suffix, head) in sample.files {
+                let number = *numbers.entry(suffix.clone()).or_insert(columns.len());
+                if number == columns.len() {
+                    columns.push(new_column(suffix, &head, &sample.key)?);
+                }
+                if let Some(column) = columns.get_mut(number) {
+                    column.count = column.count.saturating_add(1);
+                }
+            }
+            sample_count = sample_count.saturating_add(1);
+        }
+    }
+}
+
+fn new_column(suffix: String, head: &[u8], key: &str) -> Result<SuffixColumn> {
+    let kind = kind_of(&suffix);
+    let array = match kind {
+        SuffixKind::Npy => Some(array_type(head).map_err(|error| of_file(key, &suffix, &error))?),
+        _ => None,
+    };
+    Ok(SuffixColumn { suffix, kind, array, count: 0 })
+}
+
+fn of_file(key: &str, suffix: &str, error: &Error) -> Error {
+    Error::bad_input(format!("\"{key}.{suffix}\" in the archive: {}", error.message()))
+}
+
+/// An archive whose suffixes are known.
+struct WebDatasetFile {
+    file: FormatFile,
+    columns: Vec<SuffixColumn>,
+    /// The key, and then the columns.
+    schema: SchemaRef,
+    sample_count: u64,
+}
+
+impl RecordSource for WebDatasetFile {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn row_count(&self) -> Option<u64> {
+        Some(self.sample_count)
+    }
+
+    fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {
+        let schema = self.schema.project(fields).map_err(|error| Error::bad_input(error.to_string()))?;
+        let columns = fields.iter().map(|field| field.checked_sub(1).and_then(|i| self.columns.get(i)));
+        let (columns, schema): (Vec<Option<&SuffixColumn>>, _) = (columns.collect(), Arc::new(schema));
+        let mut samples = ArchivedSamples::open(&self.file, true)?;
+        Ok(Box::new(std::iter::from_fn(move || {
+            let some = samples.some(BATCH_SAMPLES, BATCH_BYTES);
+            let batch = some.and_then(|mut some| match some.is_empty() {
+                true => Ok(None),
+                false => record_batch(&mut some, &columns, &schema).map(Some),
+            });
+            batch.transpose()
+        })))
+    }
+}
+
+/// Returns samples as arrays of some columns, of which `None` is the key.
+fn record_batch(
+    samples: &mut [ArchivedSample],
+    columns: &[Option<&SuffixColumn>],
+    schema: &SchemaRef,
+) -> Result<RecordBatch> {
+    let mut array = |column: &Option<&SuffixColumn>| -> Result<ArrayRef> {
+        let Some(column) = column else {
+            return Ok(Arc::new(samples.iter().map(|sample| Some(sample.key.as_str())).collect::<StringArray>()));
+        };
+        let file = |sample: &mut ArchivedSample| {
+            let file = sample.files.iter_mut().find(|(suffix, _)| *suffix == column.suffix);
+            file.map(|(_, content)| std::mem::take(content))
+        };
+        let files: Vec<Option<Vec<u8>>> = samples.iter_mut().map(file).collect();
+        column.values(&files).map_err(|(i, error)| {
+            let key = samples.get(i).map_or("", |sample| sample.key.as_str());
+            of_file(key, &column.suffix, &error)
+        })
+    };
+    let arrays = columns.iter().map(&mut array).collect::<Result<Vec<_>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(samples.len()));
+    let batch = RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options);
+    batch.map_err(|error| Error::bad_input(error.to_string()))
+}

@@ -1,0 +1,171 @@
+//! Columns of the files with one suffix.
+
+use super::suffix::SuffixKind;
+use crate::element::{element_array, element_field, swap_bytes};
+use crate::npy::NpyHeader;
+use crate::tensor::Order;
+use std::sync::Arc;
+use tensilo::import::arrow::array::{
+    Array, ArrayRef, BinaryBuilder, FixedSizeListArray, Int32Array, Int64Builder, ListArray, StringBuilder,
+    StructArray, make_array,
+};
+use tensilo::import::arrow::buffer::{BooleanBuffer, MutableBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use tensilo::import::arrow::datatypes::{DataType, Field, Fields};
+use tensilo::{DType, Error, Result, limits};
+
+/// A column of files with one suffix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SuffixColumn {
+    pub suffix: String,
+    pub kind: SuffixKind,
+    /// The type and the number of dimensions of the first array.
+    pub array: Option<(DType, usize)>,
+    /// The number of samples that have such a file.
+    pub count: u64,
+}
+
+impl SuffixColumn {
+    /// Returns the field of the column.
+    pub(super) fn field(&self, nullable: bool) -> Field {
+        let name = self.suffix.as_str();
+        match (self.kind, self.array) {
+            (SuffixKind::Text, _) => Field::new(name, DataType::Utf8, nullable),
+            (SuffixKind::Integer, _) => Field::new(name, DataType::Int64, nullable),
+            (SuffixKind::Npy, Some((dtype, 0))) => element_field(name, dtype, nullable),
+            (SuffixKind::Npy, Some((dtype, rank))) => {
+                let field = Field::new(name, DataType::Struct(tensor_fields(dtype, rank)), nullable);
+                field.with_metadata([("ARROW:extension:name", "arrow.variable_shape_tensor")])
+            }
+            _ => Field::new(name, DataType::Binary, nullable),
+        }
+    }
+
+    /// Returns the array of files, of which `None` are missing.
+    pub(super) fn values(&self, files: &[Option<Vec<u8>>]) -> std::result::Result<ArrayRef, (usize, Error)> {
+        let at = |i: usize| move |what: String| (i, Error::bad_input(what));
+        match (self.kind, self.array) {
+            (SuffixKind::Text, _) => {
+                let mut texts = StringBuilder::new();
+                for (i, file) in files.iter().enumerate() {
+                    let text = file.as_deref().map(str::from_utf8).transpose();
+                    texts.append_option(text.map_err(|error| at(i)(format!("the text is not UTF-8: {error}")))?);
+                }
+                Ok(Arc::new(texts.finish()))
+            }
+            (SuffixKind::Integer, _) => {
+                let mut integers = Int64Builder::new();
+                for (i, file) in files.iter().enumerate() {
+                    let parse = |file: &Vec<u8>| str::from_utf8(file).ok().and_then(|text| text.trim().parse().ok());
+                    let integer = file.as_ref().map(|file| parse(file).ok_or("the file has no integer of 64 bits"));
+                    integers.append_option(integer.transpose().map_err(|what| at(i)(what.to_owned()))?);
+                }
+                Ok(Arc::new(integers.finish()))
+            }
+            (SuffixKind::Npy, Some((dtype, rank))) => tensors(files, dtype, rank),
+            _ => {
+                let mut bytes = BinaryBuilder::new();
+                files.iter().for_each(|file| bytes.append_option(file.as_deref()));
+                Ok(Arc::new(bytes.finish()))
+            }
+        }
+    }
+}
+
+/// Returns the members of a tensor as Arrow stores it.
+fn tensor_fields(dtype: DType, rank: usize) -> Fields {
+    let rank = i32::try_from(rank).unwrap_or(i32::MAX); // at most 16
+    let shape = DataType::FixedSizeList(Arc::new(Field::new_list_field(DataType::Int32, false)), rank);
+    let data = DataType::List(Arc::new(element_field("item", dtype, false)));
+    Fields::from(vec![Field::new("data", data, false), Field::new("shape", shape, false)])
+}
+
+/// Returns the array of files of NumPy.
+fn tensors(files: &[Option<Vec<u8>>], dtype: DType, rank: usize) -> std::result::Result<ArrayRef, (usize, Error)> {
+    let (mut elements, mut ends, mut shapes) = (MutableBuffer::new(0), vec![0_i32], Vec::new());
+    let mut end = 0;
+    for (i, file) in files.iter().enumerate() {
+        let Some(file) = file else {
+            shapes.extend(std::iter::repeat_n(0, rank));
+            ends.push(end);
+            if rank == 0 {
+                elements.extend_zeros(dtype.element_bytes());
+            }
+            continue;
+        };
+        let (header, bytes) = array_of(file, dtype, rank).map_err(|error| (i, error))?;
+        let too_large = || (i, Error::bad_input("the arrays of a batch have more than 2^31 - 1 elements"));
+        elements.extend_from_slice(&bytes);
+        let count = i32::try_from(bytes.len() / dtype.element_bytes()).ok().and_then(|count| end.checked_add(count));
+        end = count.ok_or_else(too_large)?;
+        ends.push(end);
+        for extent in &header.extents {
+            shapes.push(i32::try_from(*extent).map_err(|_| too_large())?);
+        }
+    }
+    let nulls = NullBuffer::from(files.iter().map(Option::is_some).collect::<BooleanBuffer>());
+    build(dtype, rank, elements, (ends, shapes), nulls).map_err(|error| (0, error))
+}
+
+/// Returns the header of an array, and its elements in C order and in the byte order of this
+/// machine.
+fn array_of(file: &[u8], dtype: DType, rank: usize) -> Result<(NpyHeader, Vec<u8>)> {
+    let mut rest = file;
+    let header = NpyHeader::read(&mut rest)?;
+    if header.dtype != dtype || header.extents.len() != rank {
+        return Err(Error::bad_input(format!(
+            "the array has the type {} and {} dimensions, and the first one {dtype} and {rank}",
+            header.dtype,
+            header.extents.len()
+        )));
+    }
+    if header.order == Order::Fortran {
+        return Err(Error::bad_input("the array is in Fortran order; save it after numpy.ascontiguousarray"));
+    }
+    let width = u64::try_from(dtype.element_bytes()).unwrap_or(8); // at most 8
+    let due = header.extents.iter().try_fold(width, |bytes, &extent| bytes.checked_mul(extent));
+    if due != u64::try_from(rest.len()).ok() {
+        let extents = &header.extents;
+        let message = format!("the array of shape {extents:?} has {} bytes instead of those of its shape", rest.len());
+        return Err(Error::bad_input(message));
+    }
+    let mut bytes = rest.to_vec();
+    if header.is_swapped {
+        swap_bytes(dtype.element_bytes(), &mut bytes);
+    }
+    Ok((header, bytes))
+}
+
+fn build(
+    dtype: DType,
+    rank: usize,
+    elements: MutableBuffer,
+    (ends, shapes): (Vec<i32>, Vec<i32>),
+    nulls: NullBuffer,
+) -> Result<ArrayRef> {
+    let failed = |error: tensilo::import::arrow::error::ArrowError| Error::bad_input(error.to_string());
+    let elements = element_array(dtype, elements)?;
+    if rank == 0 {
+        let data = elements.to_data().into_builder().nulls(Some(nulls)).build().map_err(failed)?;
+        return Ok(make_array(data));
+    }
+    let fields = tensor_fields(dtype, rank);
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
+    let item = Arc::new(element_field("item", dtype, false));
+    let data = ListArray::try_new(item, offsets, elements, None).map_err(failed)?;
+    let item = Arc::new(Field::new_list_field(DataType::Int32, false));
+    let size = i32::try_from(rank).unwrap_or(i32::MAX); // at most 16
+    let shape = FixedSizeListArray::try_new(item, size, Arc::new(Int32Array::from(shapes)), None).map_err(failed)?;
+    let members: Vec<ArrayRef> = vec![Arc::new(data), Arc::new(shape)];
+    Ok(Arc::new(StructArray::try_new(fields, members, Some(nulls)).map_err(failed)?))
+}
+
+/// Returns the type and the number of dimensions that an array states.
+pub(super) fn array_type(mut file: &[u8]) -> Result<(DType, usize)> {
+    let header = NpyHeader::read(&mut file)?;
+    let rank = header.extents.len();
+    if rank > limits::RANK {
+        let message = format!("the array has {rank} dimensions, of which the format allows {}", limits::RANK);
+        return Err(Error::bad_input(message));
+    }
+    Ok((header.dtype, rank))
+}

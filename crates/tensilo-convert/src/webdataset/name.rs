@@ -1,0 +1,30 @@
+//! The names of files in an archive.
+
+/// The column of the keys.
+pub(crate) const KEY: &str = "__key__";
+
+/// Splits a path at the first dot of its last component: the key of the sample, and the suffix, in
+/// lower case. Returns `None` if the file is no part of a sample, as in the library: its name
+/// begins with a dot or has none, or it describes the archive (`__name__`).
+pub(super) fn key_and_suffix(path: &str) -> Option<(&str, String)> {
+    let name_start = path.rfind('/').map_or(0, |slash| slash + 1);
+    let dot = name_start + path.get(name_start..)?.find('.')?;
+    let (key, suffix) = (path.get(..dot)?, path.get(dot + 1..)?);
+    let is_about_archive = path.starts_with("__") && path.ends_with("__");
+    (dot > name_start && !suffix.is_empty() && !is_about_archive).then(|| (key, suffix.to_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_split_at_the_first_dot_of_the_last_component() {
+        let split = |path| key_and_suffix(path).map(|(key, suffix)| (key.to_owned(), suffix));
+        assert_eq!(split("a/b.c/d.Seg.PNG"), Some(("a/b.c/d".to_owned(), "seg.png".to_owned())));
+        assert_eq!(split("000001.cls"), Some(("000001".to_owned(), "cls".to_owned())));
+        for path in ["", "a", "a/.hidden", "a.b/c", "x.", "__worker.info__"] {
+            assert_eq!(split(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Conversions in memory, and what they are compared with.
+
+use serde_json::{Value, json};
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use tensilo::import::{ConvertOptions, convert_into};
+use tensilo::sink::Stream;
+use tensilo::{Column, ColumnBuffer, DType, Reader, Result};
+use tensilo_convert::{FormatOptions, input_formats};
+
+/// Returns the path of a file in the folder of test data.
+pub fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+/// Returns the names of the files in a folder of test data, and the folder's.
+pub fn names_in(folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(data(folder)).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| format!("{folder}/{}", entry.unwrap().file_name().into_string().unwrap())).collect();
+    names.sort();
+    assert!(!names.is_empty());
+    names
+}
+
+/// Converts files to a file in memory.
+pub fn convert(inputs: &[PathBuf], formats: FormatOptions) -> Result<Reader> {
+    let options = ConvertOptions::new().formats(input_formats(formats));
+    let written = convert_into(inputs, Stream(Vec::new()), &options, &mut |_| ControlFlow::Continue(()))?;
+    Reader::from_bytes(written.sink.0)
+}
+
+/// Checks that a file of test data has the values that its library reads.
+#[track_caller]
+pub fn check(name: &str, formats: FormatOptions) {
+    let expected: Value = serde_json::from_slice(&fs::read(data("expected.json")).unwrap()).unwrap();
+    let due = expected.get(name).unwrap_or_else(|| panic!("{name} is not in expected.json"));
+    let found = convert(&[data(name)], formats).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(columns(&found), *due, "{name}");
+}
+
+/// Returns all samples of a file as `make.py` describes them.
+pub fn columns(reader: &Reader) -> Value {
+    let column = |column: Column| {
+        let name = column.schema().name.clone();
+        let samples: Vec<Value> = (0..column.sample_count()).map(|i| sample(&column, i)).collect();
+        (name, json!({"dtype": column.schema().type_name().split(' ').next().unwrap(), "samples": samples}))
+    };
+    Value::Object(reader.columns().map(column).collect())
+}
+
+fn sample(column: &Column, i: u64) -> Value {
+    let mut cursor = column.cursor();
+    if !column.schema().levels.is_empty() {
+        let mut buffer = ColumnBuffer::new();
+        cursor.range_into(i..i + 1, &mut buffer).unwrap();
+        let strings = (0..buffer.item_count()).map(|item| string(column, buffer.ragged_bytes(item).unwrap()));
+        return strings.collect();
+    }
+    let sample = cursor.read(i).unwrap();
+    if sample.is_null() {
+        return Value::Null;
+    }
+    match column.schema().dtype.is_string() {
+        true => string(column, sample.bytes()),
+        false => json!({"shape": sample.shape(), "bytes": hex(sample.bytes())}),
+    }
+}
+
+fn string(column: &Column, bytes: &[u8]) -> Value {
+    match column.schema().dtype {
+        DType::Utf8 => Value::from(str::from_utf8(bytes).unwrap()),
+        _ => Value::from(hex(bytes)),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Checks that a conversion fails, and that the error names the file and has this text.
+#[track_caller]
+pub fn check_refused(path: &Path, text: &str) {
+    let error = match convert(&[path.to_path_buf()], FormatOptions::new()) {
+        Ok(_) => panic!("{} was converted", path.display()),
+        Err(error) => error,
+    };
+    assert_eq!(error.path(), Some(path), "{error}");
+    assert!(error.to_string().contains(text), "{text:?} in {error}");
+}

@@ -1,0 +1,68 @@
+//! Exports come back equal.
+
+use super::common::{columns, convert, data};
+use std::fs;
+use tensilo::Reader;
+use tensilo::sink::Stream;
+use tensilo_convert::{FormatOptions, TargetFormat, TargetOptions, export_to};
+use tensilo_testing::Folder;
+
+fn exported(reader: &Reader, format: TargetFormat) -> Vec<u8> {
+    export_to(reader, Stream(Vec::new()), format, TargetOptions::new()).unwrap().0
+}
+
+fn import(name: &str) -> Reader {
+    convert(&[data(name)], FormatOptions::new()).unwrap()
+}
+
+/// Exports what a file has, converts that, and compares.
+fn check(name: &str, format: TargetFormat) {
+    let folder = Folder::new();
+    let first = import(name);
+    let path = folder.file(format!("a.{}", format.extension()), exported(&first, format));
+    let second = convert(&[path], FormatOptions::new()).unwrap();
+    assert_eq!(columns(&second), columns(&first), "{name}");
+}
+
+#[test]
+fn arrays_are_written_as_numpy_writes_them() {
+    for name in ["f32", "f16", "u64", "i8", "bool", "nan", "no-samples", "no-elements"] {
+        let name = format!("npy/{name}.npy");
+        assert!(exported(&import(&name), TargetFormat::Npy) == fs::read(data(&name)).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn archives_and_tensors_come_back_equal() {
+    check("npz/stored.npz", TargetFormat::Npz);
+    check("npz/stored.npz", TargetFormat::Safetensors);
+    check("safetensors/samples.safetensors", TargetFormat::Safetensors);
+}
+
+#[test]
+fn samples_of_webdataset_come_back_equal_with_their_keys() {
+    check("webdataset/train.tar", TargetFormat::WebDataset);
+}
+
+#[test]
+fn columns_get_suffixes_that_tell_their_types() {
+    let folder = Folder::new();
+    let path = folder.file("a.tar", exported(&import("safetensors/samples.safetensors"), TargetFormat::WebDataset));
+    let second = convert(&[path], FormatOptions::new()).unwrap();
+    let names: Vec<&str> = second.schema().columns.iter().map(|column| column.name.as_str()).collect();
+    for name in ["__key__", "embedding.npy", "half.npy", "label.cls", "mask.npy", "image.npy"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+}
+
+#[test]
+fn nulls_and_texts_are_no_arrays() {
+    let reader = import("webdataset/train.tar");
+    for (column, text) in
+        [("scalar.npy", "sample 3 is null"), ("json", "texts"), ("mel.npy", "several shapes"), ("x", "no column")]
+    {
+        let options = TargetOptions::new().columns([column]);
+        let error = export_to(&reader, Stream(Vec::new()), TargetFormat::Safetensors, options).err().unwrap();
+        assert!(error.to_string().contains(text), "{error}");
+    }
+}

@@ -1,0 +1,108 @@
+//! Formats other than NumPy's.
+
+use super::common::{check, check_refused, columns, convert, data};
+use std::fs;
+use tensilo::{DType, Extent, Shape};
+use tensilo_convert::FormatOptions;
+use tensilo_testing::Folder;
+
+#[test]
+fn safetensors_have_the_values_that_the_library_reads() {
+    check("safetensors/samples.safetensors", FormatOptions::new());
+    check("one-sample/weights.safetensors", FormatOptions::new().file_is_sample(true));
+    check_refused(&data("one-sample/weights.safetensors"), "one sample");
+}
+
+#[test]
+fn metadata_of_safetensors_are_kept() {
+    let file = convert(&[data("safetensors/samples.safetensors")], FormatOptions::new()).unwrap();
+    assert_eq!(file.schema().metadata["source"], "make.py");
+    assert_eq!(file.schema().columns[0].metadata.get("tensilo.bf16"), None);
+}
+
+#[test]
+fn archives_of_webdataset_have_the_values_that_the_library_reads() {
+    check("webdataset/train.tar", FormatOptions::new());
+    check("webdataset/train.tar.gz", FormatOptions::new());
+}
+
+#[test]
+fn arrays_in_an_archive_have_the_shape_that_all_have() {
+    let file = convert(&[data("webdataset/train.tar")], FormatOptions::new()).unwrap();
+    let shape = |name: &str| file.column(name).unwrap().schema().shape.clone();
+    assert_eq!(shape("fixed.npy"), Shape::fixed(&[3]));
+    assert_eq!(shape("mel.npy"), Shape::new([Extent::Varying, Extent::Fixed(2)]));
+    assert_eq!(shape("scalar.npy"), Shape::scalar());
+}
+
+#[test]
+fn tfrecords_have_the_values_that_the_library_reads() {
+    check("tfrecord/train.tfrecord", FormatOptions::new());
+}
+
+#[test]
+fn a_wrong_checksum_of_a_record_is_named() {
+    let folder = Folder::new();
+    let whole = fs::read(data("tfrecord/train.tfrecord")).unwrap();
+    for (offset, text) in [(3, "checksum of its length"), (20, "checksum of its bytes"), (whole.len() - 1, "record 4")]
+    {
+        let mut damaged = whole.clone();
+        damaged[offset] ^= 1;
+        check_refused(&folder.file("a.tfrecord", damaged), text);
+    }
+}
+
+#[test]
+fn json_lines_have_the_values_that_python_reads() {
+    check("json-lines/train.jsonl", FormatOptions::new());
+    check("json-lines/train.jsonl.gz", FormatOptions::new());
+}
+
+#[test]
+fn a_line_that_cannot_be_stored_is_named() {
+    let folder = Folder::new();
+    check_refused(&folder.file("a.jsonl", "{\"a\": 1}\n\n{\"a\": \"x\"}\n"), "line 3: a: a text after integers");
+    check_refused(&folder.file("b.jsonl", "{\"a\": 1}\n[]\n"), "line 2: it is no object");
+    check_refused(&folder.file("c.jsonl", "{\"a\": 1}\n{\"a\": "), "line 2: it is no JSON");
+}
+
+#[test]
+fn members_of_empty_lists_and_nulls_have_some_type() {
+    let folder = Folder::new();
+    let lines = "{\"n\": null, \"l\": [], \"o\": {}}\n{\"n\": null, \"l\": null, \"o\": null}\n";
+    let file = convert(&[folder.file("a.jsonl", lines)], FormatOptions::new()).unwrap();
+    assert_eq!(file.sample_count(), 2);
+    assert_eq!(file.column("l").unwrap().schema().dtype, DType::I64);
+}
+
+#[test]
+fn documents_of_megatron_are_their_sequences() {
+    check("megatron/text.idx", FormatOptions::new());
+}
+
+#[test]
+fn a_file_of_tokens_that_is_missing_or_short_is_named() {
+    let folder = Folder::new();
+    let index = folder.file("a.idx", fs::read(data("megatron/text.idx")).unwrap());
+    let missing = convert(&[index.clone()], FormatOptions::new()).err().unwrap();
+    assert!(missing.to_string().contains("a.bin"), "{missing}");
+    folder.file("a.bin", &fs::read(data("megatron/text.bin")).unwrap()[..20]);
+    check_refused(&index, "sequence 4 has 4 bytes at 18");
+}
+
+#[test]
+fn formats_are_recognised_without_a_name() {
+    let folder = Folder::new();
+    let names = [
+        "npz/stored.npz",
+        "safetensors/samples.safetensors",
+        "webdataset/train.tar.gz",
+        "tfrecord/train.tfrecord",
+        "json-lines/train.jsonl.gz",
+    ];
+    for name in names {
+        let unnamed = folder.file("unnamed", fs::read(data(name)).unwrap());
+        let found = convert(&[unnamed], FormatOptions::new()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(columns(&found), columns(&convert(&[data(name)], FormatOptions::new()).unwrap()), "{name}");
+    }
+}

@@ -1,0 +1,94 @@
+//! Damaged files give an error that names them, or values. They never panic.
+
+use super::common::{convert, data, names_in};
+use proptest::prelude::*;
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
+use tensilo_convert::FormatOptions;
+use tensilo_testing::Folder;
+
+/// Returns the files of test data that are read.
+fn names() -> Vec<String> {
+    let folders = ["npy", "npz", "safetensors", "webdataset", "tfrecord", "json-lines", "megatron"];
+    let names = folders.iter().flat_map(|folder| names_in(folder));
+    names.filter(|name| !name.ends_with(".bin")).collect()
+}
+
+/// A folder with a damaged file, and what belongs to it.
+struct Damaged {
+    folder: Folder,
+    path: PathBuf,
+}
+
+impl Damaged {
+    fn new(name: &str) -> Self {
+        let folder = Folder::new();
+        let path = folder.path(name.rsplit('/').next().unwrap());
+        let tokens = data(name).with_extension("bin");
+        if tokens.exists() {
+            fs::copy(&tokens, path.with_extension("bin")).unwrap();
+            age(&path.with_extension("bin"));
+        }
+        Self { folder, path }
+    }
+
+    /// Converts these bytes under the file's name.
+    fn convert(&self, bytes: &[u8]) {
+        fs::write(&self.path, bytes).unwrap();
+        age(&self.path);
+        if let Err(error) = convert(&[self.path.clone()], FormatOptions::new()) {
+            assert!(error.path().is_some_and(|path| path.starts_with(self.folder.root())), "{error}");
+            assert_ne!(error.kind(), tensilo::ErrorKind::Internal, "{error}");
+            // a decoder that panics is caught, and the error says so
+            assert!(!error.to_string().contains("gave up"), "{error}");
+        }
+    }
+}
+
+/// Makes a file look old: a conversion waits until the tick of the last change is over.
+fn age(path: &std::path::Path) {
+    let file = File::options().write(true).open(path).unwrap();
+    file.set_modified(UNIX_EPOCH + std::time::Duration::new(1_000_000_000, 1)).unwrap();
+}
+
+#[test]
+fn files_may_end_anywhere() {
+    for name in names() {
+        let (whole, damaged) = (fs::read(data(&name)).unwrap(), Damaged::new(&name));
+        // most of an archive is padding
+        let step = if whole.len() > 4_096 { 61 } else { 1 };
+        for end in (0..whole.len()).step_by(step) {
+            damaged.convert(&whole[..end]);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
+
+    #[test]
+    fn files_may_have_any_bytes(flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
+        for name in names() {
+            let (mut bytes, damaged) = (fs::read(data(&name)).unwrap(), Damaged::new(&name));
+            // what is at the front of a file says how the rest is read
+            let front = bytes.len().min(1_536);
+            for (at, byte) in &flips {
+                let at = at.index(front);
+                bytes[at] = *byte;
+            }
+            damaged.convert(&bytes);
+        }
+    }
+
+    #[test]
+    fn files_may_begin_as_others_do(rest in prop::collection::vec(any::<u8>(), 0..600)) {
+        let damaged = Damaged::new("npy/unnamed");
+        for name in names() {
+            let start = fs::read(data(&name)).unwrap();
+            for kept in [8, 12, 40] {
+                damaged.convert(&[&start[..kept.min(start.len())], rest.as_slice()].concat());
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Files of the original libraries, and what these read from them.
+
+mod common;
+mod exports;
+mod files;
+mod hostile;
+mod numpy;
