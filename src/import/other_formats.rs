@@ -45,7 +45,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///         Arc::new(Schema::new(vec![Field::new("byte", DataType::UInt8, false)]))
 ///     }
 ///
-///     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {
+///     fn record_batches(
+///         &self,
+///         fields: &[usize],
+///     ) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {
 ///         let (schema, fields) = (self.schema(), fields.to_vec());
 ///         let mut reader = self.0.reader()?;
 ///         Ok(Box::new(std::iter::from_fn(move || {
@@ -55,7 +58,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///                 Ok(_) => {
 ///                     let bytes: ArrayRef = Arc::new(UInt8Array::from(bytes));
 ///                     let batch = RecordBatch::try_new(schema.clone(), vec![bytes]);
-///                     Some(batch.and_then(|batch| batch.project(&fields)).map_err(|e| Error::bad_input(e.to_string())))
+///                     let batch = batch.and_then(|batch| batch.project(&fields));
+///                     Some(batch.map_err(|error| Error::bad_input(error.to_string())))
 ///                 }
 ///                 Err(error) => Some(Err(Error::io("reading the file", error))),
 ///             }
@@ -80,8 +84,8 @@ pub trait InputFormat: Send + Sync {
 /// Errors need no path: the conversion adds it. A panic becomes an error.
 pub trait RecordSource: Send + Sync {
     /// Returns the schema, which does not change. Types become columns as
-    /// [the module](super#arrow-types-and-tensilo-types) says, and [`bf16_field`] declares bf16. The
-    /// file does not keep the schema for an export.
+    /// [the module](super#arrow-types-and-tensilo-types) says, and [`bf16_field`] declares bf16.
+    /// The file does not keep the schema for an export.
     fn schema(&self) -> SchemaRef;
 
     /// Returns the number of rows, if it is known before reading.

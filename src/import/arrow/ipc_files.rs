@@ -18,8 +18,8 @@ pub(in crate::import) fn open_file(file: &Arc<InputFile>) -> Result<ArrowSource<
     source(file, schema, stated, false)
 }
 
-/// Opens an IPC stream that is in a file. The error about a file of another format lists the formats
-/// that are `accepted`.
+/// Opens an IPC stream that is in a file. The error about a file of another format lists the
+/// formats that are `accepted`.
 pub(in crate::import) fn open_stream(file: &Arc<InputFile>, accepted: &str) -> Result<ArrowSource<Ipc>> {
     let stated = ipc_check::stream(file, accepted)?;
     let schema = stream_reader(file, None)?.schema();

@@ -129,14 +129,15 @@ impl PartPass {
                 cursor.range_into(self.next..end, buffer)?;
             }
         }
-        let count = usize::try_from(end.saturating_sub(self.next)).unwrap_or(usize::MAX); // in memory
+        // they are in memory
+        let count = usize::try_from(end.saturating_sub(self.next)).unwrap_or(usize::MAX);
         self.next = end;
         Ok(count)
     }
 }
 
-/// Returns the end of a batch that begins with a sample: that of its chunk, or of so many samples of
-/// a fixed shape as fit.
+/// Returns the end of a batch that begins with a sample: that of its chunk, or of so many samples
+/// of a fixed shape as fit.
 fn batch_end(column: &Column, start: u64) -> Result<u64> {
     let schema = column.schema();
     if schema.levels.is_empty() && !schema.shape.is_ragged() && !schema.dtype.is_string() {

@@ -77,7 +77,8 @@ impl Cell {
             CellForm::Integer => Ok(decimal(self.dtype, bytes).into_bytes()),
             CellForm::Npy => {
                 let varying = self.extents.iter().filter(|extent| **extent == Extent::Varying).count();
-                let own = buffer.extents().get(i * varying..(i + 1) * varying).unwrap_or_default(); // in memory
+                // they are in memory
+                let own = buffer.extents().get(i * varying..(i + 1) * varying).unwrap_or_default();
                 let mut own = own.iter();
                 let extent = |extent: &Extent| match extent {
                     Extent::Fixed(extent) => u64::from(*extent),

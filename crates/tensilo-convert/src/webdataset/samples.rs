@@ -141,8 +141,8 @@ fn next_file<'a, R: Read + 'a>(
     Ok(None)
 }
 
-/// Reads a file, and returns its bytes, or the first of them. Memory is allocated for bytes that are
-/// there.
+/// Reads a file, and returns its bytes, or the first of them. Memory is allocated for bytes that
+/// are there.
 fn content<R: Read>(entry: &mut Entry<'_, R>, path: &str, whole: bool) -> Result<Vec<u8>> {
     /// More than the header of most arrays.
     const HEAD_BYTES: u64 = 4 << 10;
