@@ -1,8 +1,9 @@
 //! The type that all values of a member have.
 
 use serde_json::{Map, Number, Value};
+use std::collections::HashMap;
 use std::sync::Arc;
-use tensilo::import::arrow::datatypes::{DataType, Field, Fields};
+use tensilo::import::arrow::datatypes::{DataType, Field};
 use tensilo::limits;
 
 /// Integers up to this one are exact in 64-bit floats.
@@ -20,15 +21,17 @@ pub(super) enum Kind {
     Float,
     Text,
     List(Box<Member>),
-    Object(Vec<(String, Member)>),
+    Object(Members),
 }
 
 /// A member of objects or of lists.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Member {
     kind: Kind,
-    /// Whether it is null or missing somewhere.
+    /// Whether it is null somewhere.
     nullable: bool,
+    /// The number of objects that have it.
+    count: u64,
 }
 
 impl Member {
@@ -39,15 +42,15 @@ impl Member {
             (Kind::List(member), Value::Array(values)) => {
                 values.iter().try_for_each(|value| member.observe(value)).map_err(|what| format!("[]{what}"))?;
             }
-            (Kind::Object(members), Value::Object(values)) => observe_object(members, values, false)?,
+            (Kind::Object(members), Value::Object(values)) => members.observe(values)?,
             (Kind::Unknown, Value::Array(values)) => {
                 let mut member = Member::default();
                 values.iter().try_for_each(|value| member.observe(value)).map_err(|what| format!("[]{what}"))?;
                 self.kind = Kind::List(Box::new(member));
             }
             (Kind::Unknown, Value::Object(values)) => {
-                let mut members = Vec::new();
-                observe_object(&mut members, values, true)?;
+                let mut members = Members::default();
+                members.observe(values)?;
                 self.kind = Kind::Object(members);
             }
             (Kind::Unknown, Value::Bool(_)) => self.kind = Kind::Bool,
@@ -73,39 +76,58 @@ impl Member {
                 DataType::List(Arc::new(Field::new_list_field(DataType::Int64, true)))
             }
             Kind::List(member) => DataType::List(Arc::new(member.field("item").map_err(at)?)),
-            Kind::Object(members) => {
-                let fields = members.iter().map(|(name, member)| member.field(name));
-                let fields = fields.collect::<Result<Vec<Field>, String>>().map_err(at)?;
-                DataType::Struct(fields.into_iter().collect::<Fields>())
-            }
+            Kind::Object(members) => DataType::Struct(members.fields().map_err(at)?.into()),
         };
         Ok(Field::new(name, data_type, self.nullable || self.kind == Kind::Unknown))
     }
 }
 
-/// Takes the members of an object into account. Those that not all objects have are nullable.
-pub(super) fn observe_object(
-    members: &mut Vec<(String, Member)>,
-    values: &Map<String, Value>,
-    is_first: bool,
-) -> Result<(), String> {
-    let missing = members.iter_mut().filter(|(name, _)| !values.contains_key(name));
-    missing.for_each(|(_, member)| member.nullable = true);
-    for (name, value) in values {
-        let at = |what: String| format!(".{name}{what}");
-        let is_full = members.len() >= limits::COLUMNS;
-        // the same order of members is usual, so that a search seldom goes far
-        match members.iter_mut().find(|(other, _)| other == name) {
-            Some((_, member)) => member.observe(value).map_err(at)?,
-            None if is_full => return Err(format!(": more than {} members", limits::COLUMNS)),
-            None => {
-                let mut member = Member { nullable: !is_first, ..Member::default() };
-                member.observe(value).map_err(at)?;
-                members.push((name.clone(), member));
+/// The members of objects, in the order in which they come first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Members {
+    list: Vec<(String, Member)>,
+    numbers: HashMap<String, usize>,
+    object_count: u64,
+}
+
+impl Members {
+    /// Takes an object into account.
+    pub(super) fn observe(&mut self, values: &Map<String, Value>) -> Result<(), String> {
+        for (name, value) in values {
+            let number = match self.numbers.get(name) {
+                Some(number) => *number,
+                None if self.list.len() >= limits::COLUMNS => {
+                    return Err(format!(": more than {} members", limits::COLUMNS));
+                }
+                None => {
+                    self.numbers.insert(name.clone(), self.list.len());
+                    self.list.push((name.clone(), Member::default()));
+                    self.list.len() - 1
+                }
+            };
+            if let Some((_, member)) = self.list.get_mut(number) {
+                member.count = member.count.saturating_add(1);
+                member.observe(value).map_err(|what| format!(".{name}{what}"))?;
             }
         }
+        self.object_count = self.object_count.saturating_add(1);
+        Ok(())
     }
-    Ok(())
+
+    /// Returns the number of objects.
+    pub(super) fn object_count(&self) -> u64 {
+        self.object_count
+    }
+
+    /// Returns the fields. Those that not all objects have are nullable.
+    pub(super) fn fields(&self) -> Result<Vec<Field>, String> {
+        let field = |(name, member): &(String, Member)| {
+            let field = member.field(name)?;
+            let nullable = field.is_nullable() || member.count < self.object_count;
+            Ok(field.with_nullable(nullable))
+        };
+        self.list.iter().map(field).collect()
+    }
 }
 
 fn observe_number(kind: &mut Kind, number: &Number) -> Result<(), String> {
@@ -193,11 +215,14 @@ mod tests {
 
     #[test]
     fn what_is_missing_somewhere_is_nullable() {
-        let mut members = Vec::new();
-        for (i, text) in [r#"{"a": 1}"#, r#"{"b": null}"#, r#"{"b": "x"}"#].iter().enumerate() {
-            observe_object(&mut members, &serde_json::from_str(text).unwrap(), i == 0).unwrap();
+        let mut members = Members::default();
+        for text in [r#"{"a": 1, "c": 0}"#, r#"{"b": null, "c": 1}"#, r#"{"b": "x", "c": 2}"#] {
+            members.observe(&serde_json::from_str(text).unwrap()).unwrap();
         }
-        assert!(members[0].1.nullable && members[1].1.nullable);
-        assert_eq!(members[1].1.kind, Kind::Text);
+        let fields = members.fields().unwrap();
+        let found: Vec<(&str, bool)> =
+            fields.iter().map(|field| (field.name().as_str(), field.is_nullable())).collect();
+        assert_eq!(found, [("a", true), ("c", false), ("b", true)]);
+        assert_eq!(fields[2].data_type(), &DataType::Utf8);
     }
 }

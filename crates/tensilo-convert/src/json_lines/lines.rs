@@ -1,7 +1,8 @@
 //! The lines of a file.
 
 use super::arrays::array;
-use super::kind::{Member, observe_object};
+use super::kind::Members;
+use crate::rows::most_rows;
 use crate::stream::{ByteStream, VALUE_BYTES, stream_error};
 use serde_json::{Map, Value};
 use std::io::{BufRead, Read};
@@ -29,16 +30,14 @@ impl InputFormat for JsonLines {
         if !first.starts_with(b"{") && !(first.is_empty() && is_named_so(file.path())) {
             return Ok(None);
         }
-        let (mut members, mut row_count): (Vec<(String, Member)>, u64) = (Vec::new(), 0);
+        let mut members = Members::default();
         let mut lines = Lines::open(file)?;
         while let Some((object, _)) = lines.next_object()? {
-            let observed = observe_object(&mut members, &object, row_count == 0);
+            let observed = members.observe(&object);
             observed.map_err(|what| lines.refused(what.trim_start_matches('.')))?;
-            row_count = row_count.saturating_add(1);
         }
-        let fields = members.iter().map(|(name, member)| member.field(name));
-        let fields = fields.collect::<std::result::Result<Vec<_>, _>>().map_err(Error::bad_input)?;
-        let schema = Arc::new(Schema::new(fields));
+        let schema = Arc::new(Schema::new(members.fields().map_err(Error::bad_input)?));
+        let row_count = members.object_count();
         Ok(Some(Box::new(JsonLinesFile { file: file.clone(), schema, row_count })))
     }
 }
@@ -71,9 +70,10 @@ impl RecordSource for JsonLinesFile {
 
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {
         let schema = self.schema.project(fields).map_err(|error| Error::bad_input(error.to_string()))?;
-        let (schema, mut lines) = (Arc::new(schema), Lines::open(&self.file)?);
+        let (mut lines, most_objects) = (Lines::open(&self.file)?, most_rows(&schema));
+        let schema = Arc::new(schema);
         Ok(Box::new(std::iter::from_fn(move || {
-            let objects = lines.some_objects();
+            let objects = lines.some_objects(most_objects);
             objects.and_then(|objects| objects.map(|objects| record_batch(&objects, &schema)).transpose()).transpose()
         })))
     }
@@ -130,10 +130,10 @@ impl Lines {
         }
     }
 
-    /// Returns the objects of the next batch. `None`: there are no more.
-    fn some_objects(&mut self) -> Result<Option<Vec<Map<String, Value>>>> {
+    /// Returns the objects of the next batch, at most so many. `None`: there are no more.
+    fn some_objects(&mut self, most_objects: usize) -> Result<Option<Vec<Map<String, Value>>>> {
         let (mut objects, mut bytes) = (Vec::new(), 0_usize);
-        while bytes < BATCH_BYTES {
+        while bytes < BATCH_BYTES && objects.len() < most_objects {
             let Some((object, line_bytes)) = self.next_object()? else { break };
             objects.push(object);
             bytes = bytes.saturating_add(line_bytes);

@@ -9,6 +9,9 @@ use tensilo::import::arrow::array::RecordBatch;
 use tensilo::import::arrow::datatypes::{Field, Schema, SchemaRef};
 use tensilo::{Error, Result};
 
+/// The most samples of tensors without elements.
+const EMPTY_SAMPLES: u64 = 1 << 24;
+
 /// Tensors with the same number of samples.
 #[derive(Debug)]
 pub(crate) struct TensorTable {
@@ -32,6 +35,12 @@ impl TensorTable {
             return Err(Error::bad_input(format!(
                 "array {:?} has {sample_count} samples, and {:?} has {}: columns have the same first axis{advice}",
                 first.name, other.name, other.sample_count
+            )));
+        }
+        // nothing in the file would bound their number
+        if sample_count > EMPTY_SAMPLES && columns.iter().all(|column| column.sample_bytes() == Some(0)) {
+            return Err(Error::bad_input(format!(
+                "{sample_count} samples without elements, more than {EMPTY_SAMPLES}"
             )));
         }
         let fields = columns.iter().map(TensorColumn::field).collect::<Result<Vec<Field>>>()?;

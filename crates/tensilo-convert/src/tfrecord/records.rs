@@ -2,6 +2,7 @@
 
 use super::example::Example;
 use super::features::{FoundFeatures, record_batch};
+use crate::rows::most_rows;
 use crate::stream::{ByteStream, VALUE_BYTES, cut_off};
 use prost::Message as _;
 use std::sync::Arc;
@@ -14,9 +15,6 @@ use tensilo::{Error, Result};
 const HEAD_BYTES: u64 = 12;
 /// The bytes of records in a batch, about.
 const BATCH_BYTES: usize = 2 << 20;
-
-/// Records in a batch, whatever their size.
-const BATCH_RECORDS: usize = 1 << 14;
 
 /// Files of `tf.train.Example`, compressed by gzip or not.
 pub(crate) struct TfRecord;
@@ -73,9 +71,10 @@ impl RecordSource for TfRecordFile {
 
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {
         let schema = self.schema.project(fields).map_err(|error| Error::bad_input(error.to_string()))?;
-        let (mut records, schema) = (Records::open(&self.file)?, Arc::new(schema));
+        let (mut records, most_records) = (Records::open(&self.file)?, most_rows(&schema));
+        let schema = Arc::new(schema);
         Ok(Box::new(std::iter::from_fn(move || {
-            let examples = records.some_examples();
+            let examples = records.some_examples(most_records);
             examples
                 .and_then(|examples| examples.map(|examples| record_batch(&examples, &schema)).transpose())
                 .transpose()
@@ -127,10 +126,10 @@ impl Records {
         Ok(Some((example, record.len())))
     }
 
-    /// Returns the examples of the next batch. `None`: there are no more.
-    fn some_examples(&mut self) -> Result<Option<Vec<Example>>> {
+    /// Returns the examples of the next batch, at most so many. `None`: there are no more.
+    fn some_examples(&mut self, most_records: usize) -> Result<Option<Vec<Example>>> {
         let (mut examples, mut bytes) = (Vec::new(), 0_usize);
-        while bytes < BATCH_BYTES && examples.len() < BATCH_RECORDS {
+        while bytes < BATCH_BYTES && examples.len() < most_records {
             let Some((example, record_bytes)) = self.next_example()? else { break };
             examples.push(example);
             bytes = bytes.saturating_add(record_bytes);

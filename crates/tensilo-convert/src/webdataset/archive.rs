@@ -4,19 +4,17 @@ use super::cell::{SuffixColumn, array_type};
 use super::name::KEY;
 use super::samples::{ArchivedSample, ArchivedSamples};
 use super::suffix::{SuffixKind, kind_of};
+use crate::rows::most_rows;
 use crate::stream::ByteStream;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tensilo::import::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use tensilo::import::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use tensilo::import::{FormatFile, InputFormat, RecordSource};
-use tensilo::{Error, Result};
+use tensilo::{Error, Result, limits};
 
 /// The bytes of files in a batch, about.
 const BATCH_BYTES: usize = 2 << 20;
-
-/// Samples in a batch, whatever their size.
-const BATCH_SAMPLES: usize = 1 << 14;
 
 /// Archives of WebDataset.
 pub(crate) struct WebDataset;
@@ -47,7 +45,7 @@ fn survey(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut samples = ArchivedSamples::open(file, false)?;
     loop {
-        let some = samples.some(BATCH_SAMPLES, BATCH_BYTES)?;
+        let some = samples.some(usize::MAX, BATCH_BYTES)?;
         if some.is_empty() {
             samples.finish()?;
             return Ok((columns, sample_count));
@@ -56,6 +54,7 @@ fn survey(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
             for (suffix, head) in sample.files {
                 let number = *numbers.entry(suffix.clone()).or_insert(columns.len());
                 if number == columns.len() {
+                    check_count(number)?;
                     columns.push(new_column(suffix, &head, &sample.key)?);
                 }
                 if let Some(column) = columns.get_mut(number) {
@@ -64,6 +63,14 @@ fn survey(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
             }
             sample_count = sample_count.saturating_add(1);
         }
+    }
+}
+
+/// Refuses more columns than a file can have.
+fn check_count(columns: usize) -> Result<()> {
+    match columns < limits::COLUMNS {
+        true => Ok(()),
+        false => Err(Error::bad_input(format!("the archive has more than {} suffixes", limits::COLUMNS))),
     }
 }
 
@@ -102,9 +109,9 @@ impl RecordSource for WebDatasetFile {
         let schema = self.schema.project(fields).map_err(|error| Error::bad_input(error.to_string()))?;
         let columns = fields.iter().map(|field| field.checked_sub(1).and_then(|i| self.columns.get(i)));
         let (columns, schema): (Vec<Option<&SuffixColumn>>, _) = (columns.collect(), Arc::new(schema));
-        let mut samples = ArchivedSamples::open(&self.file, true)?;
+        let (mut samples, most_samples) = (ArchivedSamples::open(&self.file, true)?, most_rows(&schema));
         Ok(Box::new(std::iter::from_fn(move || {
-            let some = samples.some(BATCH_SAMPLES, BATCH_BYTES);
+            let some = samples.some(most_samples, BATCH_BYTES);
             let batch = some.and_then(|mut some| match some.is_empty() {
                 true => Ok(None),
                 false => record_batch(&mut some, &columns, &schema).map(Some),
