@@ -20,21 +20,24 @@ pub enum ExportFormat {
     Parquet,
     /// An Arrow IPC file.
     Arrow,
+    /// An Arrow IPC stream.
+    ArrowStream,
 }
 
 impl ExportFormat {
-    /// Returns the format of the file's extension: `.parquet` or `.arrow`.
+    /// Returns the format of the file's extension: `.parquet`, `.arrow`, or `.arrows` for a stream.
     pub fn of(path: impl AsRef<Path>) -> Option<Self> {
         match path.as_ref().extension()?.to_str()? {
             "parquet" => Some(Self::Parquet),
             "arrow" => Some(Self::Arrow),
+            "arrows" => Some(Self::ArrowStream),
             _ => None,
         }
     }
 }
 
-/// Writes columns of a file, or of another [`Table`], to a Parquet file or an Arrow IPC file. The
-/// extension of `output` selects the format, see [`ExportFormat::of`].
+/// Writes columns of a file, or of another [`Table`], to a Parquet file, or to an Arrow IPC file or
+/// stream. The extension of `output` selects the format, see [`ExportFormat::of`].
 ///
 /// The output appears when it is complete, see [`AtomicFile`]. It replaces an existing file only if
 /// [`ExportOptions::overwrite`] is set, and never the file that is read.
@@ -49,7 +52,8 @@ pub fn export<T: Table>(
 ) -> std::result::Result<(), T::Error> {
     let output = output.as_ref();
     let format = ExportFormat::of(output).ok_or_else(|| {
-        let message = "the extension selects no format to export to: use .parquet (Parquet) or .arrow (Arrow IPC file)";
+        let message = "the extension selects no format to export to: use .parquet (Parquet), .arrow (Arrow IPC file) or \
+                       .arrows (Arrow IPC stream)";
         Error::bad_argument(message).with_path(output)
     })?;
     export_into(table, AtomicFile::create(output, options.overwrite)?, format, options).map(|_| ())
@@ -95,6 +99,7 @@ pub fn export_into<T: Table, K: Sink + Send>(
 fn format_of(format: ExportFormat) -> Result<Format> {
     match format {
         ExportFormat::Arrow => Ok(arrow_file::FORMAT),
+        ExportFormat::ArrowStream => Ok(arrow_file::STREAM),
         ExportFormat::Parquet => parquet_file::format(),
     }
 }

@@ -38,8 +38,7 @@ a version meanwhile, nothing has changed, and the append has to be repeated.";
 pub(crate) struct AppendArgs {
     /// The tensilo file, or the folder of the dataset, to append to
     pub(crate) file: PathBuf,
-    /// Parquet files, Arrow IPC files or streams, tensilo files, folders or quoted globs of them; -
-    /// is the standard input
+    /// Files as of "tensilo convert", folders or quoted globs of them; - is the standard input
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Begin another file of a dataset before its raw bytes exceed this, such as 1GiB [default: one
@@ -52,6 +51,9 @@ pub(crate) struct AppendArgs {
     /// Cut off the bytes after the last commit, even if they could be recovered
     #[arg(long)]
     pub(crate) discard_tail: bool,
+    /// Take each .npz and .safetensors file as one sample, with a column for each tensor
+    #[arg(long)]
+    pub(crate) file_is_sample: bool,
     /// Treatment of a null element of a tensor, which cannot be stored (a null tensor can)
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
     pub(crate) null_elements: OnNullElement,

@@ -16,6 +16,7 @@ use crate::text::human;
 use std::time::Duration;
 use tensilo::error::display_path;
 use tensilo::import::{self, AppendOptions};
+use tensilo_convert::{FormatOptions, input_formats};
 use tensilo_object::Address;
 
 /// The time that the library has to restore the file after a signal.
@@ -70,5 +71,5 @@ fn options(args: &AppendArgs) -> AppendOptions {
         .null_elements(args.null_elements.into())
         .writer(writer)
         .dash_is_stdin(true)
-        .formats(tensilo_convert::input_formats(tensilo_convert::FormatOptions::new()))
+        .formats(input_formats(FormatOptions::new().file_is_sample(args.file_is_sample)))
 }

@@ -25,12 +25,30 @@ Examples:
       a tensilo file once more: another profile, selected columns
   tensilo convert 'shards/*.parquet' -o train/ --shard-bytes 1GiB
       a dataset: a folder of files and their manifest
+  tensilo convert mel.npy -o mel.tsl
+      an array of NumPy: the first axis counts samples
+  tensilo convert 'train-*.tar' -o train/ --shard-bytes 1GiB
+      archives of WebDataset: suffixes become columns
+  tensilo convert 'layers/*.safetensors' -o layers.tsl --file-is-sample
+      each file is one sample, with a column for each tensor
   tensilo convert day-1.parquet -o all.tsl --shape 'mel=*,80' --shape id=2
       mel varies in its first dimension, even if day-1 has only one length
 
 Columns: a field of a struct becomes the column struct.field. The name of the
 struct selects all its fields. Lists of texts, structs and maps become nested
 columns.
+
+Formats: Parquet, Arrow IPC, tensilo, and these, recognised by their content:
+.npy            one column "array": the first axis counts samples
+.npz            a column for each array
+.safetensors    a column for each tensor; first axes are equal, unless
+                --file-is-sample is given
+.tar, .tar.gz   WebDataset: a column for each suffix, and __key__. Texts are
+                .txt and .json, integers .cls, tensors .npy, bytes all others
+.tfrecord       tf.train.Example: a column for each feature; checksums are
+                compared
+.jsonl          a column for each member; .gz too
+.idx            Megatron: a column "tokens"; the .bin file is beside it
 
 Shapes: a dimension of a list is fixed if all samples have the same extent,
 unless --shape declares it. The summary tells how many samples that was
@@ -70,8 +88,7 @@ inputs is refused.";
 #[derive(Args, Debug)]
 #[command(after_help = CONVERT)]
 pub(crate) struct ConvertArgs {
-    /// Parquet files, Arrow IPC files or streams, tensilo files, folders or quoted globs of them; -
-    /// is the standard input
+    /// Files of the formats below, folders or quoted globs of them; - is the standard input
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// The file to write; - is the standard output
@@ -102,6 +119,9 @@ pub(crate) struct ConvertArgs {
     /// Treatment of a null element of a tensor, which cannot be stored (a null tensor can)
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
     pub(crate) null_elements: OnNullElement,
+    /// Take each .npz and .safetensors file as one sample, with a column for each tensor
+    #[arg(long)]
+    pub(crate) file_is_sample: bool,
     /// Look for nulls also where the statistics of an input deny them, which takes a second pass
     #[arg(long)]
     pub(crate) distrust_statistics: bool,

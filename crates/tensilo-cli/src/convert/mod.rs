@@ -17,6 +17,7 @@ use std::ops::ControlFlow;
 use summary::{write_dataset, write_file};
 use tensilo::Summary;
 use tensilo::import::{self, ConvertOptions};
+use tensilo_convert::{FormatOptions, input_formats};
 use tensilo_data::Dataset;
 
 /// Converts the inputs, and prints a summary.
@@ -109,7 +110,7 @@ fn options(args: &ConvertArgs) -> ConvertOptions {
         .distrust_statistics(args.distrust_statistics)
         .writer(args.encoding.writer_options().alignment(args.align))
         .dash_is_stdin(true)
-        .formats(tensilo_convert::input_formats(tensilo_convert::FormatOptions::new()));
+        .formats(input_formats(FormatOptions::new().file_is_sample(args.file_is_sample)));
     match Names::all(&args.columns) {
         Some(columns) => options.columns(columns),
         None => options,

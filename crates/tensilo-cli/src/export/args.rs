@@ -11,21 +11,33 @@ Examples:
   tensilo export train.tsl -o part.arrow --columns id,embedding
   tensilo export train.tsl -o - --format arrow | other-program
   tensilo export train.tsl -o mel.npy --columns mel    one column, for NumPy
+  tensilo export train.tsl -o train.safetensors        columns of fixed shapes
+  tensilo export train.tsl -o train.tar                files, for WebDataset
   tensilo export train/ -o train.parquet               one file of a dataset
   tensilo export train/ -o tables/ --format parquet    a file for each data file
 
-The extension selects the format: .parquet, .arrow for an Arrow IPC file, or one
-of those below. An export to Parquet or Arrow loses no value, null or metadata. If the file was made from Arrow or
-Parquet, it has the Arrow types of that source, such as large strings,
-dictionaries and maps. Rounded columns get the type that they had before they
-were rounded; other bf16 columns become float32. Declared shapes are kept by
---tensors extension.
+The extension selects the format: .parquet, .arrow for an Arrow IPC file,
+.arrows for an Arrow IPC stream ("Dataset.from_file" of the library datasets
+reads it), or one of those at the end. An export to Parquet or Arrow loses no
+value, null or metadata. If the file was made from Arrow or Parquet, it has the
+Arrow types of that source, such as large strings, dictionaries and maps.
+Rounded columns get the type that they had before they were rounded; other bf16
+columns become float32. Declared shapes are kept by --tensors extension.
 
 Of a dataset, all samples are exported in their order; those of files that do
 not have a column are null in it. With -o OUT/, each group of samples becomes a
 file, with all columns and the name of its first data file. Each file appears
 when it is complete. Dictionaries are ordered only if all samples are of one
-conversion.";
+conversion.
+
+Formats without all types of Arrow refuse what they cannot express:
+.npy          one column of a fixed shape without nulls; the first axis of the
+              array counts samples. bf16 becomes float32, which is exact.
+.npz          several such columns, uncompressed
+.safetensors  several such columns; bf16 stays bf16
+.tar          WebDataset: texts as .txt, integers as .cls, tensors of any shape
+              as .npy, bytes as they are; nulls are left out. The keys are those
+              of the column __key__, or numbers.";
 
 /// The arguments of `tensilo export`.
 #[derive(Args, Debug)]
@@ -62,8 +74,16 @@ pub(crate) enum OnExport {
     Parquet,
     /// An Arrow IPC file
     Arrow,
+    /// An Arrow IPC stream
+    Arrows,
     /// One column as a NumPy array
     Npy,
+    /// Columns as NumPy arrays in an archive
+    Npz,
+    /// Columns as named tensors
+    Safetensors,
+    /// A tar archive of WebDataset: a file for each sample and column
+    Tar,
 }
 
 /// The values of `--tensors`.

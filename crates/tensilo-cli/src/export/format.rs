@@ -25,11 +25,13 @@ impl AnyFormat {
         let format = args.format.map(Self::from).or_else(by_extension).ok_or_else(|| {
             let path = shown(&args.output);
             Failure::Usage(format!(
-                "{path}: the name tells no format; end it in .parquet, .arrow or .npy, or use --format"
+                "{path}: the name tells no format; end it in .parquet, .arrow, .arrows, .npy, .npz, \
+                 .safetensors or .tar, or use --format"
             ))
         })?;
         if matches!(format, Self::Other(_)) && (args.tensors.is_some() || args.stored_types) {
-            let message = "--tensors and --stored-types choose types of Parquet and Arrow, which this format does not have";
+            let message =
+                "--tensors and --stored-types choose types of Parquet and Arrow, which this format does not have";
             return Err(Failure::Usage(message.to_owned()));
         }
         Ok(format)
@@ -39,6 +41,7 @@ impl AnyFormat {
     pub(super) fn extension(self) -> &'static str {
         match self {
             Self::Table(ExportFormat::Arrow) => "arrow",
+            Self::Table(ExportFormat::ArrowStream) => "arrows",
             Self::Table(_) => "parquet",
             Self::Other(format) => format.extension(),
         }
@@ -50,7 +53,11 @@ impl From<OnExport> for AnyFormat {
         match format {
             OnExport::Parquet => Self::Table(ExportFormat::Parquet),
             OnExport::Arrow => Self::Table(ExportFormat::Arrow),
+            OnExport::Arrows => Self::Table(ExportFormat::ArrowStream),
             OnExport::Npy => Self::Other(TargetFormat::Npy),
+            OnExport::Npz => Self::Other(TargetFormat::Npz),
+            OnExport::Safetensors => Self::Other(TargetFormat::Safetensors),
+            OnExport::Tar => Self::Other(TargetFormat::WebDataset),
         }
     }
 }

@@ -62,3 +62,48 @@ fn an_array_has_one_column_without_nulls() {
     assert_eq!(folder.names(), ["a.tsl"]);
     export("x").done();
 }
+
+#[test]
+fn tensors_and_archives_come_back_as_they_were() {
+    let folder = Folder::new();
+    for (name, output) in [("safetensors/samples.safetensors", "a.safetensors"), ("webdataset/train.tar", "a.tar")] {
+        let first = converted(&folder, name);
+        let (exported, back) = (folder.path(output), folder.path("back.tsl"));
+        on("export", &first, &format!("-o {}", exported.display())).done();
+        on("convert", &exported, &format!("-o {} -f", back.display())).done();
+        let inspected = |path: &Path| on("inspect", path, "--json").done().json()["columns"].clone();
+        for column in inspected(&first).as_array().unwrap() {
+            let words = format!("-c {} -i ..", column["name"].as_str().unwrap());
+            assert_eq!(
+                on("get", &back, &words).done().text(),
+                on("get", &first, &words).done().text(),
+                "{name} {words}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_file_of_tensors_is_one_sample_on_demand() {
+    let folder = Folder::new();
+    let (input, out) = (data("one-sample/weights.safetensors"), folder.path("a.tsl"));
+    on("convert", &input, &format!("-o {}", out.display())).failed(2, "--file-is-sample");
+    on("convert", &input, &format!("-o {} --file-is-sample", out.display())).done();
+    let twice = on("append", &out, &format!("{} --file-is-sample", input.display())).done();
+    assert!(twice.text().contains("1 samples appended, 2 in all"), "{twice:?}");
+}
+
+#[test]
+fn what_is_done_to_parquet_is_done_to_other_formats() {
+    let folder = Folder::new();
+    let out = folder.path("set");
+    let words = format!("-o {} --shard-bytes 40 --columns label,half --cast half=bf16", out.display());
+    on("convert", &data("safetensors/samples.safetensors"), &words).done();
+    assert_eq!(on("get", &out, "-c label -i ..").done().json(), serde_json::json!([0, 1, 2, 3]));
+    assert!(on("inspect", &out, "").done().text().contains("bf16"));
+    let stream = folder.path("a.arrows");
+    on("export", &out, &format!("-o {}", stream.display())).done();
+    let back = folder.path("back.tsl");
+    on("convert", &stream, &format!("-o {}", back.display())).done();
+    assert_eq!(on("get", &back, "-c label -i 3").done().text(), "3\n");
+}
