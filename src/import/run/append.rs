@@ -72,7 +72,7 @@ pub(in crate::import) fn plan_append(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<ShardPlan> {
     let (schema, path) = table;
-    let mut inputs = input::open_all(inputs, options.dash_is_stdin, options.writer.thread_count())?;
+    let mut inputs = input::open_all(inputs, options.dash_is_stdin, options.writer.thread_count(), &options.formats)?;
     input::adapt_partitions(&mut inputs, schema);
     let writer = options.writer.clone().origin(input::origin(&inputs));
     let planned = PlannedAppend::of(&inputs, schema, path, options)?;
@@ -103,7 +103,7 @@ pub(in crate::import) fn convert_rows<K: Sink>(
         first = first.saturating_add(input.rows);
     }
     let paths: Vec<PathBuf> = ranges.iter().map(|(input, ..)| input.path.clone()).collect();
-    let mut opened = input::open_all(&paths, options.dash_is_stdin, 1)?;
+    let mut opened = input::open_all(&paths, options.dash_is_stdin, 1, &options.formats)?;
     if opened.len() != ranges.len() {
         return Err(Error::bad_argument("a planned input is a folder or a pattern now; plan again"));
     }
