@@ -39,7 +39,7 @@ struct selects all its fields. Lists of texts, structs and maps become nested
 columns.
 
 Formats: Parquet, Arrow IPC, tensilo, and these, recognised by their content:
-.npy            one column "array": the first axis counts samples
+.npy            one column, array: the first axis counts samples
 .npz            a column for each array
 .safetensors    a column for each tensor; first axes are equal, unless
                 --file-is-sample is given
@@ -48,7 +48,7 @@ Formats: Parquet, Arrow IPC, tensilo, and these, recognised by their content:
 .tfrecord       tf.train.Example: a column for each feature; checksums are
                 compared
 .jsonl          a column for each member; .gz too
-.idx            Megatron: a column "tokens"; the .bin file is beside it
+.idx            Megatron: a column, tokens; the .bin file is beside it
 
 Shapes: a dimension of a list is fixed if all samples have the same extent,
 unless --shape declares it. The summary tells how many samples that was

@@ -17,7 +17,7 @@ Examples:
   tensilo export train/ -o tables/ --format parquet    a file for each data file
 
 The extension selects the format: .parquet, .arrow for an Arrow IPC file,
-.arrows for an Arrow IPC stream ("Dataset.from_file" of the library datasets
+.arrows for an Arrow IPC stream (Dataset.from_file of the library datasets
 reads it), or one of those at the end. An export to Parquet or Arrow loses no
 value, null or metadata. If the file was made from Arrow or Parquet, it has the
 Arrow types of that source, such as large strings, dictionaries and maps.

@@ -13,7 +13,7 @@ pub(super) fn write<T: Table>(
     mut exported: Exported<'_, T>,
     out: &mut impl Write,
 ) -> std::result::Result<(), T::Error> {
-    let columns = exported.columns().map(|column| Cell::of(column)).collect::<Result<Vec<_>>>()?;
+    let columns = exported.columns().map(Cell::of).collect::<Result<Vec<_>>>()?;
     let mut archive = Builder::new(out);
     exported.for_each(&mut |batch| {
         (0..batch.sample_count).try_for_each(|i| write_sample(&mut archive, &columns, &batch, i))

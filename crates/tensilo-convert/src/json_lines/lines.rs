@@ -27,7 +27,8 @@ impl InputFormat for JsonLines {
     fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>> {
         let first = ByteStream::first(file, 256)?;
         let first = first.trim_ascii_start();
-        if !first.starts_with(b"{") && !(first.is_empty() && is_named_so(file.path())) {
+        let is_one = first.starts_with(b"{") || first.is_empty() && is_named_so(file.path());
+        if !is_one {
             return Ok(None);
         }
         let mut members = Members::default();

@@ -84,7 +84,7 @@ fn documents_of_megatron_are_their_sequences() {
 fn a_file_of_tokens_that_is_missing_or_short_is_named() {
     let folder = Folder::new();
     let index = folder.file("a.idx", fs::read(data("megatron/text.idx")).unwrap());
-    let missing = convert(&[index.clone()], FormatOptions::new()).err().unwrap();
+    let missing = convert(std::slice::from_ref(&index), FormatOptions::new()).err().unwrap();
     assert!(missing.to_string().contains("a.bin"), "{missing}");
     folder.file("a.bin", &fs::read(data("megatron/text.bin")).unwrap()[..20]);
     check_refused(&index, "sequence 4 has 4 bytes at 18");

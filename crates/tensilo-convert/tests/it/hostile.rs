@@ -37,7 +37,7 @@ impl Damaged {
     fn convert(&self, bytes: &[u8]) {
         fs::write(&self.path, bytes).unwrap();
         age(&self.path);
-        if let Err(error) = convert(&[self.path.clone()], FormatOptions::new()) {
+        if let Err(error) = convert(std::slice::from_ref(&self.path), FormatOptions::new()) {
             assert!(error.path().is_some_and(|path| path.starts_with(self.folder.root())), "{error}");
             assert_ne!(error.kind(), tensilo::ErrorKind::Internal, "{error}");
             // a decoder that panics is caught, and the error says so
