@@ -7,9 +7,11 @@ use pyo3::exceptions::{PyFileExistsError, PyValueError};
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use tensilo::import::{self, AppendOptions, ConvertOptions};
+use std::sync::Arc;
+use tensilo::import::{self, AppendOptions, ConvertOptions, InputFormat, InputStore};
+use tensilo_convert::FormatOptions;
 use tensilo_data::{Changes, DataFile, Dataset};
-use tensilo_object::Address;
+use tensilo_object::{Address, ObjectInputs, ObjectOptions};
 
 /// Tells the progress of a conversion.
 pub fn tell(progress: &Progress, at: import::Progress) -> ControlFlow<()> {
@@ -18,6 +20,16 @@ pub fn tell(progress: &Progress, at: import::Progress) -> ControlFlow<()> {
         import::Progress::Converting { done, total } => progress.tell("converting", done, total),
         _ => progress.tell("working", 0, None), // a phase newer than this package
     }
+}
+
+/// Returns the formats of inputs beside Parquet, Arrow and tensilo files.
+pub fn formats(file_is_sample: bool) -> Vec<Arc<dyn InputFormat>> {
+    tensilo_convert::input_formats(FormatOptions::new().file_is_sample(file_is_sample))
+}
+
+/// Returns the store of inputs that are objects.
+pub fn store() -> Arc<dyn InputStore> {
+    Arc::new(ObjectInputs::new(ObjectOptions::new()))
 }
 
 /// The options that say what a conversion makes.
@@ -31,6 +43,7 @@ pub struct Conversion<'py> {
     shapes: Option<Dict<'py>>,
     null_elements: String,
     profile: String,
+    file_is_sample: bool,
 }
 
 impl Conversion<'_> {
@@ -42,7 +55,9 @@ impl Conversion<'_> {
             .skip(&self.skip)
             .shapes(shapes(self.shapes.as_ref())?)
             .null_elements(null_elements(&self.null_elements)?)
-            .writer(writer_options(&self.profile, threads)?);
+            .writer(writer_options(&self.profile, threads)?)
+            .formats(formats(self.file_is_sample))
+            .store(store());
         Ok(match &self.columns {
             Some(columns) => options.columns(columns),
             None => options,
@@ -129,13 +144,14 @@ pub fn time_of_programs() -> Option<u64> {
 
 /// Appends files to a file or a dataset: see `tensilo.append`.
 #[pyfunction]
-#[pyo3(signature = (target, inputs, *, skip_others, null_elements, profile, shard_bytes, threads, discard_tail, progress))]
+#[pyo3(signature = (target, inputs, *, skip_others, file_is_sample, null_elements, profile, shard_bytes, threads, discard_tail, progress))]
 #[expect(clippy::too_many_arguments, reason = "the options of Python")]
 pub fn _append(
     py: Python<'_>,
     target: PathBuf,
     inputs: Bound<'_, PyAny>,
     skip_others: bool,
+    file_is_sample: bool,
     null_elements: &str,
     profile: &str,
     shard_bytes: Option<ByteCount>,
@@ -146,7 +162,7 @@ pub fn _append(
     let inputs = paths(&inputs)?;
     let writer = writer_options(profile, &threads)?.discard_tail(discard_tail);
     let options = AppendOptions::new().skip_others(skip_others).null_elements(self::null_elements(null_elements)?);
-    let options = options.writer(writer);
+    let options = options.writer(writer).formats(formats(file_is_sample)).store(store());
     if !Address::is_prefix(&target) && !target.is_dir() {
         if shard_bytes.is_some() {
             return Err(PyValueError::new_err(format!(

@@ -1,7 +1,7 @@
 //! Conversions whose files many processes write: see `tensilo.distributed`.
 
-use crate::convert::{Conversion, has_manifest, refuse_manifest, tell, time_of_programs};
-use crate::error::Result;
+use crate::convert::{Conversion, formats, has_manifest, refuse_manifest, store, tell, time_of_programs};
+use crate::error::{OrRaise, Result};
 use crate::options::{ByteCount, Threads, null_elements, paths, writer_options};
 use crate::schema::Schema;
 use crate::work;
@@ -10,7 +10,9 @@ use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use tensilo::facts::{ContentId, FileId};
 use tensilo::import::{self, AppendOptions, PlannedInput, ShardPlan};
+use tensilo::Error;
 use tensilo_data::{Dataset, DatasetOptions, JobFile, WriteJob};
+use tensilo_object::{Address, ObjectOptions, ObjectStorage};
 
 /// An input: path, rows and digest.
 type Input = (PathBuf, u64, [u8; 16]);
@@ -80,7 +82,7 @@ pub fn _plan_append(
     }
     let inputs = paths(&inputs)?;
     let options = AppendOptions::new().skip_others(skip_others).writer(writer_options(profile, &threads)?);
-    let options = options.null_elements(self::null_elements(null_elements)?);
+    let options = options.null_elements(self::null_elements(null_elements)?).formats(formats(false)).store(store());
     work::run(py, progress.as_ref(), move |progress| {
         let dataset = Dataset::open(&target)?;
         let mut tell = |at| tell(progress, at);
@@ -108,7 +110,7 @@ pub fn _run_task(
 ) -> PyResult<File> {
     let id = FileId(file_id);
     let options = AppendOptions::new().skip_others(skip_others).null_elements(self::null_elements(null_elements)?);
-    let options = options.writer(writer_options(profile, &threads)?.file_id(id));
+    let options = options.writer(writer_options(profile, &threads)?.file_id(id)).formats(formats(false)).store(store());
     let input = |(path, rows, digest)| PlannedInput { path, rows, digest };
     let inputs: Vec<PlannedInput> = inputs.into_iter().map(input).collect();
     work::run(py, None, move |progress| {
@@ -165,4 +167,15 @@ pub fn _publish(py: Python<'_>, job: Job, schema: &Schema, files: Vec<File>, cha
 #[pyfunction]
 pub fn _has_manifest(py: Python<'_>, folder: PathBuf) -> bool {
     py.detach(|| has_manifest(Path::new(&folder)))
+}
+
+/// Returns a text that changes when an object is replaced; `None` if the store has none.
+#[pyfunction]
+pub fn _object_version(py: Python<'_>, address: PathBuf) -> PyResult<Option<String>> {
+    py.detach(|| {
+        let address = Address::of_path(&address)?;
+        ObjectStorage::new(&address, ObjectOptions::new()).version(&address)
+    })
+    .map_err(|error| Error::io("looking at the object", error.into_io()))
+    .or_raise(py)
 }

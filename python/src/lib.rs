@@ -58,7 +58,7 @@ mod _tensilo {
     #[pymodule_export]
     use crate::dataset::{_reopened, Dataset, open};
     #[pymodule_export]
-    use crate::job::{_has_manifest, _plan, _plan_append, _publish, _run_task, _write_task};
+    use crate::job::{_has_manifest, _object_version, _plan, _plan_append, _publish, _run_task, _write_task};
     #[pymodule_export]
     use crate::loader::{Loader, LoaderIterator, LoaderReader};
     #[pymodule_export]

@@ -24,6 +24,7 @@ def convert(
     columns: str | Sequence[str] | None = None,
     skip: str | Sequence[str] = (),
     shapes: Mapping[str, Sequence[int | None]] | None = None,
+    file_is_sample: bool = False,
     null_elements: Literal["keep", "refuse", "nan", "zero"] = "keep",
     profile: str = "balanced",
     shard_bytes: int | str | None = None,
@@ -31,10 +32,12 @@ def convert(
     overwrite: bool = False,
     progress: _Progress = False,
 ) -> _tensilo.Dataset:
-    """Converts Parquet, Arrow or tensilo files, or Arrow data in memory, and opens the result.
+    """Converts files, or Arrow data in memory, and opens the result.
+
+    Files are Parquet, Arrow, tensilo, NumPy, safetensors, WebDataset, TFRecord, JSON lines or Megatron.
 
     Args:
-        inputs: a path, a folder, a pattern, a list of these, or an object with Arrow data: a table of
+        inputs: a path, a folder, a pattern, also in an object store, a list of these, or an object with Arrow data: a table of
             pyarrow, a frame of polars or pandas, a relation of DuckDB.
         output: a file, or a folder for a dataset: a path that ends in a slash, or any with
             ``shard_bytes``. It appears when it is complete.
@@ -44,6 +47,8 @@ def convert(
         skip: columns to leave out.
         shapes: shapes of list columns that are known: a dict from names to tuples, None where an extent
             varies. By default a first pass finds them.
+        file_is_sample: whether a ``.npz`` or ``.safetensors`` file is one sample. By default the first axis
+            of its arrays counts samples.
         null_elements: what becomes of nulls inside tensors: "keep" stores lists, "refuse" raises, "nan"
             and "zero" replace them.
         profile: "balanced", "fast" to read, "small", "raw" for views, or "bitshuffle-zstd".
@@ -64,7 +69,7 @@ def convert(
         _tensilo._convert(
             files,
             output,
-            conversion(bf16, casts, columns, skip, shapes, null_elements, profile),
+            conversion(bf16, casts, columns, skip, shapes, null_elements, profile, file_is_sample),
             shard_bytes=shard_bytes,
             threads=threads,
             overwrite=overwrite,
@@ -78,6 +83,7 @@ def append(
     inputs: Any,
     *,
     skip_others: bool = False,
+    file_is_sample: bool = False,
     null_elements: Literal["keep", "refuse", "nan", "zero"] = "keep",
     profile: str = "balanced",
     shard_bytes: int | str | None = None,
@@ -85,13 +91,13 @@ def append(
     discard_tail: bool = False,
     progress: _Progress = False,
 ) -> int:
-    """Appends Parquet or Arrow files, or Arrow data in memory, to a file or a dataset.
+    """Appends files, or Arrow data in memory, to a file or a dataset.
 
     A file gets a new commit, a dataset a new version: readers see all of the new samples, or none.
 
     Args:
         target: the file, or the folder of the dataset.
-        inputs: as those of ``convert``. They have the columns of the target.
+        inputs, file_is_sample: as those of ``convert``. They have the columns of the target.
         skip_others: whether columns that the target does not have are left out.
         discard_tail: whether bytes that an append left unfinished at the end of a file are cut off.
 
@@ -106,6 +112,7 @@ def append(
             target,
             files,
             skip_others=skip_others,
+            file_is_sample=file_is_sample,
             null_elements=null_elements,
             profile=profile,
             shard_bytes=shard_bytes,
@@ -123,6 +130,7 @@ def conversion(
     shapes: Mapping[str, Sequence[int | None]] | None,
     null_elements: str,
     profile: str,
+    file_is_sample: bool = False,
 ) -> dict[str, Any]:
     """Returns the options that say what a conversion makes, as the compiled part takes them."""
     return {
@@ -133,6 +141,7 @@ def conversion(
         "shapes": shapes,
         "null_elements": null_elements,
         "profile": profile,
+        "file_is_sample": file_is_sample,
     }
 
 

@@ -318,6 +318,7 @@ def _append(
     inputs: _Paths,
     *,
     skip_others: bool,
+    file_is_sample: bool,
     null_elements: str,
     profile: str,
     shard_bytes: int | str | None,
@@ -326,6 +327,7 @@ def _append(
     progress: _Progress | None,
 ) -> int: ...
 def _has_manifest(folder: _Path) -> bool: ...
+def _object_version(address: _Path) -> str | None: ...
 def _plan(
     inputs: _Paths,
     output: _Path,

@@ -1,9 +1,10 @@
 //! A file that is read several times through one handle.
 
 use super::stamp::Stamp;
+use super::store::{InputStore, OptionalStore};
 use crate::le::u64_of;
 use crate::open::FileIdentity;
-use crate::open::{PositionedFile, Source as _};
+use crate::open::{PositionedFile, Source};
 use crate::{Error, Result};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -17,22 +18,31 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 pub(super) struct InputFile {
     /// The name that the caller gave.
     name: PathBuf,
-    /// The stamp at opening; `None` for a private copy, which nobody else can change.
+    /// The stamp at opening; `None` for a private copy, which nobody else can change, and for what
+    /// a store has, which says itself if it was replaced.
     stamp: Option<Stamp>,
     /// The file that the bytes are from; `None` if they are from a stream.
     identity: Option<FileIdentity>,
     handle: Mutex<Handle>,
+    /// The store that it is in.
+    store: Option<Arc<dyn InputStore>>,
 }
 
 enum Handle {
     Held(Arc<PositionedFile>),
     /// Opened again when needed; alive while it is in use.
     Released(Weak<PositionedFile>),
+    /// In a store.
+    Stored(Arc<dyn Source>),
 }
 
 impl InputFile {
-    /// Opens a file. Copies it to an unnamed temporary file if it is not regular, such as a pipe.
-    pub(super) fn open(name: &Path) -> Result<Self> {
+    /// Opens what the store has, or a file. Copies a file to an unnamed temporary one if it is not
+    /// regular, such as a pipe.
+    pub(super) fn open(name: &Path, store: &OptionalStore) -> Result<Self> {
+        if let Some(store) = store.of(name) {
+            return Self::stored(name, store);
+        }
         let file = File::open(name).map_err(|error| Error::io("opening the input", error).with_path(name))?;
         let is_file = file.metadata().map(|metadata| metadata.is_file());
         match is_file.map_err(|error| Error::io("looking at the input", error).with_path(name))? {
@@ -57,7 +67,19 @@ impl InputFile {
             stamp: None,
             identity: None,
             handle: Mutex::new(Handle::Held(Arc::new(copy))),
+            store: None,
         })
+    }
+
+    fn stored(name: &Path, store: &Arc<dyn InputStore>) -> Result<Self> {
+        let source = store.open(name).map_err(|error| error.with_path(name))?;
+        let handle = Mutex::new(Handle::Stored(source));
+        Ok(Self { name: name.to_path_buf(), stamp: None, identity: None, handle, store: Some(Arc::clone(store)) })
+    }
+
+    /// Opens an input beside this one: in the same store, or a file.
+    pub(super) fn beside(&self, name: &Path) -> Result<Self> {
+        Self::open(name, &OptionalStore(self.store.clone()))
     }
 
     fn in_place(name: &Path, file: File) -> Result<Self> {
@@ -68,7 +90,7 @@ impl InputFile {
         let identity = FileIdentity::of(&file).map_err(failed)?;
         let file = PositionedFile::of(file).map_err(failed)?;
         let handle = Mutex::new(Handle::Held(Arc::new(file)));
-        Ok(Self { name: name.to_path_buf(), stamp: Some(stamp), identity, handle })
+        Ok(Self { name: name.to_path_buf(), stamp: Some(stamp), identity, handle, store: None })
     }
 
     /// Returns the same bytes, as a copy of the file with this identity.
@@ -110,10 +132,11 @@ impl InputFile {
     }
 
     /// Returns the open file. It stays open as long as the result is kept.
-    pub(super) fn hold(&self) -> Result<Arc<PositionedFile>> {
+    pub(super) fn hold(&self) -> Result<Arc<dyn Source>> {
         let mut handle = self.handle();
         let released = match &*handle {
-            Handle::Held(file) => return Ok(Arc::clone(file)),
+            Handle::Held(file) => return Ok(Arc::<PositionedFile>::clone(file)),
+            Handle::Stored(source) => return Ok(Arc::clone(source)),
             Handle::Released(file) => file.upgrade(),
         };
         if let Some(file) = released {
@@ -155,6 +178,7 @@ impl InputFile {
         let open = match &*self.handle() {
             Handle::Held(file) => Some(Arc::clone(file)),
             Handle::Released(file) => file.upgrade(),
+            Handle::Stored(_) => return Ok(None),
         };
         let metadata = match open {
             Some(file) => file.file().metadata(),
@@ -177,7 +201,7 @@ impl InputFile {
 /// length is that at opening.
 #[derive(Clone)]
 pub struct InputReader {
-    file: Arc<PositionedFile>,
+    file: Arc<dyn Source>,
     position: u64,
 }
 
@@ -211,7 +235,7 @@ impl Seek for InputReader {
     }
 }
 
-impl crate::open::Source for InputReader {
+impl Source for InputReader {
     fn byte_count(&self) -> u64 {
         self.file.byte_count()
     }
@@ -227,11 +251,26 @@ mod parquet {
 
     use super::InputReader;
     use crate::le::u64_of;
-    use crate::open::Source as _;
     use ::parquet::errors::{ParquetError, Result};
     use ::parquet::file::reader::{ChunkReader, Length};
     use bytes::Bytes;
     use std::io::BufReader;
+    use std::ops::Range;
+
+    /// The bytes that are read at once for the head of a page. The content is read by its length.
+    const HEAD_BYTES: usize = 8 << 10;
+
+    impl InputReader {
+        /// Tells the source that pages in these ranges will be read, if a request for each of them
+        /// would cost more than their bytes.
+        pub(in crate::import) fn announce(&self, ranges: impl Iterator<Item = Range<u64>>) {
+            if self.file.gap_bytes() > 0 {
+                // with what is read behind the last head
+                let end = |range: &Range<u64>| range.end.saturating_add(u64_of(HEAD_BYTES)).min(self.byte_count());
+                ranges.for_each(|range| self.file.will_need(range.start..end(&range)));
+            }
+        }
+    }
 
     impl Length for InputReader {
         fn len(&self) -> u64 {
@@ -243,7 +282,7 @@ mod parquet {
         type T = BufReader<Self>;
 
         fn get_read(&self, start: u64) -> Result<Self::T> {
-            Ok(BufReader::new(Self { position: start, ..self.clone() }))
+            Ok(BufReader::with_capacity(HEAD_BYTES, Self { position: start, ..self.clone() }))
         }
 
         fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {

@@ -25,6 +25,8 @@
 //!   `state.json`.
 //! - A pattern such as `shards/*/part-?.parquet`, as in a shell. `**` matches any folders, and a
 //!   folder that matches is searched.
+//! - An address in a store that the program adds ([`ConvertOptions::store`]): one of these files, a
+//!   prefix, which is searched as a folder is, or a pattern.
 //!
 //! All inputs must have the same columns, in any order. The file has the order of the first input.
 //! The error about columns that differ lists all differences.
@@ -204,6 +206,7 @@ mod shard_files;
 mod shard_plan;
 mod source;
 mod stamp;
+mod store;
 mod threaded_pass;
 mod unfold;
 
@@ -220,3 +223,4 @@ pub use options::{AppendOptions, ConvertOptions, NullElements, Progress};
 pub use other_formats::{FormatFile, InputFormat, RecordSource, bf16_field};
 pub use shard_files::ShardFiles;
 pub use shard_plan::{PlannedInput, PlannedShard, ShardPlan};
+pub use store::InputStore;

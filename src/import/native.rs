@@ -21,7 +21,7 @@ const BATCH_BYTES: u64 = 2 << 20;
 
 /// Opens a tensilo file. The id of a file made from it depends on its id and its content.
 pub(super) fn open(file: &Arc<InputFile>) -> Result<(NativeFile, Vec<u8>)> {
-    let reader = OpenOptions::new().open(file.reader()?)?;
+    let reader = OpenOptions::new().open(file.hold()?)?;
     let origin = [reader.file_id().0, reader.content_id().0].concat();
     let schema = reader.schema();
     let stored = native_structs::stored(schema);
@@ -90,7 +90,7 @@ impl BatchSource for NativeFile {
     }
 
     fn batches(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
-        let reader = OpenOptions::new().open(self.file.reader()?)?;
+        let reader = OpenOptions::new().open(self.file.hold()?)?;
         let unknown = || Error::bad_argument("a pass over a column that the file does not have");
         let stored_count = self.columns.len().saturating_sub(self.absent.len());
         let no_nulls = |&i: &usize| i.checked_sub(stored_count).and_then(|i| self.absent.get(i)).copied();

@@ -1,7 +1,9 @@
 //! Options of conversions, and their progress.
 
 use super::other_formats::OtherFormats;
+use super::store::{InputStore, OptionalStore};
 use crate::{DType, Shape, WriterOptions};
+use std::sync::Arc;
 
 /// The treatment of null elements inside tensors. A tensor has none, a list may.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +40,7 @@ pub struct ConvertOptions {
     pub(super) overwrite: bool,
     pub(super) dash_is_stdin: bool,
     pub(super) formats: OtherFormats,
+    pub(super) store: OptionalStore,
 }
 
 impl ConvertOptions {
@@ -123,8 +126,14 @@ impl ConvertOptions {
     /// Sets formats that inputs may have beside those of this crate, which are looked at first
     /// (default: none).
     #[cfg(feature = "arrow")]
-    pub fn formats(mut self, formats: impl IntoIterator<Item = std::sync::Arc<dyn super::InputFormat>>) -> Self {
+    pub fn formats(mut self, formats: impl IntoIterator<Item = Arc<dyn super::InputFormat>>) -> Self {
         self.formats = OtherFormats::new(formats);
+        self
+    }
+
+    /// Sets a store that has the inputs whose paths it knows (default: none).
+    pub fn store(mut self, store: Arc<dyn InputStore>) -> Self {
+        self.store = OptionalStore(Some(store));
         self
     }
 }
@@ -138,6 +147,7 @@ pub struct AppendOptions {
     pub(super) writer: WriterOptions,
     pub(super) dash_is_stdin: bool,
     pub(super) formats: OtherFormats,
+    pub(super) store: OptionalStore,
 }
 
 impl AppendOptions {
@@ -179,8 +189,14 @@ impl AppendOptions {
     /// Sets formats that inputs may have beside those of this crate, which are looked at first
     /// (default: none).
     #[cfg(feature = "arrow")]
-    pub fn formats(mut self, formats: impl IntoIterator<Item = std::sync::Arc<dyn super::InputFormat>>) -> Self {
+    pub fn formats(mut self, formats: impl IntoIterator<Item = Arc<dyn super::InputFormat>>) -> Self {
         self.formats = OtherFormats::new(formats);
+        self
+    }
+
+    /// Sets a store that has the inputs whose paths it knows (default: none).
+    pub fn store(mut self, store: Arc<dyn InputStore>) -> Self {
+        self.store = OptionalStore(Some(store));
         self
     }
 }

@@ -132,7 +132,7 @@ impl FormatFile {
     /// Opens another file that belongs to this one, such as the data beside an index. The
     /// conversion watches it for changes, too.
     pub fn companion(&self, path: &Path) -> Result<Self> {
-        let file = Arc::new(InputFile::open(path)?);
+        let file = Arc::new(self.file.beside(path)?);
         self.lock().push(Arc::clone(&file));
         Ok(Self { file, companions: Arc::default() })
     }

@@ -5,6 +5,7 @@
 //! * An [`ObjectFile`] is a [`Source`](tensilo::source::Source) for a reader, and an
 //!   [`ObjectUpload`] a [`Sink`](tensilo::sink::Sink) for a writer.
 //! * A [`Cache`] keeps bytes of objects on a disk of this machine.
+//! * `ObjectInputs`, with the feature `import`, are objects as inputs of conversions.
 //! * [`source_at`] opens what a path of an argument names, a file or an object.
 //!
 //! No function is asynchronous. Requests are sent by threads of the crate, which the first request
@@ -19,6 +20,8 @@ mod aws_profile;
 mod cache;
 mod client;
 mod error;
+#[cfg(feature = "import")]
+mod inputs;
 mod lines;
 mod listing;
 mod object_file;
@@ -37,6 +40,8 @@ pub use address::Address;
 pub use at_path::source_at;
 pub use cache::{Cache, CacheFacts};
 pub use error::ObjectError;
+#[cfg(feature = "import")]
+pub use inputs::ObjectInputs;
 pub use object_file::ObjectFile;
 pub use options::ObjectOptions;
 pub use storage::ObjectStorage;

@@ -2,6 +2,7 @@
 
 use crate::address::Address;
 use crate::error::{Result, io_error};
+use crate::request::Pinned;
 use crate::runtime::wait;
 use crate::storage::{ObjectStorage, failed};
 use crate::{listing, request};
@@ -40,6 +41,34 @@ impl ObjectStorage {
             .cloned()
             .and_then(|client| wait(async move { listing::names(&*client, &prefix_of_list, &options).await }));
         names.map_err(|error| failed(prefix, "listing", error))
+    }
+
+    /// Returns a text that changes when an object is replaced: its length, and its ETag or the time
+    /// of its last change. `None`: the store says neither.
+    pub fn version(&self, address: &Address) -> Result<Option<String>> {
+        self.check(address)?;
+        let key = address.key().clone();
+        let meta =
+            self.client().cloned().and_then(|client| wait(async move { client.head(&key).await.map_err(io_error) }));
+        let meta = meta.map_err(|error| failed(address, "looking at the object", error))?;
+        Ok(Pinned::of(&meta).version())
+    }
+
+    /// Returns the addresses of all objects below a prefix, in no order. A prefix without objects
+    /// has none.
+    ///
+    /// Fails on hosts of `http` and `https`, which have no list.
+    pub fn objects(&self, prefix: &Address) -> Result<Vec<Address>> {
+        self.check(prefix)?;
+        let key = prefix.key().clone();
+        let keys = self.client().cloned().and_then(|client| {
+            wait(async move {
+                let found = client.list(Some(&key)).map_ok(|meta| meta.location);
+                found.try_collect::<Vec<_>>().await.map_err(io_error)
+            })
+        });
+        let keys = keys.map_err(|error| failed(prefix, "listing", error))?;
+        Ok(keys.into_iter().map(|key| prefix.with_key(key)).collect())
     }
 
     /// Creates an object, which appears as a whole. Fails with

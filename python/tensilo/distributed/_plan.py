@@ -36,13 +36,13 @@ def plan(
     threads: int | Literal["auto"] = "auto",
     progress: _Progress = False,
 ) -> list[Task]:
-    """Plans the conversion of Parquet, Arrow or tensilo files to a new dataset, and writes nothing.
+    """Plans the conversion of files to a new dataset, and writes nothing.
 
     The same inputs and options give the same tasks. Their files are those of ``tensilo.convert`` with these
     options, byte for byte.
 
     Args:
-        inputs: a path, a folder, a pattern, or a list of these.
+        inputs: a path, a folder, a pattern, also in an object store, or a list of these.
         out: the folder of the dataset, or a prefix of an object store.
         shard_bytes: the raw bytes of a file, such as "1GiB". Each is a task.
         threads: how many read the inputs now.
@@ -116,9 +116,17 @@ def _job_number(
     """Returns a number above 2^32 that two jobs share only if their files are the same.
 
     The ids of files depend on schema, options, and metadata of inputs. Values may change without these: so do
-    the times of files then.
+    the times of files then, or the tags of objects.
     """
-    changed = [(os.stat(path).st_size, os.stat(path).st_mtime_ns) for path, _, _ in inputs]
+    changed = [_version(path) for path, _, _ in inputs]
     text = repr((_tensilo.__version__, version, nulls, inputs, changed, shards))
     digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
     return (1 << 62) | int.from_bytes(digest[:8], "little") >> 2
+
+
+def _version(path: str) -> Any:
+    """Returns what changes when an input is changed."""
+    if "://" in path:
+        return _tensilo._object_version(path)
+    found = os.stat(path)
+    return found.st_size, found.st_mtime_ns

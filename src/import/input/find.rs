@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The rules of a shell: `*` matches no hidden name.
-const AS_IN_A_SHELL: MatchOptions =
+pub(super) const AS_IN_A_SHELL: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
 /// Returns the files that one input means: itself, those of a folder, or those that match a
@@ -22,7 +22,7 @@ pub(super) fn files(input: &Path) -> Result<Vec<PathBuf>> {
     }
 }
 
-fn has_wildcard(path: &Path) -> bool {
+pub(super) fn has_wildcard(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '['])
 }
 

@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 const CACHE: &str = "the folder is a cache of the library datasets, with several splits and results; give the files \
                      that are meant, such as FOLDER/*-train.arrow";
 
+/// The file by which such a cache is recognised.
+pub(super) const CACHE_MARK: &str = "dataset_info.json";
+
 /// Returns the data files below a folder, in the byte order of their paths, component by component.
 ///
 /// They are the Parquet files or the Arrow files, of which a folder may not have both. If it has
@@ -25,21 +28,62 @@ pub(super) fn data_files(root: &Path) -> Result<Vec<PathBuf>> {
     }
     let mut walk = FolderWalk::default();
     walk.all(root)?;
-    let refuse = |message: &str| Err(Error::bad_input(message).with_path(root));
-    let mut files = match (walk.parquet, walk.arrow) {
-        (parquet, arrow) if parquet.is_empty() && arrow.is_empty() => walk.native,
-        (parquet, arrow) if arrow.is_empty() => parquet,
-        (parquet, arrow) if parquet.is_empty() => match walk.cache {
-            Some(folder) => return Err(Error::bad_input(CACHE).with_path(&folder)),
-            None => arrow,
-        },
-        _ => return refuse("the folder has Parquet and Arrow files; choose by a pattern, such as FOLDER/**/*.parquet"),
-    };
-    if files.is_empty() {
-        return refuse("neither the folder nor a folder in it has a *.parquet, *.arrow, *.feather or *.tsl file");
+    if let (true, Some(folder)) = (walk.found.are_arrow(), &walk.cache) {
+        return Err(Error::bad_input(CACHE).with_path(folder));
     }
-    files.sort_by(|a, b| compare(a, b));
-    Ok(files)
+    walk.found.chosen().map_err(|error| error.with_path(root))
+}
+
+/// Data files that were found, by their formats.
+#[derive(Default)]
+pub(super) struct DataFiles {
+    parquet: Vec<PathBuf>,
+    arrow: Vec<PathBuf>,
+    native: Vec<PathBuf>,
+}
+
+impl DataFiles {
+    /// Takes a path, if its name is that of a data file. Returns whether it is.
+    pub(super) fn take(&mut self, path: &Path) -> bool {
+        let files = match path.file_name().and_then(format_of) {
+            Some(DataFormat::Parquet) => &mut self.parquet,
+            Some(DataFormat::Arrow) => &mut self.arrow,
+            Some(DataFormat::Native) => &mut self.native,
+            None => return false,
+        };
+        files.push(path.to_path_buf());
+        true
+    }
+
+    /// Returns whether the files that are read are those of Arrow.
+    pub(super) fn are_arrow(&self) -> bool {
+        self.parquet.is_empty() && !self.arrow.is_empty()
+    }
+
+    /// Returns the files that are read, in the byte order of their paths.
+    pub(super) fn chosen(self) -> Result<Vec<PathBuf>> {
+        let mut files = match (self.parquet, self.arrow) {
+            (parquet, arrow) if parquet.is_empty() && arrow.is_empty() => self.native,
+            (parquet, arrow) if arrow.is_empty() => parquet,
+            (parquet, arrow) if parquet.is_empty() => arrow,
+            _ => {
+                let message =
+                    "the folder has Parquet and Arrow files; choose by a pattern, such as FOLDER/**/*.parquet";
+                return Err(Error::bad_input(message));
+            }
+        };
+        if files.is_empty() {
+            let message = "neither the folder nor a folder in it has a *.parquet, *.arrow, *.feather or *.tsl file";
+            return Err(Error::bad_input(message));
+        }
+        files.sort_by(|a, b| compare(a, b));
+        Ok(files)
+    }
+}
+
+/// Returns whether a name is that of a file or folder that is searched.
+pub(super) fn is_visible(name: &[u8]) -> bool {
+    !matches!(name.first(), Some(b'.' | b'_'))
 }
 
 /// Compares paths by the bytes of their components: the content of a folder follows it directly.
@@ -61,9 +105,7 @@ struct Folder {
 /// nothing.
 #[derive(Default)]
 struct FolderWalk {
-    parquet: Vec<PathBuf>,
-    arrow: Vec<PathBuf>,
-    native: Vec<PathBuf>,
+    found: DataFiles,
     /// A folder that the library `datasets` describes, without the state of a saved dataset.
     cache: Option<PathBuf>,
     folders: Vec<Folder>,
@@ -109,20 +151,17 @@ impl FolderWalk {
                 Err(error) => return Err(Error::io("following the link", error).with_path(&path)),
             }
         }
-        let is_visible = !matches!(name.as_encoded_bytes().first(), Some(b'.' | b'_'));
+        let is_visible = is_visible(name.as_encoded_bytes());
         if is_folder && (is_visible || name.as_encoded_bytes().contains(&b'=')) {
             if file_type.is_symlink() {
                 self.links.push(path);
             } else {
                 self.folders.push(Folder { path, canonical: folder.canonical.join(&name) });
             }
-        } else if is_file && is_visible {
-            match format_of(&name) {
-                Some(DataFormat::Parquet) => self.parquet.push(path),
-                Some(DataFormat::Arrow) => self.arrow.push(path),
-                Some(DataFormat::Native) => self.native.push(path),
-                None if name == "dataset_info.json" => self.cache = Some(folder.path.clone()),
-                None => check_not_saved(&folder.path, &name)?,
+        } else if is_file && is_visible && !self.found.take(&path) {
+            match name == CACHE_MARK {
+                true => self.cache = Some(folder.path.clone()),
+                false => check_not_saved(&folder.path, &name)?,
             }
         }
         Ok(())

@@ -1,8 +1,9 @@
 //! The inputs of a conversion.
 
 use super::opened::OpenInput;
-use super::{find, partition};
+use super::{find, partition, stored};
 use crate::import::other_formats::OtherFormats;
+use crate::import::store::OptionalStore;
 use crate::le::u64_of;
 use crate::open::{FileIdentity, refuse_same};
 use crate::{Error, Result, Schema};
@@ -16,12 +17,13 @@ const HELD: usize = if cfg!(target_os = "macos") { 128 } else { 256 };
 
 /// Opens all inputs. Those of a folder or pattern follow one another. `-` is the standard input if
 /// `dash_is_stdin`. If `threads` is more than 1, other threads read the inputs. They may have other
-/// formats than those of the crate.
+/// formats than those of the crate, and be in a store.
 pub(in crate::import) fn open_all(
     inputs: &[PathBuf],
     dash_is_stdin: bool,
     threads: usize,
     others: &OtherFormats,
+    store: &OptionalStore,
 ) -> Result<Vec<OpenInput>> {
     let is_stdin = |input: &Path| dash_is_stdin && input == Path::new("-");
     if inputs.iter().filter(|input| is_stdin(input)).count() > 1 {
@@ -33,8 +35,12 @@ pub(in crate::import) fn open_all(
             out.push(OpenInput::standard_input(others)?);
             continue;
         }
-        for path in find::files(input)? {
-            let input = OpenInput::open(&path, others)?;
+        let paths = match store.of(input) {
+            Some(store) => stored::inputs(input, &**store)?,
+            None => find::files(input)?,
+        };
+        for path in paths {
+            let input = OpenInput::open(&path, others, store)?;
             if out.len() >= HELD {
                 input.release();
             }

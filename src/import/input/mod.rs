@@ -6,6 +6,7 @@ mod inputs;
 mod opened;
 mod partition;
 mod saved;
+mod stored;
 mod value_text;
 
 pub(super) use inputs::{adapt_partitions, check_output, open_all, origin};

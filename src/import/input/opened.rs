@@ -7,9 +7,10 @@ use crate::import::input_column::InputColumn;
 use crate::import::input_file::InputFile;
 use crate::import::other_formats::OtherFormats;
 use crate::import::source::{BatchIter, BatchSource, guard};
+use crate::import::store::OptionalStore;
 use crate::import::threaded_pass;
 use crate::open::FileIdentity;
-use crate::open::PositionedFile;
+use crate::open::Source;
 use crate::write::id_of;
 use crate::{Error, Metadata, Result};
 use std::io;
@@ -37,8 +38,8 @@ pub(in crate::import) struct OpenInput {
 }
 
 impl OpenInput {
-    pub(super) fn open(path: &Path, others: &OtherFormats) -> Result<Self> {
-        Self::of(InputFile::open(path)?, Partition::of_path(path)?, others)
+    pub(super) fn open(path: &Path, others: &OtherFormats, store: &OptionalStore) -> Result<Self> {
+        Self::of(InputFile::open(path, store)?, Partition::of_path(path)?, others)
     }
 
     pub(super) fn standard_input(others: &OtherFormats) -> Result<Self> {
@@ -192,7 +193,7 @@ struct WatchedPass<'a> {
     input: &'a OpenInput,
     is_over: bool,
     /// The file stays open for the whole pass.
-    _held: Arc<PositionedFile>,
+    _held: Arc<dyn Source>,
 }
 
 impl Iterator for WatchedPass<'_> {

@@ -20,6 +20,10 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+/// The pages of a row group are announced to a store if they have at most so many bytes together:
+/// it keeps them all until they are decoded.
+const ANNOUNCED_BYTES: u64 = 128 << 20;
+
 /// Opens a Parquet file. The id of a file made from it depends on the footer, which is returned
 /// too.
 pub(in crate::import) fn open(file: &Arc<InputFile>) -> Result<(ArrowSource<ParquetFile>, Vec<u8>)> {
@@ -84,6 +88,13 @@ fn check_rows(metadata: &ParquetMetaData, file_bytes: u64) -> Result<u64> {
 /// Returns the offset of the first page of a column.
 fn first_page(column: &ColumnChunkMetaData) -> i64 {
     column.dictionary_page_offset().unwrap_or(column.data_page_offset()).min(column.data_page_offset())
+}
+
+/// Returns the bytes that a column's pages have in the file.
+fn pages_of(column: &ColumnChunkMetaData) -> Range<u64> {
+    let [start, bytes] =
+        [first_page(column), column.compressed_size()].map(|number| u64::try_from(number).unwrap_or(0));
+    start..start.saturating_add(bytes) // both were checked
 }
 
 /// Returns the length of the file, then its footer: metadata, their length, and the magic number.
@@ -202,7 +213,13 @@ impl RowGroups<'_> {
         let batch_rows = BatchRows::of(metadata, &self.mask);
         let rows = usize::try_from(metadata.num_rows()).map_err(|_| wrong_row_count())?;
         let file = self.file.input.reader()?;
-        for (_, column) in metadata.columns().iter().enumerate().filter(|(i, _)| self.mask.leaf_included(*i)) {
+        let columns = metadata.columns().iter().enumerate().filter(|(i, _)| self.mask.leaf_included(*i));
+        let columns: Vec<&ColumnChunkMetaData> = columns.map(|(_, column)| column).collect();
+        let ranges = columns.iter().map(|column| pages_of(column));
+        if ranges.clone().map(|range| range.end - range.start).fold(0, u64::saturating_add) <= ANNOUNCED_BYTES {
+            file.announce(ranges);
+        }
+        for column in columns {
             guard(|| pages::check(&file, column, rows, self.file.metadata.metadata()))?;
         }
         let skip = std::mem::take(&mut self.skip).min(rows);

@@ -30,7 +30,13 @@ pub(in crate::import) fn append(
     options: &AppendOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<u64> {
-    let mut inputs = input::open_all(inputs, options.dash_is_stdin, options.writer.thread_count(), &options.formats)?;
+    let mut inputs = input::open_all(
+        inputs,
+        options.dash_is_stdin,
+        options.writer.thread_count(),
+        &options.formats,
+        &options.store,
+    )?;
     input::check_output(&inputs, FileIdentity::at(file).ok().flatten(), Some(file))?;
     let mut writer = Writer::append(file, &options.writer)?;
     input::adapt_partitions(&mut inputs, writer.schema());
@@ -53,7 +59,13 @@ pub(in crate::import) fn append_shards<F: ShardFiles>(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> std::result::Result<(), F::Error> {
     let (schema, path) = table;
-    let mut inputs = input::open_all(inputs, options.dash_is_stdin, options.writer.thread_count(), &options.formats)?;
+    let mut inputs = input::open_all(
+        inputs,
+        options.dash_is_stdin,
+        options.writer.thread_count(),
+        &options.formats,
+        &options.store,
+    )?;
     input::adapt_partitions(&mut inputs, schema);
     let writer = options.writer.clone().origin(input::origin(&inputs));
     let mut target = ShardWriter::new(files, shard_bytes, schema.clone(), writer);
@@ -72,7 +84,13 @@ pub(in crate::import) fn plan_append(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<ShardPlan> {
     let (schema, path) = table;
-    let mut inputs = input::open_all(inputs, options.dash_is_stdin, options.writer.thread_count(), &options.formats)?;
+    let mut inputs = input::open_all(
+        inputs,
+        options.dash_is_stdin,
+        options.writer.thread_count(),
+        &options.formats,
+        &options.store,
+    )?;
     input::adapt_partitions(&mut inputs, schema);
     let writer = options.writer.clone().origin(input::origin(&inputs));
     let planned = PlannedAppend::of(&inputs, schema, path, options)?;
@@ -103,7 +121,7 @@ pub(in crate::import) fn convert_rows<K: Sink>(
         first = first.saturating_add(input.rows);
     }
     let paths: Vec<PathBuf> = ranges.iter().map(|(input, ..)| input.path.clone()).collect();
-    let mut opened = input::open_all(&paths, options.dash_is_stdin, 1, &options.formats)?;
+    let mut opened = input::open_all(&paths, options.dash_is_stdin, 1, &options.formats, &options.store)?;
     if opened.len() != ranges.len() {
         return Err(Error::bad_argument("a planned input is a folder or a pattern now; plan again"));
     }

@@ -41,6 +41,8 @@ mod shapes;
 mod shards;
 #[cfg(feature = "parquet")]
 mod statistics;
+#[cfg(feature = "parquet")]
+mod stores;
 mod struct_inputs;
 mod struct_values;
 mod structs;

@@ -27,6 +27,8 @@ Examples:
       a dataset: a folder of files and their manifest
   tensilo convert mel.npy -o mel.tsl
       an array of NumPy: the first axis counts samples
+  tensilo convert 's3://bucket/raw/*.parquet' -o s3://bucket/train --shard-bytes 1GiB
+      from a bucket to a dataset in it, without a local copy
   tensilo convert 'train-*.tar' -o train/ --shard-bytes 1GiB
       archives of WebDataset: suffixes become columns
   tensilo convert 'layers/*.safetensors' -o layers.tsl --file-is-sample
@@ -67,6 +69,10 @@ folder  All *.parquet files in it and its subfolders; if there are none, all
         A folder that \"datasets\" saved is read in the order of its state.json.
 -       The standard input. Like every pipe, it is first copied to an unnamed
         file in the folder for temporary files (TMPDIR).
+
+s3://, gs://, az://, https://
+        An object, a prefix or a pattern in a store, read without a copy. Of
+        hosts of https, a prefix or pattern finds names directly below it.
 
 Folders called key=value become columns of integers or text, also in the path
 of a single file. --skip key leaves such a column out.

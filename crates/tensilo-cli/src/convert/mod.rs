@@ -14,11 +14,13 @@ use crate::progress::{Progress, Unit};
 use crate::{advice, terminal};
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use summary::{write_dataset, write_file};
 use tensilo::Summary;
 use tensilo::import::{self, ConvertOptions};
 use tensilo_convert::{FormatOptions, input_formats};
 use tensilo_data::Dataset;
+use tensilo_object::{ObjectInputs, ObjectOptions};
 
 /// Converts the inputs, and prints a summary.
 pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
@@ -110,7 +112,8 @@ fn options(args: &ConvertArgs) -> ConvertOptions {
         .distrust_statistics(args.distrust_statistics)
         .writer(args.encoding.writer_options().alignment(args.align))
         .dash_is_stdin(true)
-        .formats(input_formats(FormatOptions::new().file_is_sample(args.file_is_sample)));
+        .formats(input_formats(FormatOptions::new().file_is_sample(args.file_is_sample)))
+        .store(Arc::new(ObjectInputs::new(ObjectOptions::new())));
     match Names::all(&args.columns) {
         Some(columns) => options.columns(columns),
         None => options,

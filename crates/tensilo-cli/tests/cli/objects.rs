@@ -90,7 +90,6 @@ fn mistakes_in_addresses_are_told() {
     let none = PathBuf::from(server.url("/none"));
     on("inspect", &none, "").failed(2, "has neither a manifest nor tensilo files");
     on("verify", Path::new("s3:///x.tsl"), "").failed(3, "no bucket");
-    run(["convert", "s3://bucket/x.parquet", "-o", "x.tsl"]).failed(2, "copy the object first");
     run(["append", "s3://bucket/x.tsl", "x.parquet"]).failed(2, "an object is not appended to");
 }
 

@@ -20,7 +20,7 @@ pub fn append(changes: &mut Changes, samples: u32) {
 }
 
 /// Returns the values of a sample.
-fn values(sample: u32) -> impl Iterator<Item = u32> {
+pub fn values(sample: u32) -> impl Iterator<Item = u32> {
     (0..1000).map(move |i| if i == 0 { sample } else { (sample + i).wrapping_mul(0x9E37_79B9) })
 }
 

@@ -7,4 +7,6 @@
 
 mod datasets;
 mod faults;
+#[cfg(feature = "parquet")]
+mod inputs;
 mod server;

@@ -1,0 +1,100 @@
+//! Conversions of Parquet files that are in a server.
+
+use crate::datasets::epoch;
+use crate::server::{azure, azure_options, host, s3, s3_options};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tensilo::export::{ExportFormat, ExportOptions, export_into};
+use tensilo::import::{ConvertOptions, convert};
+use tensilo::sink::{Sink, Stream};
+use tensilo::{ColumnBatch, ColumnSchema, DType, Reader, Schema, Shape, Writer, WriterOptions};
+use tensilo_data::{DatasetOptions, Mode};
+use tensilo_object::{Address, ObjectInputs, ObjectOptions, ObjectStorage};
+use tensilo_testing::{FaultProxy, Folder, random_faults};
+
+/// The samples of a Parquet file.
+const ROWS: u32 = 200;
+
+/// Writes samples from `first` on as a Parquet file.
+fn write_parquet<K: Sink + Send>(first: u32, sink: K) {
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[1000]))]);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
+    let values: Vec<u32> = (first..first + ROWS).flat_map(crate::datasets::values).collect();
+    writer.push_batch(&[ColumnBatch::fixed(ROWS as usize, &values)]).unwrap();
+    let reader = Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap();
+    export_into(&reader, sink, ExportFormat::Parquet, ExportOptions::new()).unwrap();
+}
+
+/// Uploads Parquet files below a prefix.
+fn upload(options: &ObjectOptions, prefix: &str) {
+    for i in 0..3 {
+        let address = Address::parse(&format!("{prefix}/part={i}/x.parquet")).unwrap();
+        let storage = ObjectStorage::new(&address, options.clone());
+        write_parquet(i * ROWS, storage.upload(&address, false).unwrap());
+    }
+}
+
+fn convert_options(options: ObjectOptions) -> ConvertOptions {
+    ConvertOptions::new().columns(["x"]).store(Arc::new(ObjectInputs::new(options)))
+}
+
+/// Converts Parquet files of a store to a dataset of the same store, and reads it.
+fn check(options: &ObjectOptions, root: &str) {
+    upload(options, &format!("{root}/raw"));
+    for (i, input) in ["raw", "raw/", "raw/part=*/*.parquet"].into_iter().enumerate() {
+        let folder = format!("{root}/train-{i}");
+        let dataset_options = || DatasetOptions::new().object_options(options.clone());
+        let mut changes = dataset_options().create(&folder).unwrap();
+        let inputs = [PathBuf::from(format!("{root}/{input}"))];
+        changes
+            .import(&inputs, 1 << 20, &convert_options(options.clone()), &mut |_| ControlFlow::Continue(()))
+            .unwrap();
+        changes.publish("convert").unwrap();
+        let dataset = dataset_options().open(&folder).unwrap();
+        assert!(dataset.sample_count() == 600 && dataset.groups().count() >= 3, "{dataset:?}");
+        assert_eq!(epoch(&dataset, Mode::Shuffled).unwrap(), 600);
+    }
+}
+
+#[test]
+fn parquet_files_in_s3() {
+    let Some(server) = s3() else { return };
+    check(&s3_options(server.address), "s3://bucket/deep");
+}
+
+#[test]
+fn parquet_files_in_azure() {
+    let Some(server) = azure() else { return };
+    check(&azure_options(server.address), "az://container/deep");
+}
+
+/// Converts files of a host to a local one, and returns its bytes.
+fn converted(input: String, options: ObjectOptions) -> Vec<u8> {
+    let folder = Folder::new();
+    let path = folder.path("out.tsl");
+    let count = convert(&[input.into()], &path, &convert_options(options), &mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(count, u64::from(ROWS) * 2);
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn faults_change_nothing_in_a_conversion() {
+    let folder = Folder::new();
+    for i in 0..2 {
+        write_parquet(i * ROWS, std::fs::File::create(folder.path(format!("{i}.parquet"))).map(Stream).unwrap());
+    }
+    let Some(server) = host(folder.root()) else { return };
+    let due = converted(folder.root().to_str().unwrap().to_owned(), ObjectOptions::new());
+    let proxy = FaultProxy::start(server.address);
+    let options =
+        || ObjectOptions::new().retries(100, Duration::from_secs(60)).stall_timeout(Duration::from_millis(300));
+    for seed in 0..5 {
+        proxy.set_faults(random_faults(seed, 10));
+        let found = converted(format!("http://{}/*.parquet", proxy.address()), options());
+        assert!(found == due, "other bytes with the faults of seed {seed}");
+    }
+    let requests = proxy.take_requests().len();
+    println!("5 conversions of 2 files with faults: {requests} requests, all equal");
+}

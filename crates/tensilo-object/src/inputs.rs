@@ -1,0 +1,71 @@
+//! Inputs of conversions that are objects.
+
+use crate::address::{Address, Scheme};
+use crate::error::ObjectError;
+use crate::options::ObjectOptions;
+use crate::storage::ObjectStorage;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tensilo::import::InputStore;
+use tensilo::source::Source;
+use tensilo::{Error, Result};
+
+/// The objects of all stores as inputs of conversions, for
+/// [`ConvertOptions::store`](tensilo::import::ConvertOptions::store): those whose paths are
+/// addresses.
+///
+/// Of hosts of `http` and `https`, only the objects directly below a prefix are found.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tensilo::import::ConvertOptions;
+/// use tensilo_object::{ObjectInputs, ObjectOptions};
+///
+/// let options = ConvertOptions::new().store(Arc::new(ObjectInputs::new(ObjectOptions::new())));
+/// ```
+#[derive(Debug)]
+pub struct ObjectInputs {
+    options: ObjectOptions,
+    /// The connections, by the bucket or host.
+    storages: Mutex<HashMap<String, ObjectStorage>>,
+}
+
+impl ObjectInputs {
+    /// Returns the objects that are read with these options. Sends nothing.
+    pub fn new(options: ObjectOptions) -> Self {
+        Self { options, storages: Mutex::default() }
+    }
+
+    fn storage(&self, address: &Address) -> ObjectStorage {
+        // no code panics while it holds the lock
+        let mut storages = self.storages.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || ObjectStorage::new(address, self.options.clone());
+        storages.entry(address.root().to_owned()).or_insert_with(new).clone()
+    }
+
+    fn addresses_below(&self, prefix: &Path) -> std::result::Result<Vec<Address>, ObjectError> {
+        let prefix = Address::of_path(prefix)?;
+        let storage = self.storage(&prefix);
+        match prefix.scheme() {
+            Scheme::Http => storage.names(&prefix)?.iter().map(|name| prefix.join(name)).collect(),
+            _ => storage.objects(&prefix),
+        }
+    }
+}
+
+impl InputStore for ObjectInputs {
+    fn has(&self, input: &Path) -> bool {
+        Address::is_path(input)
+    }
+
+    fn below(&self, prefix: &Path) -> Result<Vec<PathBuf>> {
+        let found = self.addresses_below(prefix).map_err(|error| Error::io("listing the objects", error.into_io()))?;
+        Ok(found.iter().map(|address| PathBuf::from(address.to_string())).collect())
+    }
+
+    fn open(&self, input: &Path) -> Result<Arc<dyn Source>> {
+        let opened = Address::of_path(input).and_then(|address| self.storage(&address).open(&address));
+        Ok(Arc::new(opened.map_err(|error| Error::io("opening the object", error.into_io()))?))
+    }
+}

@@ -1,0 +1,131 @@
+//! The inputs that an address in a store stands for.
+
+use super::find::{AS_IN_A_SHELL, has_wildcard};
+use super::folder::{CACHE_MARK, DataFiles, compare, is_visible};
+use super::saved;
+use crate::import::store::InputStore;
+use crate::{Error, Result};
+use glob::Pattern;
+use std::path::{Component, Path, PathBuf};
+
+/// Returns the addresses that one input means: itself, those below a prefix, or those that match a
+/// pattern. What has no extension, or ends in `/`, is a prefix if there are inputs below it.
+pub(super) fn inputs(input: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
+    let found = if has_wildcard(input) {
+        matching(input, store)
+    } else if input.extension().is_none() || input.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        below(input, store)
+    } else {
+        Ok(vec![input.to_path_buf()])
+    };
+    found.map_err(|error| error.with_path(input))
+}
+
+fn matching(pattern: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
+    let text = pattern.to_str().ok_or_else(|| Error::bad_argument("a pattern that is not UTF-8"))?;
+    let rule = Pattern::new(text).map_err(|error| Error::bad_argument(format!("not a pattern: {error}")))?;
+    let plain = text.find(['*', '?', '[']).and_then(|wildcard| text.get(..wildcard)).unwrap_or(text);
+    let prefix = plain.rfind('/').and_then(|slash| plain.get(..=slash)).unwrap_or(plain);
+    let mut found = store.below(Path::new(prefix))?;
+    found.retain(|path| path.to_str().is_some_and(|path| rule.matches_with(path, AS_IN_A_SHELL)));
+    if found.is_empty() {
+        return Err(Error::bad_argument("no object matches this pattern"));
+    }
+    found.sort_by(|a, b| compare(a, b));
+    Ok(found)
+}
+
+fn below(prefix: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
+    let all = store.below(prefix)?;
+    if all.is_empty() {
+        return Ok(vec![prefix.to_path_buf()]);
+    }
+    let mut found = DataFiles::default();
+    for path in all.iter().filter(|path| is_searched(path, prefix)) {
+        found.take(path);
+    }
+    let is_mark = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name == CACHE_MARK || saved::MARKS.iter().any(|mark| name == *mark))
+    };
+    if found.are_arrow() && all.iter().any(is_mark) {
+        let message = "the library datasets has written this folder, and its files have an order of their own; give \
+                       the files that are meant, by a pattern, or a local copy of the folder";
+        return Err(Error::bad_input(message));
+    }
+    found.chosen()
+}
+
+/// Returns whether no name below the prefix is hidden.
+fn is_searched(path: &Path, prefix: &Path) -> bool {
+    let Ok(rest) = path.strip_prefix(prefix) else { return false };
+    let mut names = rest.components().map(Component::as_os_str).map(std::ffi::OsStr::as_encoded_bytes);
+    let is_file_searched = names.next_back().is_some_and(is_visible);
+    is_file_searched && names.all(|name| is_visible(name) || name.contains(&b'='))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::open::{InMemory, Source};
+    use std::sync::Arc;
+
+    struct Names(&'static [&'static str]);
+
+    impl InputStore for Names {
+        fn has(&self, input: &Path) -> bool {
+            input.starts_with("s3://")
+        }
+
+        fn below(&self, prefix: &Path) -> Result<Vec<PathBuf>> {
+            Ok(self.0.iter().map(PathBuf::from).filter(|path| path.starts_with(prefix)).collect())
+        }
+
+        fn open(&self, _: &Path) -> Result<Arc<dyn Source>> {
+            Ok(Arc::new(InMemory(Vec::new())))
+        }
+    }
+
+    fn found(names: &'static [&'static str], input: &str) -> Vec<String> {
+        match inputs(Path::new(input), &Names(names)) {
+            Ok(paths) => paths.iter().map(|path| path.display().to_string()).collect(),
+            Err(error) => vec![format!("error: {error}")],
+        }
+    }
+
+    const BUCKET: &[&str] = &[
+        "s3://b/train/year=2/b.parquet",
+        "s3://b/train/_key=1/a.parquet",
+        "s3://b/train/_tmp/x.parquet",
+        "s3://b/train/c.parquet",
+        "s3://b/train/.d.parquet",
+        "s3://b/train/notes.txt",
+        "s3://b/other/z.arrow",
+        "s3://b/other/state.json",
+        "s3://b/both/z.arrow",
+        "s3://b/both/z.parquet",
+    ];
+
+    #[test]
+    fn prefixes_and_patterns_mean_what_folders_do() {
+        let all = ["s3://b/train/_key=1/a.parquet", "s3://b/train/c.parquet", "s3://b/train/year=2/b.parquet"];
+        assert_eq!(found(BUCKET, "s3://b/train"), all);
+        assert_eq!(found(BUCKET, "s3://b/train/"), all);
+        assert_eq!(found(BUCKET, "s3://b/train/*.parquet"), ["s3://b/train/c.parquet"]);
+        assert_eq!(found(BUCKET, "s3://b/train/**/[ab].parquet"), [all[0], all[2]]);
+        assert_eq!(found(BUCKET, "s3://b/train/c.parquet"), ["s3://b/train/c.parquet"]);
+        assert_eq!(found(BUCKET, "s3://b/object"), ["s3://b/object"]);
+    }
+
+    #[test]
+    fn what_is_unclear_is_refused() {
+        for (input, finding) in [
+            ("s3://b/train/*.arrow", "no object matches"),
+            ("s3://b/train/[", "not a pattern"),
+            ("s3://b/other", "library datasets"),
+            ("s3://b/both", "Parquet and Arrow files"),
+        ] {
+            let error = found(BUCKET, input).join(" ");
+            assert!(error.contains(finding) && error.contains(input), "{error}");
+        }
+    }
+}
