@@ -7,6 +7,7 @@ use crate::schema::Schema;
 use crate::work;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use tensilo::facts::{ContentId, FileId};
 use tensilo::import::{self, AppendOptions, PlannedInput, ShardPlan};
@@ -14,8 +15,9 @@ use tensilo::Error;
 use tensilo_data::{Dataset, DatasetOptions, JobFile, WriteJob};
 use tensilo_object::{Address, ObjectOptions, ObjectStorage};
 
-/// An input: path, rows and digest.
-type Input = (PathBuf, u64, [u8; 16]);
+/// An input: path, rows and digest. The path is a text: `pathlib` would make another one of an
+/// address.
+type Input = (OsString, u64, [u8; 16]);
 
 /// A plan: its inputs, its schema, and first row, end and id of each file.
 type Plan = (Vec<Input>, Schema, Vec<(u64, u64, [u8; 16])>);
@@ -34,7 +36,7 @@ impl Job {
 }
 
 fn plan_of(plan: ShardPlan) -> Plan {
-    let inputs = plan.inputs.into_iter().map(|input| (input.path, input.rows, input.digest));
+    let inputs = plan.inputs.into_iter().map(|input| (input.path.into_os_string(), input.rows, input.digest));
     let shards = plan.shards.into_iter().map(|shard| (shard.rows.start, shard.rows.end, shard.file_id.0));
     (inputs.collect(), Schema(plan.schema), shards.collect())
 }
@@ -111,7 +113,7 @@ pub fn _run_task(
     let id = FileId(file_id);
     let options = AppendOptions::new().skip_others(skip_others).null_elements(self::null_elements(null_elements)?);
     let options = options.writer(writer_options(profile, &threads)?.file_id(id)).formats(formats(false)).store(store());
-    let input = |(path, rows, digest)| PlannedInput { path, rows, digest };
+    let input = |(path, rows, digest): Input| PlannedInput { path: path.into(), rows, digest };
     let inputs: Vec<PlannedInput> = inputs.into_iter().map(input).collect();
     work::run(py, None, move |progress| {
         let write = |file| {

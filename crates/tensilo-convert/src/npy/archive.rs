@@ -4,9 +4,9 @@ use super::array::{check_length, column};
 use super::header::NpyHeader;
 use crate::error::{of_array, unreadable};
 use crate::options::FormatOptions;
-use crate::tensor::{ColumnBytes, Order, TensorColumn, TensorTable};
+use crate::tensor::{ArchivedStream, ColumnBytes, Order, TensorColumn, TensorTable};
 use flate2::read::DeflateDecoder;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use tensilo::import::{FormatFile, InputFormat, InputReader, RecordSource};
 use tensilo::{Error, Result};
 use zip::{CompressionMethod, ZipArchive};
@@ -101,15 +101,16 @@ fn array(file: &FormatFile, name: &str, entry: &Entry) -> Result<(TensorColumn, 
                        numpy.savez, or after numpy.ascontiguousarray";
         return Err(Error::bad_input(message));
     }
-    let bytes = match entry.is_deflated {
-        true => ColumnBytes::Deflated {
-            file: file.clone(),
-            offset: entry.offset,
-            stored_bytes: entry.stored_bytes,
-            skipped: header.byte_count,
-            crc: entry.crc,
-        },
-        false => ColumnBytes::Plain { file: file.clone(), offset: entry.offset.saturating_add(header.byte_count) },
+    let Entry { offset, stored_bytes, is_deflated, crc, .. } = *entry;
+    let stream = ArchivedStream { offset, stored_bytes, is_deflated, crc };
+    let bytes = match header.order {
+        Order::C => ColumnBytes::Archived { file: file.clone(), stream, skipped: header.byte_count },
+        Order::Fortran => {
+            // it is not read from front to back, so that the checksum is compared before
+            let damaged = |error: io::Error| Error::bad_input(format!("the array is damaged: {error}"));
+            io::copy(&mut stream.open(file)?, &mut io::sink()).map_err(damaged)?;
+            ColumnBytes::Plain { file: file.clone(), offset: offset.saturating_add(header.byte_count) }
+        }
     };
     let column = column(name, &header, bytes)?;
     check_length(&column, &header, entry.byte_count.saturating_sub(header.byte_count))?;

@@ -102,7 +102,7 @@ fn read(
             out
         }
         (ColumnReader::Plain { reader, offset }, Order::Fortran) => fortran(column, reader, *offset, first, count)?,
-        (ColumnReader::Deflated(stream), _) => inflated(stream, bytes, is_last)?,
+        (ColumnReader::Archived(stream), _) => archived(stream, bytes, is_last)?,
     };
     if column.is_swapped {
         swap_bytes(column.dtype.element_bytes(), &mut out);
@@ -114,9 +114,9 @@ fn cut_off() -> Error {
     Error::bad_input("the file is cut off: elements lie beyond its end")
 }
 
-/// Reads the next bytes of a compressed array. Allocates for those that are there.
-fn inflated(stream: &mut impl Read, bytes: u64, is_last: bool) -> Result<MutableBuffer> {
-    let failed = |error: std::io::Error| Error::bad_input(format!("the compressed array is damaged: {error}"));
+/// Reads the next bytes of an array in an archive. Allocates for those that are there.
+fn archived(stream: &mut impl Read, bytes: u64, is_last: bool) -> Result<MutableBuffer> {
+    let failed = |error: std::io::Error| Error::bad_input(format!("the array is damaged: {error}"));
     let mut out = Vec::new();
     stream.take(bytes).read_to_end(&mut out).map_err(failed)?;
     if u64::try_from(out.len()).ok() != Some(bytes) {
@@ -124,7 +124,7 @@ fn inflated(stream: &mut impl Read, bytes: u64, is_last: bool) -> Result<Mutable
     }
     // at the end the checksum is compared
     if is_last && stream.read(&mut [0]).map_err(failed)? > 0 {
-        return Err(Error::bad_input("bytes follow the elements of the compressed array"));
+        return Err(Error::bad_input("bytes follow the elements of the array"));
     }
     let mut buffer = MutableBuffer::new(out.len());
     buffer.extend_from_slice(&out);

@@ -3,7 +3,7 @@
 use crate::element::element_field;
 use crate::error::unreadable;
 use flate2::read::DeflateDecoder;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::sync::Arc;
 use tensilo::import::arrow::datatypes::{DataType, Field};
 use tensilo::import::{FormatFile, InputReader};
@@ -37,9 +37,33 @@ pub(crate) enum Order {
 pub(crate) enum ColumnBytes {
     /// At an offset.
     Plain { file: FormatFile, offset: u64 },
-    /// Behind `skipped` bytes of a stream that a range of the file contains, compressed by DEFLATE
-    /// and with this CRC-32.
-    Deflated { file: FormatFile, offset: u64, stored_bytes: u64, skipped: u64, crc: u32 },
+    /// Behind `skipped` bytes of a stream that a range of the file contains.
+    Archived { file: FormatFile, stream: ArchivedStream, skipped: u64 },
+}
+
+/// A stream in a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ArchivedStream {
+    pub offset: u64,
+    pub stored_bytes: u64,
+    /// Whether it is compressed by DEFLATE.
+    pub is_deflated: bool,
+    /// The CRC-32 of its bytes, decompressed.
+    pub crc: u32,
+}
+
+impl ArchivedStream {
+    /// Returns a reader of its bytes, decompressed, which compares the checksum at the end.
+    pub(crate) fn open(self, file: &FormatFile) -> Result<Checked> {
+        let mut reader = file.reader()?;
+        reader.seek(SeekFrom::Start(self.offset)).map_err(unreadable)?;
+        let stored = BufReader::new(reader.take(self.stored_bytes));
+        let inner: Box<dyn Read + Send> = match self.is_deflated {
+            true => Box::new(DeflateDecoder::new(stored)),
+            false => Box::new(stored),
+        };
+        Ok(Checked { inner, hash: Some((crc32fast::Hasher::new(), self.crc)) })
+    }
 }
 
 impl TensorColumn {
@@ -125,18 +149,13 @@ impl ColumnBytes {
     pub(crate) fn open(&self) -> Result<ColumnReader> {
         match self {
             Self::Plain { file, offset } => Ok(ColumnReader::Plain { reader: file.reader()?, offset: *offset }),
-            Self::Deflated { file, offset, stored_bytes, skipped, crc } => {
-                let mut reader = file.reader()?;
-                reader.seek(SeekFrom::Start(*offset)).map_err(unreadable)?;
-                let mut stream = Checked {
-                    inner: DeflateDecoder::new(reader.take(*stored_bytes)),
-                    hash: Some((crc32fast::Hasher::new(), *crc)),
-                };
+            Self::Archived { file, stream, skipped } => {
+                let mut stream = stream.open(file)?;
                 let header = io::copy(&mut (&mut stream).take(*skipped), &mut io::sink()).map_err(unreadable)?;
                 if header < *skipped {
-                    return Err(Error::bad_input("a compressed array is cut off"));
+                    return Err(Error::bad_input("an array of the archive is cut off"));
                 }
-                Ok(ColumnReader::Deflated(Box::new(stream)))
+                Ok(ColumnReader::Archived(stream))
             }
         }
     }
@@ -145,17 +164,17 @@ impl ColumnBytes {
 /// A reader of the elements of a column.
 pub(crate) enum ColumnReader {
     Plain { reader: InputReader, offset: u64 },
-    Deflated(Box<Checked<DeflateDecoder<io::Take<InputReader>>>>),
+    Archived(Checked),
 }
 
 /// A stream whose CRC-32 is compared at its end.
-pub(crate) struct Checked<R> {
-    inner: R,
+pub(crate) struct Checked {
+    inner: Box<dyn Read + Send>,
     /// `None` behind the end.
     hash: Option<(crc32fast::Hasher, u32)>,
 }
 
-impl<R: Read> Read for Checked<R> {
+impl Read for Checked {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(out)?;
         if count > 0 || out.is_empty() {

@@ -4,5 +4,5 @@ mod batches;
 mod column;
 mod table;
 
-pub(crate) use column::{ColumnBytes, Order, TensorColumn};
+pub(crate) use column::{ArchivedStream, ColumnBytes, Order, TensorColumn};
 pub(crate) use table::TensorTable;

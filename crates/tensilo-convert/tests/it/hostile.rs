@@ -1,7 +1,8 @@
 //! Damaged files give an error that names them, or values. They never panic.
 
-use super::common::{convert, data, names_in};
+use super::common::{columns, convert, data, names_in};
 use proptest::prelude::*;
+use serde_json::Value;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
@@ -33,16 +34,18 @@ impl Damaged {
         Self { folder, path }
     }
 
-    /// Converts these bytes under the file's name.
-    fn convert(&self, bytes: &[u8]) {
+    /// Converts these bytes under the file's name. Returns the values, unless there is an error.
+    fn convert(&self, bytes: &[u8]) -> Option<Value> {
         fs::write(&self.path, bytes).unwrap();
         age(&self.path);
-        if let Err(error) = convert(std::slice::from_ref(&self.path), FormatOptions::new()) {
+        let converted = convert(std::slice::from_ref(&self.path), FormatOptions::new());
+        if let Err(error) = &converted {
             assert!(error.path().is_some_and(|path| path.starts_with(self.folder.root())), "{error}");
             assert_ne!(error.kind(), tensilo::ErrorKind::Internal, "{error}");
             // a decoder that panics is caught, and the error says so
             assert!(!error.to_string().contains("gave up"), "{error}");
         }
+        converted.ok().map(|reader| columns(&reader))
     }
 }
 
@@ -61,6 +64,27 @@ fn files_may_end_anywhere() {
         for end in (0..whole.len()).step_by(step) {
             damaged.convert(&whole[..end]);
         }
+    }
+}
+
+#[test]
+fn flips_in_files_with_checksums_are_noticed() {
+    for name in ["npz/stored.npz", "npz/compressed.npz", "tfrecord/train.tfrecord", "json-lines/train.jsonl.gz"] {
+        let (whole, damaged) = (fs::read(data(name)).unwrap(), Damaged::new(name));
+        let due = damaged.convert(&whole).unwrap();
+        // the list of an archive has no checksum
+        let list = whole.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap_or(whole.len());
+        let mut noticed = 0;
+        for bit in 0..list * 8 {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            match damaged.convert(&bytes) {
+                // times and modes in an archive say nothing about values
+                Some(found) => assert!(found == due, "{name}: bit {bit} makes {found}"),
+                None => noticed += 1,
+            }
+        }
+        assert!(noticed * 10 > list * 8 * 4, "{name}: {noticed} of {} bits", list * 8);
     }
 }
 
