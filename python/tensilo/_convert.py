@@ -37,8 +37,8 @@ def convert(
     Files are Parquet, Arrow, tensilo, NumPy, safetensors, WebDataset, TFRecord, JSON lines or Megatron.
 
     Args:
-        inputs: a path, a folder, a pattern, also in an object store, a list of these, or an object with Arrow data: a table of
-            pyarrow, a frame of polars or pandas, a relation of DuckDB.
+        inputs: a path, a folder, a pattern, also in an object store, a list of these, or an object with
+            Arrow data: a table of pyarrow, a frame of polars or pandas, a relation of DuckDB.
         output: a file, or a folder for a dataset: a path that ends in a slash, or any with
             ``shard_bytes``. It appears when it is complete.
         bf16: whether all columns of floats are rounded to bf16.

@@ -1,5 +1,6 @@
 """Datasets on a host of objects."""
 
+import contextlib
 import functools
 import http.server
 import pathlib
@@ -12,6 +13,7 @@ import pytest
 
 import tensilo as ts
 from conftest import COUNT, assert_is_sample
+from tensilo import distributed
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -39,15 +41,21 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         """Prints nothing."""
 
 
+@contextlib.contextmanager
+def hosted(folder):
+    """Serves a folder, and yields its address."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
 @pytest.fixture(scope="module")
 def url(mixed_path):
     """The address of the mixed data on a host."""
-    handler = functools.partial(Handler, directory=str(mixed_path.parent))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/{mixed_path.name}"
-    server.shutdown()
-    server.server_close()
+    with hosted(mixed_path.parent) as root:
+        yield f"{root}/{mixed_path.name}"
 
 
 def test_samples_are_those_of_the_folder(url, mixed):
@@ -93,3 +101,31 @@ def test_what_is_not_there_is_an_error(url):
         ts.open("s3:///x")
     with pytest.raises(ValueError, match="objects are not read mapped"):
         ts.open(url, access="mapped")
+
+
+def test_inputs_of_conversions_are_objects(tmp_path):
+    for i in range(3):
+        np.save(tmp_path / f"{i}.npy", np.arange(8, dtype=np.int32).reshape(4, 2) + 8 * i)
+    with hosted(tmp_path) as root:
+        converted = ts.convert(f"{root}/*.npy", tmp_path / "all.tsl")
+        assert ts.append(tmp_path / "all.tsl", [f"{root}/0.npy"]) == 4
+        tasks = distributed.plan(f"{root}/*.npy", tmp_path / "train", shard_bytes=40)
+        distributed.commit(tmp_path / "train", map(distributed.run, tasks))
+        assert distributed.plan(f"{root}/*.npy", tmp_path / "other", shard_bytes=40)[0].job == tasks[0].job
+        np.save(tmp_path / "2.npy", np.ones((4, 2), np.int32))
+        assert distributed.plan(f"{root}/*.npy", tmp_path / "other", shard_bytes=40)[0].job != tasks[0].job
+        with pytest.raises(FileNotFoundError, match=r"none\.npy"):
+            ts.convert(f"{root}/none.npy", tmp_path / "none.tsl")
+    due = np.arange(24, dtype=np.int32).reshape(12, 2)
+    np.testing.assert_array_equal(converted["array"].take(range(12)).numpy(), due)
+    np.testing.assert_array_equal(ts.open(tmp_path / "train")["array"].take(range(12)).numpy(), due)
+
+
+def test_a_file_of_arrays_can_be_one_sample(tmp_path):
+    arrays = {"weight": np.arange(6, dtype=np.float32).reshape(2, 3), "bias": np.ones(2, np.float32)}
+    np.savez(tmp_path / "layer.npz", **arrays)
+    assert len(ts.convert(tmp_path / "layer.npz", tmp_path / "rows.tsl")) == 2
+    one = ts.convert(tmp_path / "layer.npz", tmp_path / "one.tsl", file_is_sample=True)
+    assert ts.append(tmp_path / "one.tsl", tmp_path / "layer.npz", file_is_sample=True) == 1
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(one[0][name], array)
