@@ -27,7 +27,7 @@ Examples:
       a dataset: a folder of files and their manifest
   tensilo convert mel.npy -o mel.tsl
       an array of NumPy: the first axis counts samples
-  tensilo convert 's3://bucket/raw/*.parquet' -o s3://bucket/train --shard-bytes 1GiB
+  tensilo convert 's3://b/raw/*.parquet' -o s3://b/train --shard-bytes 1GiB
       from a bucket to a dataset in it, without a local copy
   tensilo convert 'train-*.tar' -o train/ --shard-bytes 1GiB
       archives of WebDataset: suffixes become columns

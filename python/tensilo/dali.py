@@ -1,0 +1,70 @@
+"""Batches of a loader for pipelines of NVIDIA DALI.
+
+    @pipeline_def(batch_size=256, num_threads=4, device_id=0)
+    def pipeline(loader):
+        source = tensilo.dali.Source(loader, ["image", "label"])
+        image, label = fn.external_source(source, num_outputs=2, cycle="raise")
+        return fn.decoders.image(image, device="mixed"), label
+
+The library is not needed to import this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from . import _tensilo
+
+__all__ = ["Source"]
+
+
+class Source:
+    """The batches of a loader, for ``fn.external_source`` in batch mode.
+
+    Each pass is an epoch of the loader. A batch is a list with one entry for each column: an array if its
+    samples have one shape, else a list of arrays. Texts and bytes are arrays of ``uint8``, such as encoded
+    images; bf16 becomes float32.
+
+    Args:
+        loader: the batches. Its batch size is at most that of the pipeline.
+        columns: their names, in the order of the outputs.
+
+    Raises:
+        ValueError: a sample is null, or a column has no form that DALI takes.
+    """
+
+    def __init__(self, loader: _tensilo.Loader, columns: str | Sequence[str]) -> None:
+        self._loader = loader
+        self._columns = [columns] if isinstance(columns, str) else list(columns)
+        self._batches: Iterator[_tensilo.Batch] | None = None
+
+    def __iter__(self) -> Source:
+        self._batches = None  # a pass that nobody reads is no epoch
+        return self
+
+    def __next__(self) -> list[Any]:
+        if self._batches is None:
+            self._batches = iter(self._loader)
+        batch = next(self._batches)
+        return [_samples(batch[name]) for name in self._columns]
+
+
+def _samples(column: _tensilo.BatchColumn) -> Any:
+    if column.null_count:
+        raise ValueError(f"column {column.name!r} has nulls, which DALI does not take: fill or skip them before")
+    if column.levels:
+        raise ValueError(f"column {column.name!r} has lists, which DALI does not take")
+    if column.dtype in ("utf8", "bytes"):
+        return [_array_of_text(column[i]) for i in range(len(column))]
+    dtype = np.float32 if column.dtype == "bf16" else None
+    if None in column.shape:
+        return [np.asarray(column[i], dtype) for i in range(len(column))]
+    return column.numpy(dtype)
+
+
+def _array_of_text(text: str | bytes) -> Any:
+    return np.frombuffer(text.encode() if isinstance(text, str) else text, np.uint8)
