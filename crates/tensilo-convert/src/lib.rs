@@ -19,7 +19,7 @@ mod tensor;
 mod tfrecord;
 mod webdataset;
 
-pub use export::{TargetFormat, TargetOptions, export_to};
+pub use export::{TargetFormat, TargetOptions, export_megatron, export_to};
 pub use options::FormatOptions;
 
 use std::sync::Arc;

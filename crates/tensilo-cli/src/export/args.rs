@@ -13,6 +13,7 @@ Examples:
   tensilo export train.tsl -o mel.npy --columns mel    one column, for NumPy
   tensilo export train.tsl -o train.safetensors        columns of fixed shapes
   tensilo export train.tsl -o train.tar                files, for WebDataset
+  tensilo export text.tsl -o text.idx --columns tokens   and text.bin, for Megatron
   tensilo export train/ -o train.parquet               one file of a dataset
   tensilo export train/ -o tables/ --format parquet    a file for each data file
 
@@ -37,7 +38,9 @@ Formats without all types of Arrow refuse what they cannot express:
 .safetensors  several such columns; bf16 stays bf16
 .tar          WebDataset: texts as .txt, integers as .cls, tensors of any shape
               as .npy, bytes as they are; nulls are left out. The keys are those
-              of the column __key__, or numbers.";
+              of the column __key__, or numbers.
+.idx          Megatron: one column of lists of tokens without nulls. The tokens
+              are written to the .bin file beside it.";
 
 /// The arguments of `tensilo export`.
 #[derive(Args, Debug)]
@@ -84,6 +87,8 @@ pub(crate) enum OnExport {
     Safetensors,
     /// A tar archive of WebDataset: a file for each sample and column
     Tar,
+    /// Tokens as an indexed dataset of Megatron: OUT.idx, and OUT.bin beside it
+    Megatron,
 }
 
 /// The values of `--tensors`.

@@ -13,6 +13,8 @@ pub(super) enum AnyFormat {
     Table(ExportFormat),
     /// One that has fewer types.
     Other(TargetFormat),
+    /// An indexed dataset: two files.
+    Megatron,
 }
 
 impl AnyFormat {
@@ -20,16 +22,19 @@ impl AnyFormat {
     pub(super) fn of(args: &ExportArgs) -> Outcome<Self> {
         let by_extension = || {
             let table = ExportFormat::of(&args.output).map(Self::Table);
-            table.or_else(|| TargetFormat::of(&args.output).map(Self::Other))
+            let is_index = args.output.extension().is_some_and(|extension| extension == "idx");
+            let other =
+                || TargetFormat::of(&args.output).map(Self::Other).or_else(|| is_index.then_some(Self::Megatron));
+            table.or_else(other)
         };
         let format = args.format.map(Self::from).or_else(by_extension).ok_or_else(|| {
             let path = shown(&args.output);
             Failure::Usage(format!(
                 "{path}: the name tells no format; end it in .parquet, .arrow, .arrows, .npy, .npz, \
-                 .safetensors or .tar, or use --format"
+                 .safetensors, .tar or .idx, or use --format"
             ))
         })?;
-        if matches!(format, Self::Other(_)) && (args.tensors.is_some() || args.stored_types) {
+        if !matches!(format, Self::Table(_)) && (args.tensors.is_some() || args.stored_types) {
             let message =
                 "--tensors and --stored-types choose types of Parquet and Arrow, which this format does not have";
             return Err(Failure::Usage(message.to_owned()));
@@ -44,6 +49,7 @@ impl AnyFormat {
             Self::Table(ExportFormat::ArrowStream) => "arrows",
             Self::Table(_) => "parquet",
             Self::Other(format) => format.extension(),
+            Self::Megatron => "idx",
         }
     }
 }
@@ -58,6 +64,7 @@ impl From<OnExport> for AnyFormat {
             OnExport::Npz => Self::Other(TargetFormat::Npz),
             OnExport::Safetensors => Self::Other(TargetFormat::Safetensors),
             OnExport::Tar => Self::Other(TargetFormat::WebDataset),
+            OnExport::Megatron => Self::Megatron,
         }
     }
 }

@@ -85,6 +85,15 @@ impl Destination {
         Ok(destination)
     }
 
+    /// Resolves the path that differs in its extension, for a second file of the same output.
+    pub(crate) fn beside(&self, extension: &str) -> Outcome<Self> {
+        if !matches!(self.target, Target::File | Target::Object(_)) {
+            let message = format!("{}: two files are written, which a stream cannot be", shown(&self.name));
+            return Err(Failure::Usage(message));
+        }
+        Self::new(&self.name.with_extension(extension), self.force, self.data, Inputs::Files(&[]))
+    }
+
     /// Resolves the path that the user gave; without one, the standard output.
     pub(crate) fn or_stdout(path: Option<&Path>, force: bool, data: Data, inputs: Inputs<'_>) -> Outcome<Self> {
         Self::new(path.unwrap_or(Path::new("-")), force, data, inputs)

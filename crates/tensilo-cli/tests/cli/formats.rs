@@ -84,6 +84,26 @@ fn tensors_and_archives_come_back_as_they_were() {
 }
 
 #[test]
+fn documents_become_an_index_and_a_file_of_tokens() {
+    let folder = Folder::new();
+    let first = converted(&folder, "megatron/text.idx");
+    let index = folder.path("text.idx");
+    let export = |words: &str| on("export", &first, &format!("-o {} {words}", index.display()));
+    export("").done();
+    let names = folder.names();
+    assert!(names.iter().any(|name| name == "text.bin") && names.len() == 3, "{names:?}");
+    export("").failed(2, "text.idx");
+    fs::remove_file(&index).unwrap();
+    export("").failed(2, "text.bin");
+    export("-f").done();
+    let back = folder.path("back.tsl");
+    on("convert", &index, &format!("-o {}", back.display())).done();
+    let tokens = |path: &Path| on("get", path, "-c tokens -i ..").done().text();
+    assert_eq!(tokens(&back), tokens(&first));
+    on("export", &first, "-o - --format megatron --force").failed(2, "two files are written");
+}
+
+#[test]
 fn a_file_of_tensors_is_one_sample_on_demand() {
     let folder = Folder::new();
     let (input, out) = (data("one-sample/weights.safetensors"), folder.path("a.tsl"));

@@ -3,7 +3,7 @@
 use super::options::TargetOptions;
 use std::ops::ControlFlow;
 use tensilo::export::{Table, TablePart};
-use tensilo::{Column, ColumnBuffer, ColumnSchema, Cursor, Error, Result};
+use tensilo::{Column, ColumnBuffer, ColumnSchema, Cursor, DType, Error, Extent, Result};
 
 /// The bytes of a batch, about, unless a chunk has more.
 const BATCH_BYTES: u64 = 2 << 20;
@@ -142,12 +142,21 @@ fn batch_end(column: &Column, start: u64) -> Result<u64> {
     let schema = column.schema();
     if schema.levels.is_empty() && !schema.shape.is_ragged() && !schema.dtype.is_string() {
         let elements = schema.shape.extents().iter().map(|extent| match extent {
-            tensilo::Extent::Fixed(extent) => u64::from(*extent),
-            tensilo::Extent::Varying => 1,
+            Extent::Fixed(extent) => u64::from(*extent),
+            Extent::Varying => 1,
         });
         let width = u64::try_from(schema.dtype.element_bytes()).unwrap_or(8); // at most 8
         let bytes = elements.fold(width, u64::saturating_mul).max(1);
         return Ok(start.saturating_add((BATCH_BYTES / bytes).max(1)));
     }
     Ok(column.chunk_of(start)?.samples.end)
+}
+
+/// Returns the bytes of a sample that is not null.
+pub(super) fn sample_bytes<'a>(buffer: &'a ColumnBuffer, i: usize, dtype: DType, extents: &[Extent]) -> &'a [u8] {
+    if dtype.is_string() || extents.contains(&Extent::Varying) {
+        return buffer.ragged_bytes(i).unwrap_or_default();
+    }
+    let each = buffer.bytes().len() / buffer.item_count().max(1);
+    buffer.bytes().get(i * each..(i + 1) * each).unwrap_or_default() // in memory
 }

@@ -74,19 +74,19 @@ pub(super) fn written(error: io::Error) -> Error {
     Error::io("writing the file", error)
 }
 
-fn only_column<'a>(mut columns: impl Iterator<Item = &'a ColumnSchema>) -> Result<&'a ColumnSchema> {
+/// Returns the column of a format that has one.
+pub(super) fn only_column<'a>(mut columns: impl Iterator<Item = &'a ColumnSchema>) -> Result<&'a ColumnSchema> {
     match (columns.next(), columns.next()) {
         (Some(column), None) => Ok(column),
         (None, _) => Err(Error::bad_input("there is no column to export")),
         (Some(first), Some(second)) => Err(Error::bad_input(format!(
-            "a .npy file has one array, and there are the columns {:?}, {:?} and perhaps more: name one with --columns, \
-             or export to .npz",
+            "the format has one column, and there are {:?}, {:?} and perhaps more: name one with --columns",
             first.name, second.name
         ))),
     }
 }
 
-fn null_refused(column: &ColumnSchema, sample: u64) -> Error {
+pub(super) fn null_refused(column: &ColumnSchema, sample: u64) -> Error {
     Error::bad_input(format!(
         "column {:?}: sample {sample} is null, which arrays cannot express; export to .parquet or .arrow",
         column.name

@@ -1,6 +1,6 @@
 //! Samples as files of a tar archive, as WebDataset reads them.
 
-use super::batches::{Exported, ExportedBatch};
+use super::batches::{Exported, ExportedBatch, sample_bytes};
 use super::npy::{Bf16, element_descr, npy_header, write_elements, written};
 use crate::webdataset::{KEY, SuffixKind, kind_of};
 use std::io::{self, Write};
@@ -91,15 +91,6 @@ impl Cell {
             }
         }
     }
-}
-
-/// Returns the bytes of a sample that is not null.
-fn sample_bytes<'a>(buffer: &'a ColumnBuffer, i: usize, dtype: DType, extents: &[Extent]) -> &'a [u8] {
-    if dtype.is_string() || extents.contains(&Extent::Varying) {
-        return buffer.ragged_bytes(i).unwrap_or_default();
-    }
-    let each = buffer.bytes().len() / buffer.item_count().max(1);
-    buffer.bytes().get(i * each..(i + 1) * each).unwrap_or_default() // in memory
 }
 
 fn decimal(dtype: DType, bytes: &[u8]) -> String {

@@ -14,7 +14,9 @@ use tensilo::import::{FormatFile, InputReader};
 use tensilo::{DType, Error, Result};
 
 /// The first bytes of an index.
-pub(super) const MAGIC: &[u8] = b"MMIDIDX\x00\x00";
+pub(crate) const MAGIC: &[u8] = b"MMIDIDX\x00\x00";
+/// The version of the layout, which follows.
+pub(crate) const VERSION: u64 = 1;
 /// The bytes of a header.
 const HEADER_BYTES: u64 = 34;
 const LENGTH_BYTES: u64 = 4;
@@ -37,8 +39,8 @@ impl MegatronIndex {
         let [_, _, _, _, _, _, _, _, _, rest @ ..] = header;
         let [a, b, c, d, e, f, g, h, code, rest @ ..] = rest;
         let version = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
-        if version != 1 {
-            return Err(Error::bad_input(format!("the index has version {version}, and version 1 is read")));
+        if version != VERSION {
+            return Err(Error::bad_input(format!("the index has version {version}, and version {VERSION} is read")));
         }
         let [a, b, c, d, e, f, g, h, rest @ ..] = rest;
         let sequence_count = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
@@ -74,19 +76,20 @@ impl MegatronIndex {
     }
 }
 
+/// The types of tokens, in the order of Megatron's numbers, which begin with 1.
+const TYPES: [DType; 8] =
+    [DType::U8, DType::I8, DType::I16, DType::I32, DType::I64, DType::F64, DType::F32, DType::U16];
+
 /// Returns the type of tokens, by Megatron's number for it.
 fn element_type(code: u8) -> Result<DType> {
-    match code {
-        1 => Ok(DType::U8),
-        2 => Ok(DType::I8),
-        3 => Ok(DType::I16),
-        4 => Ok(DType::I32),
-        5 => Ok(DType::I64),
-        6 => Ok(DType::F64),
-        7 => Ok(DType::F32),
-        8 => Ok(DType::U16),
-        _ => Err(Error::bad_input(format!("the index has the type {code} of tokens, and 1 to 8 are known"))),
-    }
+    let found = usize::from(code).checked_sub(1).and_then(|number| TYPES.get(number));
+    let message = || format!("the index has the type {code} of tokens, and 1 to {} are known", TYPES.len());
+    found.copied().ok_or_else(|| Error::bad_input(message()))
+}
+
+/// Returns Megatron's number for a type.
+pub(crate) fn type_code(dtype: DType) -> Option<u8> {
+    (1..).zip(TYPES).find(|(_, known)| *known == dtype).map(|(code, _)| code)
 }
 
 /// A list of an index, read from front to back.

@@ -4,4 +4,5 @@ mod documents;
 mod index;
 mod tokens;
 
+pub(crate) use index::{MAGIC, VERSION, type_code};
 pub(crate) use tokens::Megatron;

@@ -259,19 +259,20 @@ def json_lines():
 
 
 def megatron_dataset():
-    """Writes an indexed dataset by the layout of Megatron-LM's `megatron/core/datasets/indexed_dataset.py`."""
-    sequences = [np.arange(5), np.arange(3) + 100, np.array([], dtype=int), np.array([65535]), np.arange(2)]
-    sequences = [sequence.astype(np.uint16) for sequence in sequences]
-    bounds = np.array([0, 1, 3, 4, 5], dtype=np.int64)
+    import torch
+    from megatron.core.datasets.indexed_dataset import IndexedDataset, IndexedDatasetBuilder
+
+    documents = [[range(5)], [range(100, 103), []], [[65535]], [range(2)]]
     path = file("megatron/text.idx")
-    lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int32)
-    pointers = np.concatenate([[0], np.cumsum(lengths[:-1].astype(np.int64) * 2)]).astype(np.int64)
-    with open(path, "wb") as out:
-        out.write(b"MMIDIDX\x00\x00" + (1).to_bytes(8, "little") + (8).to_bytes(1, "little"))
-        out.write(len(sequences).to_bytes(8, "little") + len(bounds).to_bytes(8, "little"))
-        out.write(lengths.tobytes() + pointers.tobytes() + bounds.tobytes())
-    path.with_suffix(".bin").write_bytes(b"".join(sequence.tobytes() for sequence in sequences))
-    documents = [np.concatenate(sequences[start:end]) for start, end in zip(bounds, bounds[1:])]
+    builder = IndexedDatasetBuilder(str(path.with_suffix(".bin")), dtype=np.uint16)
+    for document in documents:
+        for sequence in document:
+            builder.add_item(torch.tensor(sequence, dtype=torch.int64))
+        builder.end_document()
+    builder.finalize(str(path))
+    read = IndexedDataset(str(path.with_suffix("")))
+    bounds = list(read.document_indices)
+    documents = [np.concatenate([read[i] for i in range(start, end)]) for start, end in zip(bounds, bounds[1:])]
     expect(path, {"tokens": {"dtype": "u16", "samples": [tensor(document) for document in documents]}})
 
 

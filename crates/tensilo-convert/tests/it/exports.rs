@@ -4,7 +4,7 @@ use super::common::{columns, convert, data};
 use std::fs;
 use tensilo::Reader;
 use tensilo::sink::Stream;
-use tensilo_convert::{FormatOptions, TargetFormat, TargetOptions, export_to};
+use tensilo_convert::{FormatOptions, TargetFormat, TargetOptions, export_megatron, export_to};
 use tensilo_testing::Folder;
 
 fn exported(reader: &Reader, format: TargetFormat) -> Vec<u8> {
@@ -42,6 +42,35 @@ fn archives_and_tensors_come_back_equal() {
 #[test]
 fn samples_of_webdataset_come_back_equal_with_their_keys() {
     check("webdataset/train.tar", TargetFormat::WebDataset);
+}
+
+#[test]
+fn documents_of_megatron_come_back_equal() {
+    let (folder, first) = (Folder::new(), import("megatron/text.idx"));
+    let sinks = (Stream(Vec::new()), Stream(Vec::new()));
+    let (index, tokens) = export_megatron(&first, sinks, TargetOptions::new()).unwrap();
+    // the tokens of sequences are those of documents
+    assert!(tokens.0 == fs::read(data("megatron/text.bin")).unwrap());
+    folder.file("a.bin", &tokens.0);
+    let second = convert(&[folder.file("a.idx", &index.0)], FormatOptions::new()).unwrap();
+    assert_eq!(columns(&second), columns(&first));
+}
+
+#[test]
+fn megatron_has_one_list_of_tokens_in_each_document() {
+    for (name, column, text) in [
+        ("npy/f32.npy", "array", "is no list of tokens"),
+        ("webdataset/train.tar", "json", "is no list of tokens"),
+        ("npz/stored.npz", "big", ""),
+        ("safetensors/samples.safetensors", "half", "tokens of"),
+    ] {
+        let sinks = (Stream(Vec::new()), Stream(Vec::new()));
+        let exported = export_megatron(&import(name), sinks, TargetOptions::new().columns([column]));
+        match exported {
+            Ok(_) => assert!(text.is_empty(), "{name}"),
+            Err(error) => assert!(!text.is_empty() && error.to_string().contains(text), "{name}: {error}"),
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,114 @@
+//! Tokens as an indexed dataset of Megatron: a file of tokens, and its index.
+
+use super::batches::{Exported, sample_bytes};
+use super::npy::{Bf16, null_refused, only_column, write_elements, written};
+use super::options::TargetOptions;
+use crate::megatron::{MAGIC, VERSION, type_code};
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use tensilo::export::Table;
+use tensilo::sink::Sink;
+use tensilo::{ColumnSchema, Error, Result};
+
+/// Writes a column of tokens as an indexed dataset of Megatron: the index (`.idx`), and the tokens
+/// (`.bin`), which have the same name. Returns both sinks.
+///
+/// Each sample is a document of one sequence. The index is published when the tokens are: without
+/// it, they are no dataset.
+///
+/// Refuses columns that do not have one dimension, types that Megatron does not have, and nulls.
+///
+/// Cost: the column is decoded once. Memory: a chunk of it. A temporary file has 4 bytes for each
+/// sample.
+pub fn export_megatron<'a, T: Table, K: Sink>(
+    table: &'a T,
+    (mut index, mut tokens): (K, K),
+    options: TargetOptions<'a>,
+) -> std::result::Result<(K, K), T::Error> {
+    for sink in [&index, &tokens] {
+        let path = sink.path().map(Path::to_path_buf);
+        table.check_output(sink.identity(), path.as_deref())?;
+    }
+    let mut exported = Exported::new(table, options)?;
+    let column = only_column(exported.columns())?;
+    let code = code_of(column)?;
+    let lengths = write_tokens(&mut exported, column, &mut tokens)?;
+    let width = column.dtype.element_bytes();
+    write_index((code, width), exported.sample_count()?, lengths, &mut index)?;
+    for sink in [&mut tokens, &mut index] {
+        let path = sink.path().map(Path::to_path_buf);
+        let finished = sink.sync().and_then(|()| sink.publish());
+        let finished = finished.map_err(|error| Error::io("finishing the file", error));
+        finished.map_err(|error| if let Some(path) = &path { error.with_path(path) } else { error })?;
+    }
+    Ok((index, tokens))
+}
+
+/// Returns Megatron's number for the type of a column.
+fn code_of(column: &ColumnSchema) -> Result<u8> {
+    let refused = |what: String| Error::bad_input(format!("column {:?}: {what}", column.name));
+    if !column.levels.is_empty() || column.is_struct_nulls() || column.shape.rank() != 1 || column.dtype.is_string() {
+        return Err(refused(format!("{} is no list of tokens, which a document is", column.type_name())));
+    }
+    let advice = "; Megatron has integers of 8 to 64 bits (u8, u16 and signed ones), f32 and f64";
+    type_code(column.dtype).ok_or_else(|| refused(format!("tokens of {}{advice}", column.dtype)))
+}
+
+/// Writes the tokens of all samples, and returns a file of their numbers.
+fn write_tokens<T: Table>(
+    exported: &mut Exported<'_, T>,
+    column: &ColumnSchema,
+    tokens: &mut impl Write,
+) -> std::result::Result<File, T::Error> {
+    let temporary = |error| Error::io("writing a temporary file of lengths", error);
+    let mut tokens = BufWriter::with_capacity(1 << 16, tokens);
+    let mut lengths = BufWriter::new(tempfile::tempfile().map_err(temporary)?);
+    exported.for_each(&mut |batch| {
+        let buffer = batch.columns.first().and_then(Option::as_ref);
+        for i in 0..batch.sample_count {
+            let sample = batch.first.saturating_add(u64::try_from(i).unwrap_or(u64::MAX));
+            let Some(buffer) = buffer.filter(|buffer| !buffer.is_null(i)) else {
+                return Err(null_refused(column, sample));
+            };
+            let bytes = sample_bytes(buffer, i, column.dtype, column.shape.extents());
+            let count = i32::try_from(bytes.len() / column.dtype.element_bytes()).map_err(|_| {
+                let message = format!("column {:?}: sample {sample} has more than 2^31 - 1 tokens", column.name);
+                Error::bad_input(message)
+            })?;
+            lengths.write_all(&count.to_le_bytes()).map_err(temporary)?;
+            write_elements(column.dtype, Bf16::Kept, bytes, &mut tokens).map_err(written)?;
+        }
+        Ok(())
+    })?;
+    tokens.flush().map_err(written)?;
+    Ok(lengths.into_inner().map_err(|error| temporary(error.into_error()))?)
+}
+
+/// Writes the index of so many sequences, whose lengths a file has, and whose tokens have this code
+/// and width.
+fn write_index((code, width): (u8, usize), count: u64, lengths: File, index: &mut impl Write) -> Result<()> {
+    let width = u64::try_from(width).unwrap_or(8); // at most 8
+    let mut index = BufWriter::with_capacity(1 << 16, index);
+    let write = || -> io::Result<()> {
+        index.write_all(MAGIC)?;
+        index.write_all(&VERSION.to_le_bytes())?;
+        index.write_all(&[code])?;
+        index.write_all(&count.to_le_bytes())?;
+        index.write_all(&count.saturating_add(1).to_le_bytes())?;
+        let mut lengths = BufReader::new(lengths);
+        lengths.seek(SeekFrom::Start(0))?;
+        io::copy(&mut lengths, &mut index)?;
+        lengths.seek(SeekFrom::Start(0))?;
+        let mut offset = 0_u64;
+        for _ in 0..count {
+            let mut length = [0; 4];
+            lengths.read_exact(&mut length)?;
+            index.write_all(&offset.to_le_bytes())?;
+            offset = offset.saturating_add(u64::from(u32::from_le_bytes(length)).saturating_mul(width));
+        }
+        (0..=count).try_for_each(|document| index.write_all(&document.to_le_bytes()))?;
+        index.flush()
+    };
+    write().map_err(written)
+}
