@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 use tensilo_convert::FormatOptions;
-use tensilo_testing::Folder;
+use tensilo_testing::{Folder, repository};
 
 /// Returns the files of test data that are read.
 fn names() -> Vec<String> {
@@ -65,6 +65,17 @@ fn files_may_end_anywhere() {
             damaged.convert(&whole[..end]);
         }
     }
+}
+
+/// Nothing that the fuzzer keeps is refused otherwise than by an error.
+#[test]
+fn inputs_of_the_corpus_keep_the_promises() {
+    let corpus = fs::read_dir(repository().join("fuzz/corpus/import_formats")).unwrap();
+    let inputs: Vec<Vec<u8>> = corpus.map(|entry| fs::read(entry.unwrap().path()).unwrap()).collect();
+    assert!(inputs.len() >= 10);
+    let damaged = Damaged::new("npy/unnamed");
+    let read = inputs.iter().filter_map(|input| damaged.convert(input)).count();
+    assert!(read >= 10, "{read} of {} are read", inputs.len());
 }
 
 #[test]
