@@ -1,5 +1,5 @@
-//! Any bytes as a Parquet file, Arrow file or stream, or a file of another format: a conversion ends in an error or in a file
-//! that verifies, in bounded memory.
+//! Any bytes as a Parquet file, Arrow file or stream, or a file of another format: a conversion
+//! ends in an error or in a file that verifies, in bounded memory.
 
 use std::fs;
 use std::ops::ControlFlow;

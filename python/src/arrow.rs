@@ -1,7 +1,7 @@
 //! Arrow's PyCapsule interface: batches, columns and datasets to other libraries, and their data
 //! in.
 
-use crate::arrow_data::ArrowColumn;
+use crate::arrow_data::arrow_data;
 use crate::batch::Batch;
 use crate::batch_column::BatchColumn;
 use crate::dataset::OpenedDataset;
@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use tensilo::export::table_batches;
 use tensilo::import::arrow::array::{
-    Array, ArrayData, RecordBatch, RecordBatchOptions, RecordBatchReader, StructArray,
+    Array, ArrayData, RecordBatch, RecordBatchOptions, RecordBatchReader, StructArray, make_array,
 };
 use tensilo::import::arrow::datatypes::{Field, Fields, Schema, SchemaRef};
 use tensilo::import::arrow::error::ArrowError;
@@ -43,18 +43,20 @@ fn capsules<'py>(py: Python<'py>, field: &Field, data: &ArrayData) -> PyResult<B
 
 /// Returns the record batch of a batch.
 fn record_batch(batch: &Batch) -> PyResult<RecordBatch> {
-    let columns: Vec<ArrowColumn> =
-        batch.all_columns().map(|column| ArrowColumn::of(&column)).collect::<PyResult<_>>()?;
-    let fields: Fields = columns.iter().map(|column| column.field.clone()).collect();
-    let arrays = columns.into_iter().map(|column| tensilo::import::arrow::array::make_array(column.data)).collect();
+    let (mut fields, mut arrays) = (Vec::new(), Vec::new());
+    for column in batch.all_columns() {
+        let (field, data) = arrow_data(&column)?;
+        fields.push(field);
+        arrays.push(make_array(data));
+    }
     let options = RecordBatchOptions::new().with_row_count(Some(batch.sample_count()));
-    let made = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options);
+    let made = RecordBatch::try_new_with_options(Arc::new(Schema::new(Fields::from(fields))), arrays, &options);
     made.map_err(|error| refused(&error))
 }
 
 /// Returns the capsules of a column.
 pub fn column_capsules<'py>(py: Python<'py>, column: &BatchColumn) -> PyResult<Bound<'py, PyTuple>> {
-    let ArrowColumn { field, data } = ArrowColumn::of(column)?;
+    let (field, data) = arrow_data(column)?;
     capsules(py, &field, &data)
 }
 

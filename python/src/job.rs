@@ -9,9 +9,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use tensilo::Error;
 use tensilo::facts::{ContentId, FileId};
 use tensilo::import::{self, AppendOptions, PlannedInput, ShardPlan};
-use tensilo::Error;
 use tensilo_data::{Dataset, DatasetOptions, JobFile, WriteJob};
 use tensilo_object::{Address, ObjectOptions, ObjectStorage};
 

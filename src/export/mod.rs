@@ -51,6 +51,7 @@
 //! The same file gives the same bytes.
 
 mod arrow_file;
+mod arrow_samples;
 mod assembler;
 mod batches;
 mod column;
@@ -78,6 +79,7 @@ mod structs;
 mod table;
 mod tensor_lists;
 
+pub use arrow_samples::ArrowSamples;
 pub use batches::{Batches, batches, table_batches};
 pub use field::imported_type;
 pub use files::{ExportFormat, export, export_into};

@@ -1,24 +1,16 @@
-//! Samples as arrays of Arrow, without a copy of their values where types allow.
+//! Samples as arrays of Arrow, which keep the owner of their values.
 
 use crate::error::{Result, tensilo_error};
 use crate::samples::SampleParts;
-use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use tensilo::export::imported_type;
-use tensilo::import::arrow::array::{ArrayData, ArrayDataBuilder};
-use tensilo::import::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
-use tensilo::import::arrow::datatypes::{DataType, Field, FieldRef};
-use tensilo::import::arrow::error::ArrowError;
-use tensilo::{ColumnBuffer, ColumnSchema, DType, Extent};
+use tensilo::export::ArrowSamples;
+use tensilo::import::arrow::array::ArrayData;
+use tensilo::import::arrow::buffer::Buffer;
+use tensilo::import::arrow::datatypes::FieldRef;
+use tensilo::{ColumnBuffer, ColumnSchema};
 use tensilo_data::Batch;
-
-/// A field and its samples.
-pub(crate) struct ArrowColumn {
-    pub field: FieldRef,
-    pub data: ArrayData,
-}
 
 /// The owner of the memory of samples.
 #[derive(Clone)]
@@ -27,226 +19,30 @@ pub(crate) enum SampleOwner {
     Batch(#[expect(dead_code, reason = "it is only kept")] Arc<Batch>),
 }
 
-/// The samples of a column, and who owns their memory.
-struct Owned<'a> {
-    schema: &'a ColumnSchema,
-    parts: &'a SampleParts<'a>,
+/// Returns samples as Arrow has them, see [`ArrowSamples`]. The owner has lent the values.
+pub(crate) fn arrow_data(
+    schema: &ColumnSchema,
+    parts: &SampleParts<'_>,
     owner: SampleOwner,
-}
-
-impl ArrowColumn {
-    /// Returns samples as Arrow has them: scalars as primitives, tensors as lists in lists, of a
-    /// fixed size where an extent is. bf16 becomes f32, because Arrow has no bf16. `owner` keeps
-    /// the values.
-    pub fn of(schema: &ColumnSchema, parts: &SampleParts<'_>, owner: SampleOwner) -> Result<Self> {
-        let build = build(&Owned { schema, parts, owner });
-        build.map_err(|error| {
-            let name = &schema.name;
-            tensilo_error::bad_argument(format!("column {name:?}: Arrow cannot hold the samples: {error}"))
-        })
-    }
-}
-
-type Made<T> = std::result::Result<T, ArrowError>;
-
-impl Owned<'_> {
-    /// Returns whether the values are a tensor that samples of different shapes were padded to.
-    fn is_padded(&self) -> bool {
-        self.parts.tensor.is_some() && (self.schema.shape.is_ragged() || !self.schema.levels.is_empty())
-    }
-}
-
-fn build(column: &Owned<'_>) -> Made<ArrowColumn> {
-    let (found, is_padded) = (column.parts, column.is_padded());
-    let mut data = items(column)?;
-    if found.tensor.is_none() {
-        for (level, lists) in column.schema.levels.iter().zip(found.lists).rev() {
-            let member = Arc::new(Field::new("item", data.data_type().clone(), level.nullable));
-            data = ArrayData::builder(DataType::LargeList(member))
-                .len(lists.list_count())
-                .nulls(nulls(lists.validity(), lists.list_count()))
-                .add_buffer(Buffer::from_vec(offsets_of(lists.offsets())?))
-                .add_child_data(data)
-                .build()?;
-        }
-    }
-    let metadata = column.schema.metadata.iter().map(|(key, value)| (key.clone(), value.clone()));
-    let metadata: HashMap<String, String> = metadata.filter(|(key, _)| key != "arrow.type").collect();
-    // what is padded has no nulls any more
-    let nullable = column.schema.nullable && !is_padded;
-    let field = Field::new(column.schema.name.as_str(), data.data_type().clone(), nullable).with_metadata(metadata);
-    Ok(ArrowColumn { field: Arc::new(field), data })
-}
-
-/// Returns the items of a column: its samples, or the members of its innermost lists.
-fn items(column: &Owned<'_>) -> Made<ArrayData> {
-    let (schema, found) = (column.schema, column.parts);
-    if let Some(extents) = found.tensor {
-        let count = found.sample_count;
-        let validity = if column.is_padded() { None } else { found.validity };
-        let inner: Vec<Dimension> = extents.iter().skip(1).map(|extent| Dimension::Fixed(*extent)).collect();
-        return with_nulls(nested(column, &inner, count)?, nulls(validity, count));
-    }
-    let count = found.item_count;
-    let nulls = nulls(found.validity, count);
-    if schema.dtype.is_string() {
-        let data_type = if schema.dtype == DType::Utf8 { DataType::LargeUtf8 } else { DataType::LargeBinary };
-        let strings = ArrayData::builder(data_type).len(count).nulls(nulls);
-        let offsets = Buffer::from_vec(offsets_of(found.offsets)?);
-        return strings.add_buffer(offsets).add_buffer(shared(column)).build();
-    }
-    with_nulls(nested(column, &dimensions(column, count)?, count)?, nulls)
-}
-
-/// A dimension of items.
-enum Dimension {
-    /// Of one extent in all items.
-    Fixed(u64),
-    /// The offsets of all lists of this dimension.
-    Varying(Vec<i64>),
-}
-
-/// Lists that have no elements, at most, beside as many as there are elements.
-const EMPTY_LISTS: u64 = 1 << 24;
-
-/// Returns the dimensions of the items of a column, whose extents may vary.
-fn dimensions(column: &Owned<'_>, count: usize) -> Made<Vec<Dimension>> {
-    let most = EMPTY_LISTS.saturating_add(column.parts.values.len() as u64); // exact
-    let varying = column.schema.shape.varying_count();
-    // the lists of the dimension, for each item
-    let mut lists = vec![1_u64; count];
-    let (mut all, mut number) = (Vec::new(), 0);
-    for extent in column.schema.shape.extents() {
-        let own: Vec<u64> = match extent {
-            Extent::Fixed(extent) => vec![u64::from(*extent); count],
-            Extent::Varying => {
-                let own = column.parts.varying_extents.iter().skip(number).step_by(varying.max(1));
-                number += 1;
-                own.map(|extent| u64::from(*extent)).collect()
-            }
-        };
-        if lists.iter().fold(0_u64, |sum, lists| sum.saturating_add(*lists)) > most {
-            return Err(ArrowError::InvalidArgumentError("too many empty lists".to_owned()));
-        }
-        all.push(match extent {
-            Extent::Fixed(extent) => Dimension::Fixed(u64::from(*extent)),
-            Extent::Varying => {
-                let lengths = lists.iter().zip(&own).flat_map(|(lists, length)| (0..*lists).map(move |_| *length));
-                let ends = lengths.scan(0_u64, |end, length| {
-                    *end = end.saturating_add(length);
-                    Some(*end)
-                });
-                Dimension::Varying(offsets_of(&std::iter::once(0).chain(ends).collect::<Vec<_>>())?)
-            }
-        });
-        lists.iter_mut().zip(&own).for_each(|(lists, extent)| *lists = lists.saturating_mul(*extent));
-    }
-    Ok(all)
-}
-
-fn with_nulls(data: ArrayData, nulls: Option<NullBuffer>) -> Made<ArrayData> {
-    if nulls.is_some() { data.into_builder().nulls(nulls).build() } else { Ok(data) }
-}
-
-/// Returns lists in lists, a level for each dimension, around the elements of `count` items.
-fn nested(column: &Owned<'_>, dimensions: &[Dimension], count: usize) -> Made<ArrayData> {
-    let mut counts = vec![count];
-    for dimension in dimensions {
-        let before = counts.last().copied().unwrap_or(0);
-        counts.push(match dimension {
-            Dimension::Fixed(extent) => before.saturating_mul(usize::try_from(*extent).unwrap_or(usize::MAX)),
-            Dimension::Varying(offsets) => offsets.last().and_then(|end| usize::try_from(*end).ok()).unwrap_or(0),
-        });
-    }
-    let mut data = elements(column)?;
-    for (dimension, count) in dimensions.iter().zip(&counts).rev() {
-        let member = Arc::new(Field::new("item", data.data_type().clone(), false));
-        let lists = match dimension {
-            Dimension::Fixed(extent) => {
-                let width = i32::try_from(*extent);
-                let width = width.map_err(|_| ArrowError::InvalidArgumentError(format!("an extent of {extent}")))?;
-                ArrayData::builder(DataType::FixedSizeList(member, width))
-            }
-            Dimension::Varying(offsets) => {
-                ArrayData::builder(DataType::LargeList(member)).add_buffer(Buffer::from_vec(offsets.clone()))
-            }
-        };
-        data = lists.len(*count).add_child_data(data).build()?;
-    }
-    Ok(data)
-}
-
-/// Returns all elements of a column.
-fn elements(column: &Owned<'_>) -> Made<ArrayData> {
-    let (values, dtype) = (column.parts.values, column.schema.dtype);
-    let count = values.len() / dtype.element_bytes();
-    let primitive = |data_type: DataType, buffer: Buffer| -> Made<ArrayData> {
-        ArrayDataBuilder::new(data_type).len(count).add_buffer(buffer).align_buffers(true).build()
-    };
-    match dtype {
-        DType::Bf16 => {
-            let widen = |bits: &[u8; 2]| f32::from_bits(u32::from(u16::from_ne_bytes(*bits)) << 16);
-            let wide: Vec<f32> = values.as_chunks::<2>().0.iter().map(widen).collect();
-            primitive(DataType::Float32, Buffer::from_vec(wide))
-        }
-        DType::Bool => {
-            let bools: BooleanBuffer = values.iter().map(|byte| *byte != 0).collect();
-            primitive(DataType::Boolean, bools.into_inner())
-        }
-        dtype => match narrow_times(column) {
-            Some((data_type, narrow)) if dtype == DType::I64 => primitive(data_type, Buffer::from_vec(narrow)),
-            _ => primitive(data_type(column, dtype), shared(column)),
-        },
-    }
-}
-
-/// Returns dates and times that Arrow has in 4 bytes, which are stored in 8; `None` of others, and
-/// of values that do not fit.
-fn narrow_times(column: &Owned<'_>) -> Option<(DataType, Vec<i32>)> {
-    let is_narrow = |source: &DataType| matches!(source, DataType::Date32 | DataType::Time32(_));
-    let data_type = imported_type(column.schema).filter(is_narrow)?;
-    let narrow = column.parts.values.as_chunks().0.iter().map(|bytes| i32::try_from(i64::from_ne_bytes(*bytes)).ok());
-    Some((data_type, narrow.collect::<Option<_>>()?))
-}
-
-/// Returns the type of elements: that of the source, if it is as wide as the stored one.
-fn data_type(column: &Owned<'_>, dtype: DType) -> DataType {
-    let plain = match dtype {
-        DType::F16 => DataType::Float16,
-        DType::F32 => DataType::Float32,
-        DType::F64 => DataType::Float64,
-        DType::I8 => DataType::Int8,
-        DType::I16 => DataType::Int16,
-        DType::I32 => DataType::Int32,
-        DType::I64 => DataType::Int64,
-        DType::U16 => DataType::UInt16,
-        DType::U32 => DataType::UInt32,
-        DType::U64 => DataType::UInt64,
-        _ => DataType::UInt8,
-    };
-    let is_time = |source: &DataType| match source {
-        DataType::Timestamp(..) | DataType::Duration(_) | DataType::Time64(_) | DataType::Date64 => dtype == DType::I64,
-        DataType::Date32 | DataType::Time32(_) => dtype == DType::I32,
-        _ => false,
-    };
-    imported_type(column.schema).filter(is_time).unwrap_or(plain)
-}
-
-fn offsets_of(offsets: &[u64]) -> Made<Vec<i64>> {
-    let offset = |offset: &u64| i64::try_from(*offset).map_err(|_| ArrowError::OffsetOverflowError(0));
-    if offsets.is_empty() { Ok(vec![0]) } else { offsets.iter().map(offset).collect() }
-}
-
-fn nulls(validity: Option<&[u8]>, count: usize) -> Option<NullBuffer> {
-    let bitmap = Buffer::from(validity?.to_vec());
-    Some(NullBuffer::new(BooleanBuffer::new(bitmap, 0, count)))
-}
-
-/// Returns a buffer that shares the values.
-fn shared(column: &Owned<'_>) -> Buffer {
-    let values = column.parts.values;
-    let owner = Arc::new(AssertUnwindSafe(column.owner.clone()));
+) -> Result<(FieldRef, ArrayData)> {
+    let owner = Arc::new(AssertUnwindSafe(owner));
+    let values = NonNull::from(parts.values).cast();
     // SAFETY: the values are valid as long as the owner that the buffer keeps: it has lent them,
     // and nobody changes what is shared.
-    unsafe { Buffer::from_custom_allocation(NonNull::from(values).cast(), values.len(), owner) }
+    let values = unsafe { Buffer::from_custom_allocation(values, parts.values.len(), owner) };
+    let samples = ArrowSamples {
+        schema,
+        sample_count: parts.sample_count,
+        item_count: parts.item_count,
+        values,
+        tensor: parts.tensor,
+        offsets: parts.offsets,
+        varying_extents: parts.varying_extents,
+        validity: parts.validity,
+        lists: parts.lists,
+    };
+    samples.to_arrow().map_err(|error| {
+        let name = &schema.name;
+        tensilo_error::bad_argument(format!("column {name:?}: Arrow cannot hold the samples: {error}"))
+    })
 }

@@ -1,6 +1,6 @@
 //! Arrays of buffers and batches, and streams of files.
 
-use crate::arrow_data::{ArrowColumn, SampleOwner};
+use crate::arrow_data::{SampleOwner, arrow_data};
 use crate::arrow_structs::{ArrowArray, ArrowArrayStream, ArrowSchema};
 use crate::batch::{parts, tensilo_batch};
 use crate::buffer::tensilo_buffer;
@@ -43,7 +43,7 @@ unsafe fn export(field: &Field, data: &ArrayData, schema: *mut ArrowSchema, arra
 /// As [`export`].
 pub(crate) unsafe fn buffer(buffer: &tensilo_buffer, schema: *mut ArrowSchema, array: *mut ArrowArray) -> Result<()> {
     let owner = SampleOwner::Buffer(buffer.samples().clone());
-    let ArrowColumn { field, data } = ArrowColumn::of(buffer.schema()?, &buffer.parts()?, owner)?;
+    let (field, data) = arrow_data(buffer.schema()?, &buffer.parts()?, owner)?;
     // SAFETY: the caller's promise.
     unsafe { export(&field, &data, schema, array) }
 }
@@ -59,7 +59,7 @@ pub(crate) unsafe fn batch(batch: &tensilo_batch, schema: *mut ArrowSchema, arra
     for column in batch.columns() {
         let of = column.schema().ok_or_else(|| tensilo_error::internal("a column of no batch"))?;
         let owner = SampleOwner::Batch(batch.clone());
-        let ArrowColumn { field, data } = ArrowColumn::of(of, &parts(column), owner)?;
+        let (field, data) = arrow_data(of, &parts(column), owner)?;
         fields.push(field);
         arrays.push(make_array(data));
     }

@@ -1,5 +1,6 @@
 //! A version whose data files many processes write.
 
+use super::access::Opener;
 use super::changes::Changes;
 use super::data_file::DataFile;
 use super::dataset_place::place_of;
@@ -58,6 +59,8 @@ use tensilo::facts::{ContentId, FileId};
 pub struct WriteJob {
     folder: PathBuf,
     store: Arc<dyn Store>,
+    /// For the files of the job.
+    opener: Opener,
     options: DatasetOptions,
     version: u64,
     /// The path of its folder in the dataset.
@@ -93,8 +96,9 @@ impl DatasetOptions {
             return Err(DataError::BadArgument(message));
         }
         let folder = folder.as_ref().to_path_buf();
-        let (store, options) = place_of(&folder, self)?;
-        Ok(WriteJob { folder, store, options, version, data: format!("data/{version:010}-{number}") })
+        let (store, of_place) = place_of(&folder, self.clone())?;
+        let opener = of_place.opener_of_new_files();
+        Ok(WriteJob { folder, store, opener, options: self, version, data: format!("data/{version:010}-{number}") })
     }
 }
 
@@ -127,7 +131,7 @@ impl WriteJob {
     /// Opens a file that was written, and returns its schema.
     pub fn schema_of(&self, number: u32) -> Result<Schema> {
         let name = self.name(number);
-        let facts = FileFacts::of(&self.options.opener_of_new_files(), &join(&self.folder, &name), &name)?;
+        let facts = FileFacts::of(&self.opener, &join(&self.folder, &name), &name)?;
         Ok(facts.schema)
     }
 
@@ -230,8 +234,7 @@ impl WriteJob {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             durable => durable.map_err(|error| self.failed(&name, "making the file durable", error))?,
         }
-        let opener = self.options.opener_of_new_files();
-        let (facts, found) = FileFacts::with_id(&opener, &join(&self.folder, &name), &name)?;
+        let (facts, found) = FileFacts::with_id(&self.opener, &join(&self.folder, &name), &name)?;
         if id.is_some_and(|id| id != found) {
             let message = format!("{}: the file is of another job; remove it", self.shown(&name));
             return Err(DataError::BadArgument(message));

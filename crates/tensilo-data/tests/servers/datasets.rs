@@ -86,15 +86,42 @@ fn check(options: ObjectOptions, folder: &str) {
     assert!(error.contains("has a dataset, at version 3"), "{error}");
 }
 
+/// Writes the files of a version in jobs of their own, and publishes them twice.
+fn check_job(options: ObjectOptions, folder: &str) {
+    let job = |version| DatasetOptions::new().object_options(options.clone()).job(folder, version, 1 << 40).unwrap();
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[1000]))]);
+    for version in [1, 2] {
+        let first = (version as u32 - 1) * 30;
+        let write = |number: u32| {
+            job(version).write(number, None, |file| {
+                let mut writer = Writer::new(file, schema.clone(), &WriterOptions::new())?;
+                let values: Vec<u32> = (first + number * 10..first + number * 10 + 10).flat_map(values).collect();
+                writer.push_batch(&[ColumnBatch::fixed(10, &values)])?;
+                writer.finish()?;
+                Ok(())
+            })
+        };
+        let files: Vec<_> = (0..3).map(|number| write(number).unwrap()).collect();
+        assert_eq!(write(1).unwrap(), files[1]);
+        for _ in 0..2 {
+            let published = job(version).publish(&schema, &files, "write", |_| {}).unwrap();
+            assert_eq!((published.version(), published.sample_count()), (version, version * 30));
+            assert_eq!(epoch(&published, Mode::Shuffled).unwrap() as u64, version * 30);
+        }
+    }
+}
+
 #[test]
 fn a_dataset_in_s3() {
     let Some(server) = s3() else { return };
+    check_job(s3_options(server.address), "s3://bucket/job");
     check(s3_options(server.address), "s3://bucket/deep/train");
 }
 
 #[test]
 fn a_dataset_in_azure() {
     let Some(server) = azure() else { return };
+    check_job(azure_options(server.address), "az://container/job");
     check(azure_options(server.address), "az://container/deep/train");
 }
 

@@ -1,0 +1,240 @@
+//! Samples side by side as arrays of Arrow, without a copy of their values where types allow.
+
+use super::field::imported_type;
+use crate::list_buffer::ListBuffer;
+use crate::{ColumnSchema, DType, Extent};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_data::{ArrayData, ArrayDataBuilder};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The samples of one column side by side, which become an array of Arrow.
+///
+/// The members of a column without lists are its samples, and are called items here as those of
+/// nested columns.
+#[derive(Clone, Debug)]
+pub struct ArrowSamples<'a> {
+    /// The column.
+    pub schema: &'a ColumnSchema,
+    /// The number of samples.
+    pub sample_count: usize,
+    /// The number of items.
+    pub item_count: usize,
+    /// The elements of all items, one after the other, in the byte order of the machine.
+    pub values: Buffer,
+    /// The extents of the tensor that the values are, samples first; `None` if they are none.
+    pub tensor: Option<&'a [u64]>,
+    /// Of a ragged column, the offsets of items in elements, and the end of the last.
+    pub offsets: &'a [u64],
+    /// Of a ragged column, the varying extents of each item, outermost first.
+    pub varying_extents: &'a [u32],
+    /// The bitmap of items that are not null; `None` if none is.
+    pub validity: Option<&'a [u8]>,
+    /// The lists of each level.
+    pub lists: &'a [ListBuffer],
+}
+
+impl ArrowSamples<'_> {
+    /// Returns the field and the array: scalars are primitives, tensors are lists in lists, of a
+    /// fixed size where an extent is. bf16 becomes f32, because Arrow has no bf16.
+    ///
+    /// Fails if Arrow cannot hold the samples, such as an extent beyond 2^31.
+    ///
+    /// Cost: values of bf16 and bool, and dates of 4 bytes, are copied; all others are shared.
+    pub fn to_arrow(&self) -> Result<(FieldRef, ArrayData), ArrowError> {
+        build(self)
+    }
+
+    /// Returns whether the values are a tensor that samples of different shapes were padded to.
+    fn is_padded(&self) -> bool {
+        self.tensor.is_some() && (self.schema.shape.is_ragged() || !self.schema.levels.is_empty())
+    }
+}
+
+type Made<T> = Result<T, ArrowError>;
+
+fn build(column: &ArrowSamples<'_>) -> Made<(FieldRef, ArrayData)> {
+    let mut data = items(column)?;
+    if column.tensor.is_none() {
+        for (level, lists) in column.schema.levels.iter().zip(column.lists).rev() {
+            let member = Arc::new(Field::new("item", data.data_type().clone(), level.nullable));
+            data = ArrayData::builder(DataType::LargeList(member))
+                .len(lists.list_count())
+                .nulls(nulls(lists.validity(), lists.list_count()))
+                .add_buffer(Buffer::from_vec(offsets_of(lists.offsets())?))
+                .add_child_data(data)
+                .build()?;
+        }
+    }
+    let metadata = column.schema.metadata.iter().map(|(key, value)| (key.clone(), value.clone()));
+    let metadata: HashMap<String, String> = metadata.filter(|(key, _)| key != "arrow.type").collect();
+    // what is padded has no nulls any more
+    let nullable = column.schema.nullable && !column.is_padded();
+    let field = Field::new(column.schema.name.as_str(), data.data_type().clone(), nullable).with_metadata(metadata);
+    Ok((Arc::new(field), data))
+}
+
+/// Returns the items of a column: its samples, or the members of its innermost lists.
+fn items(column: &ArrowSamples<'_>) -> Made<ArrayData> {
+    let schema = column.schema;
+    if let Some(extents) = column.tensor {
+        let count = column.sample_count;
+        let validity = if column.is_padded() { None } else { column.validity };
+        let inner: Vec<Dimension> = extents.iter().skip(1).map(|extent| Dimension::Fixed(*extent)).collect();
+        return with_nulls(nested(column, &inner, count)?, nulls(validity, count));
+    }
+    let count = column.item_count;
+    let nulls = nulls(column.validity, count);
+    if schema.dtype.is_string() {
+        let data_type = if schema.dtype == DType::Utf8 { DataType::LargeUtf8 } else { DataType::LargeBinary };
+        let strings = ArrayData::builder(data_type).len(count).nulls(nulls);
+        let offsets = Buffer::from_vec(offsets_of(column.offsets)?);
+        return strings.add_buffer(offsets).add_buffer(column.values.clone()).build();
+    }
+    with_nulls(nested(column, &dimensions(column, count)?, count)?, nulls)
+}
+
+/// A dimension of items.
+enum Dimension {
+    /// Of one extent in all items.
+    Fixed(u64),
+    /// The offsets of all lists of this dimension.
+    Varying(Vec<i64>),
+}
+
+/// Lists that have no elements, at most, beside as many as there are elements.
+const EMPTY_LISTS: u64 = 1 << 24;
+
+/// Returns the dimensions of the items of a column, whose extents may vary.
+fn dimensions(column: &ArrowSamples<'_>, count: usize) -> Made<Vec<Dimension>> {
+    let most = EMPTY_LISTS.saturating_add(column.values.len() as u64); // exact
+    let varying = column.schema.shape.varying_count();
+    // the lists of the dimension, for each item
+    let mut lists = vec![1_u64; count];
+    let (mut all, mut number) = (Vec::new(), 0);
+    for extent in column.schema.shape.extents() {
+        let own: Vec<u64> = match extent {
+            Extent::Fixed(extent) => vec![u64::from(*extent); count],
+            Extent::Varying => {
+                let own = column.varying_extents.iter().skip(number).step_by(varying.max(1));
+                number += 1;
+                own.map(|extent| u64::from(*extent)).collect()
+            }
+        };
+        if lists.iter().fold(0_u64, |sum, lists| sum.saturating_add(*lists)) > most {
+            return Err(ArrowError::InvalidArgumentError("too many empty lists".to_owned()));
+        }
+        all.push(match extent {
+            Extent::Fixed(extent) => Dimension::Fixed(u64::from(*extent)),
+            Extent::Varying => {
+                let lengths = lists.iter().zip(&own).flat_map(|(lists, length)| (0..*lists).map(move |_| *length));
+                let ends = lengths.scan(0_u64, |end, length| {
+                    *end = end.saturating_add(length);
+                    Some(*end)
+                });
+                Dimension::Varying(offsets_of(&std::iter::once(0).chain(ends).collect::<Vec<_>>())?)
+            }
+        });
+        lists.iter_mut().zip(&own).for_each(|(lists, extent)| *lists = lists.saturating_mul(*extent));
+    }
+    Ok(all)
+}
+
+fn with_nulls(data: ArrayData, nulls: Option<NullBuffer>) -> Made<ArrayData> {
+    if nulls.is_some() { data.into_builder().nulls(nulls).build() } else { Ok(data) }
+}
+
+/// Returns lists in lists, a level for each dimension, around the elements of `count` items.
+fn nested(column: &ArrowSamples<'_>, dimensions: &[Dimension], count: usize) -> Made<ArrayData> {
+    let mut counts = vec![count];
+    for dimension in dimensions {
+        let before = counts.last().copied().unwrap_or(0);
+        counts.push(match dimension {
+            Dimension::Fixed(extent) => before.saturating_mul(usize::try_from(*extent).unwrap_or(usize::MAX)),
+            Dimension::Varying(offsets) => offsets.last().and_then(|end| usize::try_from(*end).ok()).unwrap_or(0),
+        });
+    }
+    let mut data = elements(column)?;
+    for (dimension, count) in dimensions.iter().zip(&counts).rev() {
+        let member = Arc::new(Field::new("item", data.data_type().clone(), false));
+        let lists = match dimension {
+            Dimension::Fixed(extent) => {
+                let width = i32::try_from(*extent);
+                let width = width.map_err(|_| ArrowError::InvalidArgumentError(format!("an extent of {extent}")))?;
+                ArrayData::builder(DataType::FixedSizeList(member, width))
+            }
+            Dimension::Varying(offsets) => {
+                ArrayData::builder(DataType::LargeList(member)).add_buffer(Buffer::from_vec(offsets.clone()))
+            }
+        };
+        data = lists.len(*count).add_child_data(data).build()?;
+    }
+    Ok(data)
+}
+
+/// Returns all elements of a column.
+fn elements(column: &ArrowSamples<'_>) -> Made<ArrayData> {
+    let (values, dtype) = (&column.values, column.schema.dtype);
+    let count = values.len() / dtype.element_bytes();
+    let primitive = |data_type: DataType, buffer: Buffer| -> Made<ArrayData> {
+        ArrayDataBuilder::new(data_type).len(count).add_buffer(buffer).align_buffers(true).build()
+    };
+    match dtype {
+        DType::Bf16 => {
+            let widen = |bits: &[u8; 2]| f32::from_bits(u32::from(u16::from_ne_bytes(*bits)) << 16);
+            let wide: Vec<f32> = values.as_chunks::<2>().0.iter().map(widen).collect();
+            primitive(DataType::Float32, Buffer::from_vec(wide))
+        }
+        DType::Bool => {
+            let bools: BooleanBuffer = values.iter().map(|byte| *byte != 0).collect();
+            primitive(DataType::Boolean, bools.into_inner())
+        }
+        dtype => match narrow_times(column) {
+            Some((data_type, narrow)) if dtype == DType::I64 => primitive(data_type, Buffer::from_vec(narrow)),
+            _ => primitive(data_type(column, dtype), column.values.clone()),
+        },
+    }
+}
+
+/// Returns dates and times that Arrow has in 4 bytes, which are stored in 8; `None` of others, and
+/// of values that do not fit.
+fn narrow_times(column: &ArrowSamples<'_>) -> Option<(DataType, Vec<i32>)> {
+    let is_narrow = |source: &DataType| matches!(source, DataType::Date32 | DataType::Time32(_));
+    let data_type = imported_type(column.schema).filter(is_narrow)?;
+    let narrow = column.values.as_chunks().0.iter().map(|bytes| i32::try_from(i64::from_ne_bytes(*bytes)).ok());
+    Some((data_type, narrow.collect::<Option<_>>()?))
+}
+
+/// Returns the type of elements: that of the source, if it is as wide as the stored one.
+fn data_type(column: &ArrowSamples<'_>, dtype: DType) -> DataType {
+    let plain = match dtype {
+        DType::F16 => DataType::Float16,
+        DType::F32 => DataType::Float32,
+        DType::F64 => DataType::Float64,
+        DType::I8 => DataType::Int8,
+        DType::I16 => DataType::Int16,
+        DType::I32 => DataType::Int32,
+        DType::I64 => DataType::Int64,
+        DType::U16 => DataType::UInt16,
+        DType::U32 => DataType::UInt32,
+        DType::U64 => DataType::UInt64,
+        _ => DataType::UInt8,
+    };
+    let is_time = |source: &DataType| match source {
+        DataType::Timestamp(..) | DataType::Duration(_) | DataType::Time64(_) | DataType::Date64 => dtype == DType::I64,
+        DataType::Date32 | DataType::Time32(_) => dtype == DType::I32,
+        _ => false,
+    };
+    imported_type(column.schema).filter(is_time).unwrap_or(plain)
+}
+
+fn offsets_of(offsets: &[u64]) -> Made<Vec<i64>> {
+    let offset = |offset: &u64| i64::try_from(*offset).map_err(|_| ArrowError::OffsetOverflowError(0));
+    if offsets.is_empty() { Ok(vec![0]) } else { offsets.iter().map(offset).collect() }
+}
+
+fn nulls(validity: Option<&[u8]>, count: usize) -> Option<NullBuffer> {
+    let bitmap = Buffer::from(validity?.to_vec());
+    Some(NullBuffer::new(BooleanBuffer::new(bitmap, 0, count)))
+}
