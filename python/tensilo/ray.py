@@ -26,6 +26,7 @@ from ray.data.block import BlockAccessor, BlockMetadata
 
 from . import _tensilo, distributed
 from ._convert import conversion
+from ._lists import with_open_lists
 from ._ranges import ranges, sample_bytes
 from .distributed._paths import absolute, opened
 from .distributed._task import Job
@@ -109,7 +110,7 @@ def write(
         concurrency, ray_remote_args: as those of ``ray.data.Dataset.write_datasink``.
 
     Other options are those of ``tensilo.convert``: bf16, casts, columns, skip, shapes, null_elements and
-    profile. Each task finds the shapes of its own samples: declare those that vary.
+    profile. Lists of numbers have any length, unless ``shapes`` declares another one.
     """
     sink = Sink(out, rows_per_file=rows_per_file, **options)
     dataset.write_datasink(sink, concurrency=concurrency, ray_remote_args=ray_remote_args)
@@ -209,8 +210,10 @@ class Sink(Datasink[list[distributed.Fragment]]):
         job = (self._folder, self._job.version, self._job.number)
         with tempfile.TemporaryDirectory(prefix="tensilo-") as folder:
             path = os.path.join(folder, "input.arrow")
-            _tensilo._write_arrow_file(pa.concat_tables(tables), path)
-            file, schema = _tensilo._write_task(job, ctx.task_idx, path, self._options, 1)
+            table = pa.concat_tables(tables)
+            _tensilo._write_arrow_file(table, path)
+            options = {**self._options, "shapes": with_open_lists(table.schema, self._options["shapes"])}
+            file, schema = _tensilo._write_task(job, ctx.task_idx, path, options, 1)
         return [distributed.Fragment(self._job, file, schema)]
 
     def on_write_complete(self, write_result: Any) -> None:

@@ -135,12 +135,18 @@ def test_a_write_that_fails_leaves_no_version(cluster, inputs, tmp_path):
     assert not (tmp_path / "new/manifest").exists()
 
 
-def test_shapes_that_differ_between_files_are_refused(cluster, tmp_path):
-    rows = ray.data.from_items([{"x": [1.0] * (1 + i // 10)} for i in range(20)], override_num_blocks=2)
-    with pytest.raises(Exception, match="declare its type, or its shape"):
-        trt.write(rows, tmp_path / "new")
-    assert not (tmp_path / "new/manifest").exists()
-    assert trt.write(rows, tmp_path / "new", shapes={"x": (None,)}).schema["x"].shape == (None,)
+def test_lists_have_any_length_unless_it_is_declared(cluster, tmp_path):
+    def rows(length):
+        items = [{"x": [1.0] * length(i), "y": [[i]] * (i % 2), "z": ["a"]} for i in range(20)]
+        return ray.data.from_items(items, override_num_blocks=2)
+
+    same = trt.write(rows(lambda i: 3), tmp_path / "same")
+    assert same.schema["x"].shape == (None,) and len(same.schema["y"].levels) == 1
+    assert trt.write(rows(lambda i: 1 + i // 10), tmp_path / "differ").schema["x"].shape == (None,)
+    assert trt.write(rows(lambda i: 3), tmp_path / "declared", shapes={"x": (3,)}).schema["x"].shape == (3,)
+    with pytest.raises(Exception, match="'x'|\"x\""):
+        trt.write(rows(lambda i: 1 + i // 10), tmp_path / "refused", shapes={"x": (1,)})
+    assert not (tmp_path / "refused/manifest").exists()
 
 
 def test_each_worker_of_a_training_has_its_share(cluster, inputs, tmp_path):

@@ -1,0 +1,172 @@
+"""Datasets with Spark: conversion, and a data source.
+
+Workers may be lost and tasks repeated at any time, as with ``tensilo.distributed``. All of them see inputs and
+outputs under the same paths.
+
+    spark.dataSource.register(tensilo.spark.Source)
+    frame = spark.read.format("tensilo").load("s3://bucket/train")
+    frame.write.format("tensilo").mode("append").save("s3://bucket/other")
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from os import PathLike
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    InputPartition,
+    WriterCommitMessage,
+)
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from . import _tensilo, distributed
+from ._convert import conversion
+from ._lists import with_open_lists
+from ._ranges import ranges, sample_bytes
+from .distributed._paths import absolute
+from .distributed._task import Job
+
+__all__ = ["Source", "convert"]
+
+# about the memory of a partition, and of a batch in it
+_PARTITION_BYTES = 128 << 20
+_BATCH_BYTES = 16 << 20
+
+# Spark has no such types, and these have all of their values
+_WIDER = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20),
+    pa.float16(): pa.float32(),
+}
+
+
+def convert(spark: SparkSession, inputs: Any, out: str | PathLike[str], **options: Any) -> _tensilo.Dataset:
+    """Converts files to a new dataset, each of whose files is a task of Spark, and opens it.
+
+    Other args and errors are those of ``tensilo.distributed.plan``. Tasks may be repeated.
+    """
+    tasks = distributed.plan(inputs, out, **options)
+    fragments = spark.sparkContext.parallelize(tasks, len(tasks)).map(distributed.run).collect()
+    distributed.commit(out, fragments)
+    return _tensilo.open(out)
+
+
+class Source(DataSource):
+    """The data source ``tensilo``: a dataset, whose folder or prefix is the path.
+
+    Options of reading: ``columns``, their names with commas between; ``partitions``, how many; by default
+    they have about 128 MiB. Options of writing: ``bf16`` ("true"), ``profile``. Arrays of numbers become tensors of
+    any length. A frame becomes a new dataset, or is appended to one that has its columns. Readers see all of it,
+    or nothing.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """Returns the name of the format."""
+        return "tensilo"
+
+    def schema(self) -> StructType:
+        """Returns the columns: unsigned integers are wider ones with a sign, f16 and bf16 are floats."""
+        dataset, columns = self._opened()
+        fields = pa.table(dataset.take([], columns)).schema
+        return from_arrow_schema(pa.schema([field.with_type(_wider(field.type)).remove_metadata() for field in fields]))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Returns the reader of the version that the dataset has now."""
+        return _Reader(*self._opened(), to_arrow_schema(schema), self.options.get("partitions"))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        """Returns the writer of a version."""
+        return _Writer(absolute(self.options["path"]), dict(self.options), overwrite)
+
+    def _opened(self) -> tuple[_tensilo.Dataset, list[str] | None]:
+        columns = self.options.get("columns")
+        return _tensilo.open(absolute(self.options["path"])), columns.split(",") if columns else None
+
+
+def _wider(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_fixed_size_list(type_) or pa.types.is_large_list(type_) or pa.types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_wider(type_.value_type)))
+    return _WIDER.get(type_, type_)
+
+
+@dataclass
+class _Samples(InputPartition):
+    samples: range
+
+
+class _Reader(DataSourceReader):
+    """Reads ranges of samples, each in a task."""
+
+    def __init__(
+        self, dataset: _tensilo.Dataset, columns: list[str] | None, schema: pa.Schema, parts: str | None
+    ) -> None:
+        self._dataset, self._columns, self._schema = dataset, columns, schema
+        self._sample_bytes = sample_bytes(dataset, columns)
+        self._parts = int(parts) if parts else -(-len(dataset) * self._sample_bytes // _PARTITION_BYTES)
+
+    def partitions(self) -> list[InputPartition]:
+        return [_Samples(part) for part in ranges(len(self._dataset), self._parts) or [range(0)]]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _Samples)
+        step = max(1, _BATCH_BYTES // self._sample_bytes)
+        for start in range(0, len(partition.samples), step):
+            table = pa.table(self._dataset.take(partition.samples[start : start + step], self._columns))
+            yield from table.cast(self._schema).to_batches()
+
+
+@dataclass
+class _Written(WriterCommitMessage):
+    fragment: distributed.Fragment | None
+
+
+class _Writer(DataSourceArrowWriter):
+    """Writes a file in each task, and publishes all of them at the end."""
+
+    def __init__(self, folder: str, options: dict[str, str], overwrite: bool) -> None:
+        version = 1
+        if _tensilo._has_manifest(folder):
+            if overwrite:
+                raise FileExistsError(f"{folder}: a dataset is there; append to it, or choose another folder")
+            version = _tensilo.open(folder).version + 1
+        # drawn once, on the driver: attempts of a task write the same file
+        self._job = Job(version, (1 << 62) | secrets.randbits(62), "write", None)
+        self._folder = folder
+        bf16 = options.get("bf16", "false").lower() == "true"
+        self._options = conversion(bf16, None, None, (), None, "keep", options.get("profile", "balanced"))
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        batches = (batch for batch in iterator if batch.num_rows)
+        first, context = next(batches, None), TaskContext.get()
+        if first is None or context is None:
+            return _Written(None)
+        with tempfile.TemporaryDirectory(prefix="tensilo-") as folder:
+            path = os.path.join(folder, "input.arrow")
+            _tensilo._write_arrow_file(pa.RecordBatchReader.from_batches(first.schema, chain([first], batches)), path)
+            options = {**self._options, "shapes": with_open_lists(first.schema, None)}
+            job = (self._folder, self._job.version, self._job.number)
+            file, schema = _tensilo._write_task(job, context.partitionId(), path, options, 1)
+        return _Written(distributed.Fragment(self._job, file, schema))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        written = [message.fragment for message in messages if isinstance(message, _Written)]
+        distributed.commit(self._folder, [fragment for fragment in written if fragment is not None])
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Leaves files that no version lists, which ``tensilo dataset gc`` finds."""
