@@ -1,6 +1,11 @@
-//! The number of rows in a batch.
+//! Rows that are read one by one, as record batches.
 
+use tensilo::Result;
+use tensilo::import::arrow::array::RecordBatch;
 use tensilo::import::arrow::datatypes::{DataType, Field, Schema};
+
+/// The bytes of rows in a batch, about.
+const BATCH_BYTES: usize = 2 << 20;
 
 /// The most values of a batch, nulls too: a row of a few bytes may have none of very many columns.
 const BATCH_VALUES: usize = 1 << 22;
@@ -17,4 +22,27 @@ fn values_per_row(field: &Field) -> usize {
         DataType::Struct(fields) => fields.iter().map(|field| values_per_row(field)).sum::<usize>() + 1,
         _ => 1,
     }
+}
+
+/// Returns batches of this schema, of the rows that `next` reads, each with its
+/// bytes, until there are none.
+pub(crate) fn batches<'a, R: 'a>(
+    schema: &Schema,
+    mut next: impl FnMut() -> Result<Option<(R, usize)>> + 'a,
+    batch_of: impl Fn(&[R]) -> Result<RecordBatch> + 'a,
+) -> Box<dyn Iterator<Item = Result<RecordBatch>> + 'a> {
+    let most = most_rows(schema);
+    let mut some = move || -> Result<Vec<R>> {
+        let (mut rows, mut bytes) = (Vec::new(), 0_usize);
+        while bytes < BATCH_BYTES && rows.len() < most {
+            let Some((row, row_bytes)) = next()? else { break };
+            rows.push(row);
+            bytes = bytes.saturating_add(row_bytes);
+        }
+        Ok(rows)
+    };
+    Box::new(std::iter::from_fn(move || match some() {
+        Ok(rows) if rows.is_empty() => None,
+        rows => Some(rows.and_then(|rows| batch_of(&rows))),
+    }))
 }

@@ -2,7 +2,7 @@
 
 use super::arrays::array;
 use super::kind::Members;
-use crate::rows::most_rows;
+use crate::rows;
 use crate::stream::{ByteStream, VALUE_BYTES, stream_error};
 use serde_json::{Map, Value};
 use std::io::{BufRead, Read};
@@ -12,9 +12,6 @@ use tensilo::import::arrow::array::{RecordBatch, RecordBatchOptions};
 use tensilo::import::arrow::datatypes::{Schema, SchemaRef};
 use tensilo::import::{FormatFile, InputFormat, RecordSource};
 use tensilo::{Error, Result};
-
-/// The bytes of lines in a batch, about.
-const BATCH_BYTES: usize = 2 << 20;
 
 /// Files with an object in each line, compressed by gzip or not.
 pub(crate) struct JsonLines;
@@ -71,12 +68,9 @@ impl RecordSource for JsonLinesFile {
 
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {
         let schema = self.schema.project(fields).map_err(|error| Error::bad_input(error.to_string()))?;
-        let (mut lines, most_objects) = (Lines::open(&self.file)?, most_rows(&schema));
-        let schema = Arc::new(schema);
-        Ok(Box::new(std::iter::from_fn(move || {
-            let objects = lines.some_objects(most_objects);
-            objects.and_then(|objects| objects.map(|objects| record_batch(&objects, &schema)).transpose()).transpose()
-        })))
+        let (mut lines, schema) = (Lines::open(&self.file)?, Arc::new(schema));
+        let of = Arc::clone(&schema);
+        Ok(rows::batches(&schema, move || lines.next_object(), move |objects| record_batch(objects, &of)))
     }
 }
 
@@ -129,16 +123,5 @@ impl Lines {
                 Err(error) => Err(self.refused(&format!("it is no JSON by itself: {error}"))),
             };
         }
-    }
-
-    /// Returns the objects of the next batch, at most so many. `None`: there are no more.
-    fn some_objects(&mut self, most_objects: usize) -> Result<Option<Vec<Map<String, Value>>>> {
-        let (mut objects, mut bytes) = (Vec::new(), 0_usize);
-        while bytes < BATCH_BYTES && objects.len() < most_objects {
-            let Some((object, line_bytes)) = self.next_object()? else { break };
-            objects.push(object);
-            bytes = bytes.saturating_add(line_bytes);
-        }
-        Ok((!objects.is_empty()).then_some(objects))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::example::Example;
 use super::features::{FoundFeatures, record_batch};
-use crate::rows::most_rows;
+use crate::rows;
 use crate::stream::{ByteStream, VALUE_BYTES, cut_off};
 use prost::Message as _;
 use std::sync::Arc;
@@ -13,8 +13,6 @@ use tensilo::{Error, Result};
 
 /// The bytes of a length and its checksum.
 const HEAD_BYTES: u64 = 12;
-/// The bytes of records in a batch, about.
-const BATCH_BYTES: usize = 2 << 20;
 
 /// Files of `tf.train.Example`, compressed by gzip or not.
 pub(crate) struct TfRecord;
@@ -71,14 +69,9 @@ impl RecordSource for TfRecordFile {
 
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {
         let schema = self.schema.project(fields).map_err(|error| Error::bad_input(error.to_string()))?;
-        let (mut records, most_records) = (Records::open(&self.file)?, most_rows(&schema));
-        let schema = Arc::new(schema);
-        Ok(Box::new(std::iter::from_fn(move || {
-            let examples = records.some_examples(most_records);
-            examples
-                .and_then(|examples| examples.map(|examples| record_batch(&examples, &schema)).transpose())
-                .transpose()
-        })))
+        let (mut records, schema) = (Records::open(&self.file)?, Arc::new(schema));
+        let of = Arc::clone(&schema);
+        Ok(rows::batches(&schema, move || records.next_example(), move |examples| record_batch(examples, &of)))
     }
 }
 
@@ -124,16 +117,5 @@ impl Records {
         self.next = self.next.saturating_add(1);
         self.offset = self.offset.saturating_add(HEAD_BYTES).saturating_add(length).saturating_add(4);
         Ok(Some((example, record.len())))
-    }
-
-    /// Returns the examples of the next batch, at most so many. `None`: there are no more.
-    fn some_examples(&mut self, most_records: usize) -> Result<Option<Vec<Example>>> {
-        let (mut examples, mut bytes) = (Vec::new(), 0_usize);
-        while bytes < BATCH_BYTES && examples.len() < most_records {
-            let Some((example, record_bytes)) = self.next_example()? else { break };
-            examples.push(example);
-            bytes = bytes.saturating_add(record_bytes);
-        }
-        Ok((!examples.is_empty()).then_some(examples))
     }
 }
