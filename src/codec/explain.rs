@@ -55,8 +55,8 @@ pub struct Choice {
 pub(crate) struct Values<'a> {
     geometry: Geometry<'a>,
     ends: Ends,
-    /// The profiles that give what the file has if they write no blocks.
-    without_blocks: Vec<Profile>,
+    /// The profiles that give what the file has, if they write its blocks in place of their own.
+    with_blocks_of_file: Vec<Profile>,
     /// The bytes of the body before the values.
     before: &'a [u8],
     is_string: bool,
@@ -72,8 +72,10 @@ pub(crate) struct Values<'a> {
 struct Ends {
     /// Ends that writers choose for a block size, for each size that a profile has.
     of_size: Vec<(usize, Vec<u32>)>,
-    /// Ends in the file, if it has blocks and no profile chooses these.
-    of_file: Option<Vec<u32>>,
+    /// Ends in the file; that of the whole if it has no blocks.
+    of_file: Vec<u32>,
+    /// Whether the file has blocks, and no profile chooses these.
+    is_other: bool,
     /// The end of the only block of a chunk that is not in several.
     of_whole: [u32; 1],
 }
@@ -91,19 +93,17 @@ impl Ends {
         }
         let is_other = of_file.len() > 1 && of_size.iter().all(|(_, ends)| *ends != of_file);
         let count = content.values.len() / layout.element_bytes.max(1);
-        Ok(Self {
-            of_size,
-            of_file: is_other.then_some(of_file),
-            of_whole: [u32::try_from(count).unwrap_or(u32::MAX)], // at most 2^32 - 2^16
-        })
+        let of_whole = [u32::try_from(count).unwrap_or(u32::MAX)]; // at most 2^32 - 2^16
+        let of_file = if of_file.len() > 1 { of_file } else { of_whole.to_vec() };
+        Ok(Self { of_size, of_file, is_other, of_whole })
     }
 
     /// Returns the ends for a profile; at most one if it writes no blocks.
     fn of(&self, profile: Profile) -> &[u32] {
         let size = profile.block_bytes();
         let planned = || self.of_size.iter().find(|(other, _)| Some(*other) == size);
-        match (&self.of_file, size) {
-            (Some(ends), Some(_)) => ends,
+        match size {
+            Some(_) if self.is_other => &self.of_file,
             _ => planned().map_or(&self.of_whole, |(_, ends)| ends),
         }
     }
@@ -141,7 +141,7 @@ impl<'a> Values<'a> {
         let mut values = Self {
             geometry: Geometry::of_values(layout),
             ends,
-            without_blocks: Vec::new(),
+            with_blocks_of_file: Vec::new(),
             before,
             is_string: layout.dtype.is_string(),
             dictionary: dictionary.map(Arc::new),
@@ -149,35 +149,39 @@ impl<'a> Values<'a> {
             stored,
             raw,
         };
-        values.find_without_blocks()?;
+        values.find_blocks()?;
         Ok(values)
     }
 
-    /// Finds the profiles that give what the file has only if they write no blocks: the writer's
-    /// options said so, or an earlier release wrote the file.
-    fn find_without_blocks(&mut self) -> Result<()> {
-        if self.codec.blocks().is_some() {
-            return Ok(());
-        }
-        for profile in built() {
-            if !self.in_blocks(profile) || self.encode_as(profile)?.2 {
+    /// Finds the profiles that give what the file has only if they write its blocks, or none as it
+    /// has none: the writer's options said so, or an earlier release wrote the file.
+    fn find_blocks(&mut self) -> Result<()> {
+        for profile in built().filter(|profile| profile.block_bytes().is_some()) {
+            let own = self.ends(profile);
+            let are_same = own == self.ends.of_file || own.len() <= 1 && self.ends.of_file.len() == 1;
+            if are_same || self.encode_as(profile)?.2 {
                 continue;
             }
-            self.without_blocks.push(profile);
+            self.with_blocks_of_file.push(profile);
             if !self.encode_as(profile)?.2 {
-                self.without_blocks.pop();
+                self.with_blocks_of_file.pop();
             }
         }
         Ok(())
     }
 
+    /// Returns the ends of blocks for a profile; at most one if it writes no blocks.
+    fn ends(&self, profile: Profile) -> &[u32] {
+        if self.with_blocks_of_file.contains(&profile) { &self.ends.of_file } else { self.ends.of(profile) }
+    }
+
     /// Returns whether a profile has the values in blocks.
     fn in_blocks(&self, profile: Profile) -> bool {
-        self.ends.of(profile).len() > 1 && !self.without_blocks.contains(&profile)
+        self.ends(profile).len() > 1
     }
 
     fn geometry(&self, profile: Profile, in_blocks: bool) -> Geometry<'_> {
-        self.geometry.in_blocks(if in_blocks { self.ends.of(profile) } else { &self.ends.of_whole })
+        self.geometry.in_blocks(if in_blocks { self.ends(profile) } else { &self.ends.of_whole })
     }
 
     /// Returns the number of elements; of text and bytes, that of bytes.

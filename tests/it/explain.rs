@@ -270,6 +270,23 @@ fn any_pattern_in_any_profile_is_explained() {
     }
 }
 
+/// A size that the writer's options chose is found again, also if it is that of another profile.
+#[test]
+fn block_sizes_of_other_profiles_are_explained() {
+    for profile in profiles().into_iter().filter(|profile| profile.block_bytes().is_some()) {
+        for block_bytes in [None, Some(4096), Some(8192), Some(65_536)] {
+            for pattern in [Pattern::Skewed, Pattern::Decimals, Pattern::Rows, Pattern::RandomLengths] {
+                for dtype in [DType::Bf16, DType::F64] {
+                    let values = pattern.elements(dtype.element_bytes(), ELEMENTS, 7);
+                    let options = WriterOptions::new().profile(profile).block_bytes(block_bytes);
+                    let reader = Reader::from_bytes(file_of(dtype, &values, &options)).unwrap();
+                    check(&reader.column("x").unwrap().explain(0).unwrap().unwrap(), profile);
+                }
+            }
+        }
+    }
+}
+
 /// Elements for `exponent-tiers`.
 fn floats() -> Vec<u8> {
     // random but for the exponent, which is the less frequent the less it is, as in embeddings
