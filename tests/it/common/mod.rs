@@ -8,6 +8,7 @@ pub mod blocked;
 pub mod check;
 pub mod damage;
 pub mod data;
+pub mod explained;
 pub mod files;
 pub mod plan;
 pub mod sound;

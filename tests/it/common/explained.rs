@@ -1,0 +1,135 @@
+//! Checks of explanations.
+
+use std::ops::Range;
+use tensilo::Profile;
+use tensilo::explain::{Choice, Explanation};
+use tensilo::facts::ChunkBlocks;
+
+/// Of a chunk that this profile wrote.
+#[track_caller]
+pub fn check(explanation: &Explanation, profile: Profile) {
+    let info = &explanation.info;
+    let sections: u64 = explanation.sections.iter().map(|section| section.stored_bytes).sum();
+    assert_eq!(sections, explanation.stored_bytes, "{explanation:?}");
+    assert!(explanation.stored_bytes <= explanation.chunk_bytes() && explanation.raw_bytes <= info.raw_bytes);
+    check_ratios(explanation);
+    let choice = explanation.choices.iter().find(|choice| choice.profile == profile).unwrap();
+    assert!(choice.in_file, "{profile:?} gives other bytes than it wrote: {explanation:?}");
+    assert_eq!((&choice.encoding, choice.stored_bytes), (&info.encoding, explanation.stored_bytes));
+    for choice in &explanation.choices {
+        let trial = explanation.trials.iter().find(|trial| {
+            (&trial.encoding, trial.stored_bytes) == (&choice.encoding, Some(choice.stored_bytes))
+                && trial.profiles.contains(&choice.profile)
+        });
+        let trial = trial.unwrap_or_else(|| panic!("{choice:?} was not tried: {explanation:?}"));
+        assert!(trial.in_file || !choice.in_file);
+        check_reason(explanation, choice);
+    }
+    assert_eq!(explanation.trials.iter().filter(|trial| trial.in_file).count(), 1, "{explanation:?}");
+    let sizes: Vec<u64> = explanation.trials.iter().filter_map(|trial| trial.stored_bytes).collect();
+    assert!(sizes.is_sorted());
+    // raw is always possible
+    let raw = explanation.trials.iter().find(|trial| trial.encoding == "raw").unwrap();
+    assert_eq!(raw.stored_bytes, Some(explanation.raw_bytes));
+}
+
+fn check_ratios(explanation: &Explanation) {
+    let info = &explanation.info;
+    let chunk_bytes = info.file_range.end - info.file_range.start;
+    assert_eq!(explanation.chunk_bytes(), chunk_bytes);
+    let cold_bytes = check_cold_read(explanation);
+    let is_near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b;
+    let samples = (info.samples.end - info.samples.start) as f64;
+    match explanation.read_amplification() {
+        Some(times) => assert!(is_near(times * chunk_bytes as f64, cold_bytes as f64 * samples), "{times}"),
+        None => assert_eq!(chunk_bytes, 0),
+    }
+    match explanation.bits_per_element(explanation.stored_bytes) {
+        Some(bits) => {
+            assert!(is_near(bits * explanation.element_count as f64, 8.0 * explanation.stored_bytes as f64), "{bits}")
+        }
+        None => assert_eq!(explanation.element_count, 0),
+    }
+}
+
+/// Checks the blocks, and that the cost of a sample is that of its blocks. Returns the cost.
+fn check_cold_read(explanation: &Explanation) -> u64 {
+    let (info, cold) = (&explanation.info, explanation.cold_read);
+    let samples = info.samples.end - info.samples.start;
+    assert_eq!(explanation.blocks.is_some(), info.encoding.starts_with("blocked-"), "{explanation:?}");
+    let blocks = explanation.blocks.as_ref().filter(|blocks| {
+        check_blocks(explanation, blocks);
+        samples > 1 && explanation.chunk_bytes() >= 8 << 10 // shorter chunks are read whole
+    });
+    let Some(blocks) = blocks else {
+        assert_eq!((cold.front_bytes, cold.sample_bytes), (0, explanation.chunk_bytes() + 64));
+        return cold.bytes();
+    };
+    assert_eq!(cold.front_bytes, (64 + blocks.front.end - blocks.front.start).max(1024));
+    let length = |range: &Range<u64>| range.end - range.start;
+    let sum = blocks.blocks.iter().map(|block| length(&block.file_range) * length(&block.samples)).sum::<u64>();
+    assert_eq!(cold.sample_bytes, sum.div_ceil(samples));
+    assert_eq!(cold.bytes(), cold.front_bytes + cold.sample_bytes);
+    cold.bytes()
+}
+
+/// Checks that blocks follow each other from the front to the end of the chunk.
+fn check_blocks(explanation: &Explanation, blocks: &ChunkBlocks) {
+    let info = &explanation.info;
+    assert_eq!(blocks.front.start, info.file_range.start);
+    let (mut end, mut raw_bytes, mut sample) = (blocks.front.end, 0, info.samples.start);
+    for block in &blocks.blocks {
+        assert!(block.file_range.start == end && block.file_range.end > end, "{blocks:?}");
+        assert!(block.samples.start + 1 >= sample && block.samples.end >= sample, "{blocks:?}");
+        assert!(!block.samples.is_empty(), "{blocks:?}");
+        (end, sample) = (block.file_range.end, block.samples.end);
+        raw_bytes += block.raw_bytes;
+    }
+    assert_eq!((end, raw_bytes), (info.file_range.end, explanation.raw_bytes));
+    assert!(sample <= info.samples.end);
+}
+
+/// Checks that the stated reason is true.
+fn check_reason(explanation: &Explanation, choice: &Choice) {
+    let is_blocked = |name: &str| name.starts_with("blocked-");
+    let tried = explanation.trials.iter().filter(|trial| trial.profiles.contains(&choice.profile));
+    let in_blocks = tried.clone().any(|trial| trial.encoding == "blocked-raw");
+    // have no twin
+    let is_for_both = |name: &str| ["zstd", "constant", "blocked-bins"].contains(&name);
+    let tried = tried.filter(|trial| is_blocked(&trial.encoding) == in_blocks || is_for_both(&trial.encoding));
+    let tried = tried.filter(|trial| !is_raw(&trial.encoding));
+    let smallest = tried.filter_map(|trial| Some((trial.stored_bytes?, trial.encoding.as_str()))).min();
+    let (raw, chosen) = (explanation.raw_bytes, choice.stored_bytes);
+    let (least, name) = smallest.unwrap_or((raw, ""));
+    let reason = choice.reason.strip_prefix(name).unwrap_or(&choice.reason);
+    if let Some(percent) = due_percent(reason) {
+        let is_due = least < chosen && least * 100 >= chosen * (100 - percent);
+        assert!(is_due && [4, 17, 20].contains(&percent), "{choice:?} of {explanation:?}");
+        return;
+    }
+    let is_true = match reason {
+        "the values are empty" => raw == 0,
+        "the profile stores all values raw" => choice.profile == Profile::Raw,
+        "no encoding of the profile can express the values" => raw > 0 && smallest.is_none(),
+        "the smallest encoding of the profile" => chosen == least && chosen < raw - raw / 20,
+        " is smaller, but the sampled windows predicted otherwise" => least < chosen,
+        "blocks take 5 % more of a chunk that readers read whole" => {
+            in_blocks && !is_blocked(&choice.encoding) && chosen < 8 << 10
+        }
+        reason => {
+            let best = reason.strip_prefix("no encoding saves 5 %, so the values stay raw; the smallest is ");
+            best == Some(name) && is_raw(&choice.encoding) && least >= raw - raw / 20
+        }
+    };
+    assert!(is_true, "{choice:?} of {explanation:?}");
+}
+
+/// Returns how much an encoding that decodes more slowly would have to save, if that is the reason.
+fn due_percent(reason: &str) -> Option<u64> {
+    let rest = reason.strip_prefix(" is smaller, but decodes more slowly and would have to save ")?;
+    rest.strip_suffix(" %")?.parse().ok()
+}
+
+fn is_raw(encoding: &str) -> bool {
+    ["raw", "blocked-raw"].contains(&encoding)
+}
