@@ -21,12 +21,17 @@ pub(super) fn inputs(input: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf
     found.map_err(|error| error.with_path(input))
 }
 
+/// Returns the addresses that match a pattern. One that is an address itself means that, as the
+/// name of a file does.
 fn matching(pattern: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
     let text = pattern.to_str().ok_or_else(|| Error::bad_argument("a pattern that is not UTF-8"))?;
-    let rule = Pattern::new(text).map_err(|error| Error::bad_argument(format!("not a pattern: {error}")))?;
     let plain = text.find(['*', '?', '[']).and_then(|wildcard| text.get(..wildcard)).unwrap_or(text);
     let prefix = plain.rfind('/').and_then(|slash| plain.get(..=slash)).unwrap_or(plain);
     let mut found = store.below(Path::new(prefix))?;
+    if found.iter().any(|path| path == pattern) {
+        return Ok(vec![pattern.to_path_buf()]);
+    }
+    let rule = Pattern::new(text).map_err(|error| Error::bad_argument(format!("not a pattern: {error}")))?;
     found.retain(|path| path.to_str().is_some_and(|path| rule.matches_with(path, AS_IN_A_SHELL)));
     if found.is_empty() {
         return Err(Error::bad_argument("no object matches this pattern"));
@@ -103,6 +108,8 @@ mod tests {
         "s3://b/other/state.json",
         "s3://b/both/z.arrow",
         "s3://b/both/z.parquet",
+        "s3://b/odd/a[1].parquet",
+        "s3://b/odd/a1.parquet",
     ];
 
     #[test]
@@ -114,6 +121,7 @@ mod tests {
         assert_eq!(found(BUCKET, "s3://b/train/**/[ab].parquet"), [all[0], all[2]]);
         assert_eq!(found(BUCKET, "s3://b/train/c.parquet"), ["s3://b/train/c.parquet"]);
         assert_eq!(found(BUCKET, "s3://b/object"), ["s3://b/object"]);
+        assert_eq!(found(BUCKET, "s3://b/odd/a[1].parquet"), ["s3://b/odd/a[1].parquet"]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ Examples:
   tensilo export train.tsl -o mel.npy --columns mel    one column, for NumPy
   tensilo export train.tsl -o train.safetensors        columns of fixed shapes
   tensilo export train.tsl -o train.tar                files, for WebDataset
-  tensilo export text.tsl -o text.idx --columns tokens   and text.bin, for Megatron
+  tensilo export text.tsl -o text.idx --columns tokens   for Megatron
   tensilo export train/ -o train.parquet               one file of a dataset
   tensilo export train/ -o tables/ --format parquet    a file for each data file
 
