@@ -53,7 +53,7 @@ use tensilo::facts::{ContentId, FileId};
 /// let dataset = job()?.publish(&schema, &files, "write", |_| {})?;
 /// assert_eq!(dataset.sample_count(), 3);
 /// assert_eq!(job()?.publish(&schema, &files, "write", |_| {})?.version(), 1);
-/// # Ok::<(), tensilo_data::DataError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct WriteJob {
