@@ -5,6 +5,7 @@ use super::magic;
 use super::native;
 use super::other_formats::OtherFormats;
 use super::source::BatchSource;
+use super::store::OptionalStore;
 use crate::Result;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ type Opened = Result<(SharedSource, Vec<u8>)>;
 
 /// Opens a file of one of the formats of this crate, or of `others`. Returns its content, and bytes
 /// on which the id of a file made from it depends.
-pub(super) fn open(file: &Arc<InputFile>, others: &OtherFormats) -> Opened {
+pub(super) fn open(file: &Arc<InputFile>, others: &OtherFormats, store: &OptionalStore) -> Opened {
     let mut magic = Vec::new();
     file.reader()?.take(8).read_to_end(&mut magic).map_err(|error| file.io("reading the file", error))?;
     match magic.as_slice() {
@@ -25,7 +26,7 @@ pub(super) fn open(file: &Arc<InputFile>, others: &OtherFormats) -> Opened {
         [b'P', b'A', b'R', b'E', ..] => encrypted_parquet(),
         [b'A', b'R', b'R', b'O', b'W', b'1', ..] => arrow_file(file),
         _ if magic.starts_with(&native::MAGIC) => tensilo_file(file),
-        _ => match others.open(file)? {
+        _ => match others.open(file, store)? {
             Some((content, companions)) => {
                 let mut origin = ends(file)?;
                 for companion in &companions {

@@ -24,8 +24,6 @@ pub(super) struct InputFile {
     /// The file that the bytes are from; `None` if they are from a stream.
     identity: Option<FileIdentity>,
     handle: Mutex<Handle>,
-    /// The store that it is in.
-    store: Option<Arc<dyn InputStore>>,
 }
 
 enum Handle {
@@ -67,19 +65,13 @@ impl InputFile {
             stamp: None,
             identity: None,
             handle: Mutex::new(Handle::Held(Arc::new(copy))),
-            store: None,
         })
     }
 
     fn stored(name: &Path, store: &Arc<dyn InputStore>) -> Result<Self> {
         let source = store.open(name).map_err(|error| error.with_path(name))?;
         let handle = Mutex::new(Handle::Stored(source));
-        Ok(Self { name: name.to_path_buf(), stamp: None, identity: None, handle, store: Some(Arc::clone(store)) })
-    }
-
-    /// Opens an input beside this one: in the same store, or a file.
-    pub(super) fn beside(&self, name: &Path) -> Result<Self> {
-        Self::open(name, &OptionalStore(self.store.clone()))
+        Ok(Self { name: name.to_path_buf(), stamp: None, identity: None, handle })
     }
 
     fn in_place(name: &Path, file: File) -> Result<Self> {
@@ -90,7 +82,7 @@ impl InputFile {
         let identity = FileIdentity::of(&file).map_err(failed)?;
         let file = PositionedFile::of(file).map_err(failed)?;
         let handle = Mutex::new(Handle::Held(Arc::new(file)));
-        Ok(Self { name: name.to_path_buf(), stamp: Some(stamp), identity, handle, store: None })
+        Ok(Self { name: name.to_path_buf(), stamp: Some(stamp), identity, handle })
     }
 
     /// Returns the same bytes, as a copy of the file with this identity.

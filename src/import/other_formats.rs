@@ -3,6 +3,7 @@
 use super::arrow::records::{ArrowSource, RecordBatches, Records};
 use super::arrow::types::BF16;
 use super::input_file::{InputFile, InputReader};
+use super::store::OptionalStore;
 use crate::Result;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, SchemaRef};
@@ -112,11 +113,13 @@ pub fn bf16_field(name: &str, nullable: bool) -> Field {
 pub struct FormatFile {
     file: Arc<InputFile>,
     companions: Arc<Mutex<Vec<Arc<InputFile>>>>,
+    /// The store that companions may be in.
+    store: OptionalStore,
 }
 
 impl FormatFile {
-    fn new(file: &Arc<InputFile>) -> Self {
-        Self { file: Arc::clone(file), companions: Arc::default() }
+    fn new(file: &Arc<InputFile>, store: &OptionalStore) -> Self {
+        Self { file: Arc::clone(file), companions: Arc::default(), store: store.clone() }
     }
 
     /// Returns the path, or `standard input`.
@@ -132,9 +135,9 @@ impl FormatFile {
     /// Opens another file that belongs to this one, such as the data beside an index. The
     /// conversion watches it for changes, too.
     pub fn companion(&self, path: &Path) -> Result<Self> {
-        let file = Arc::new(self.file.beside(path)?);
+        let file = Arc::new(InputFile::open(path, &self.store)?);
         self.lock().push(Arc::clone(&file));
-        Ok(Self { file, companions: Arc::default() })
+        Ok(Self { file, companions: Arc::default(), store: self.store.clone() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<InputFile>>> {
@@ -166,9 +169,9 @@ impl OtherFormats {
     }
 
     /// Opens a file that one of the formats takes. Returns it and the files beside it.
-    pub(super) fn open(&self, file: &Arc<InputFile>) -> Result<Option<OpenedOther>> {
+    pub(super) fn open(&self, file: &Arc<InputFile>, store: &OptionalStore) -> Result<Option<OpenedOther>> {
         for format in &self.0 {
-            let file = FormatFile::new(file);
+            let file = FormatFile::new(file, store);
             if let Some(content) = format.open(&file)? {
                 let schema = content.schema();
                 let companions = file.companions();

@@ -2,6 +2,7 @@
 
 use super::input_file::InputFile;
 use super::native::NativeFile;
+use super::store::OptionalStore;
 use crate::Result;
 use std::sync::Arc;
 
@@ -12,7 +13,11 @@ pub(super) struct OtherFormats;
 impl OtherFormats {
     /// Opens no file.
     #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "builds with Arrow have formats")]
-    pub(super) fn open(&self, _file: &Arc<InputFile>) -> Result<Option<(NativeFile, Vec<Arc<InputFile>>)>> {
+    pub(super) fn open(
+        &self,
+        _: &Arc<InputFile>,
+        _: &OptionalStore,
+    ) -> Result<Option<(NativeFile, Vec<Arc<InputFile>>)>> {
         Ok(None)
     }
 

@@ -32,7 +32,7 @@ pub(in crate::import) fn open_all(
     let mut out = Vec::new();
     for input in inputs {
         if is_stdin(input) {
-            out.push(OpenInput::standard_input(others)?);
+            out.push(OpenInput::standard_input(others, store)?);
             continue;
         }
         let paths = match store.of(input) {

@@ -39,17 +39,17 @@ pub(in crate::import) struct OpenInput {
 
 impl OpenInput {
     pub(super) fn open(path: &Path, others: &OtherFormats, store: &OptionalStore) -> Result<Self> {
-        Self::of(InputFile::open(path, store)?, Partition::of_path(path)?, others)
+        Self::of(InputFile::open(path, store)?, Partition::of_path(path)?, others, store)
     }
 
-    pub(super) fn standard_input(others: &OtherFormats) -> Result<Self> {
+    pub(super) fn standard_input(others: &OtherFormats, store: &OptionalStore) -> Result<Self> {
         let file = InputFile::copied(Path::new("standard input"), io::stdin().lock())?;
-        Self::of(file.copy_of(standard_input_identity()), Partition::default(), others)
+        Self::of(file.copy_of(standard_input_identity()), Partition::default(), others, store)
     }
 
-    fn of(file: InputFile, mut partition: Partition, others: &OtherFormats) -> Result<Self> {
+    fn of(file: InputFile, mut partition: Partition, others: &OtherFormats, store: &OptionalStore) -> Result<Self> {
         let file = Arc::new(file);
-        let recognised = guard(|| formats::open(&file, others));
+        let recognised = guard(|| formats::open(&file, others, store));
         let (content, mut origin) = recognised.map_err(|error| blame(&file, error).with_path(file.name()))?;
         partition.add_to_origin(&mut origin);
         partition.find_own(content.columns());
