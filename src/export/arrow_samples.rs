@@ -1,6 +1,6 @@
 //! Samples side by side as arrays of Arrow, without a copy of their values where types allow.
 
-use super::field::imported_type;
+use super::field::{imported_type, plain_type};
 use crate::list_buffer::ListBuffer;
 use crate::{ColumnSchema, DType, Extent};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
@@ -208,25 +208,12 @@ fn narrow_times(column: &ArrowSamples<'_>) -> Option<(DataType, Vec<i32>)> {
 
 /// Returns the type of elements: that of the source, if it is as wide as the stored one.
 fn data_type(column: &ArrowSamples<'_>, dtype: DType) -> DataType {
-    let plain = match dtype {
-        DType::F16 => DataType::Float16,
-        DType::F32 => DataType::Float32,
-        DType::F64 => DataType::Float64,
-        DType::I8 => DataType::Int8,
-        DType::I16 => DataType::Int16,
-        DType::I32 => DataType::Int32,
-        DType::I64 => DataType::Int64,
-        DType::U16 => DataType::UInt16,
-        DType::U32 => DataType::UInt32,
-        DType::U64 => DataType::UInt64,
-        _ => DataType::UInt8,
-    };
     let is_time = |source: &DataType| match source {
         DataType::Timestamp(..) | DataType::Duration(_) | DataType::Time64(_) | DataType::Date64 => dtype == DType::I64,
         DataType::Date32 | DataType::Time32(_) => dtype == DType::I32,
         _ => false,
     };
-    imported_type(column.schema).filter(is_time).unwrap_or(plain)
+    imported_type(column.schema).filter(is_time).unwrap_or_else(|| plain_type(dtype))
 }
 
 fn offsets_of(offsets: &[u64]) -> Made<Vec<i64>> {

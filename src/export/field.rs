@@ -193,7 +193,8 @@ fn is_in_parquet(data_type: &DataType) -> bool {
     }
 }
 
-fn plain_type(dtype: DType) -> DataType {
+/// Returns the type that Arrow has for elements; bf16 becomes f32.
+pub(super) fn plain_type(dtype: DType) -> DataType {
     match dtype {
         DType::Bf16 | DType::F32 => DataType::Float32,
         DType::F16 => DataType::Float16,

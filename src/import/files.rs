@@ -144,7 +144,7 @@ fn is_of_denied_nulls(error: &Error, inputs: &[OpenInput]) -> bool {
 }
 
 fn open(inputs: &[PathBuf], options: &ConvertOptions) -> Result<Vec<OpenInput>> {
-    input::open_all(inputs, options.dash_is_stdin, options.writer.thread_count(), &options.formats, &options.store)
+    input::open_all(inputs, &options.places, options.writer.thread_count())
 }
 
 fn distrust(inputs: &[OpenInput]) {

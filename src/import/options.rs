@@ -5,6 +5,15 @@ use super::store::{InputStore, OptionalStore};
 use crate::{DType, Shape, WriterOptions};
 use std::sync::Arc;
 
+/// Places and formats of inputs, beside files of the formats of this crate.
+#[derive(Clone, Debug, Default)]
+pub(super) struct InputPlaces {
+    /// Whether `-` is the standard input.
+    pub dash_is_stdin: bool,
+    pub formats: OtherFormats,
+    pub store: OptionalStore,
+}
+
 /// The treatment of null elements inside tensors. A tensor has none, a list may.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -38,9 +47,7 @@ pub struct ConvertOptions {
     pub(super) distrust_statistics: bool,
     pub(super) writer: WriterOptions,
     pub(super) overwrite: bool,
-    pub(super) dash_is_stdin: bool,
-    pub(super) formats: OtherFormats,
-    pub(super) store: OptionalStore,
+    pub(super) places: InputPlaces,
 }
 
 impl ConvertOptions {
@@ -119,7 +126,7 @@ impl ConvertOptions {
     /// Sets whether an input called `-` is the standard input, as on a command line, and not a file
     /// of that name (default: no).
     pub fn dash_is_stdin(mut self, dash_is_stdin: bool) -> Self {
-        self.dash_is_stdin = dash_is_stdin;
+        self.places.dash_is_stdin = dash_is_stdin;
         self
     }
 
@@ -127,13 +134,13 @@ impl ConvertOptions {
     /// (default: none).
     #[cfg(feature = "arrow")]
     pub fn formats(mut self, formats: impl IntoIterator<Item = Arc<dyn super::InputFormat>>) -> Self {
-        self.formats = OtherFormats::new(formats);
+        self.places.formats = OtherFormats::new(formats);
         self
     }
 
     /// Sets a store that has the inputs whose paths it knows (default: none).
     pub fn store(mut self, store: Arc<dyn InputStore>) -> Self {
-        self.store = OptionalStore(Some(store));
+        self.places.store = OptionalStore(Some(store));
         self
     }
 }
@@ -145,9 +152,7 @@ pub struct AppendOptions {
     pub(super) skip_others: bool,
     pub(super) null_elements: NullElements,
     pub(super) writer: WriterOptions,
-    pub(super) dash_is_stdin: bool,
-    pub(super) formats: OtherFormats,
-    pub(super) store: OptionalStore,
+    pub(super) places: InputPlaces,
 }
 
 impl AppendOptions {
@@ -182,7 +187,7 @@ impl AppendOptions {
     /// Sets whether an input called `-` is the standard input, as on a command line, and not a file
     /// of that name (default: no).
     pub fn dash_is_stdin(mut self, dash_is_stdin: bool) -> Self {
-        self.dash_is_stdin = dash_is_stdin;
+        self.places.dash_is_stdin = dash_is_stdin;
         self
     }
 
@@ -190,13 +195,13 @@ impl AppendOptions {
     /// (default: none).
     #[cfg(feature = "arrow")]
     pub fn formats(mut self, formats: impl IntoIterator<Item = Arc<dyn super::InputFormat>>) -> Self {
-        self.formats = OtherFormats::new(formats);
+        self.places.formats = OtherFormats::new(formats);
         self
     }
 
     /// Sets a store that has the inputs whose paths it knows (default: none).
     pub fn store(mut self, store: Arc<dyn InputStore>) -> Self {
-        self.store = OptionalStore(Some(store));
+        self.places.store = OptionalStore(Some(store));
         self
     }
 }

@@ -24,8 +24,8 @@ fn values_per_row(field: &Field) -> usize {
     }
 }
 
-/// Returns batches of this schema, of the rows that `next` reads, each with its
-/// bytes, until there are none.
+/// Returns batches of this schema, of the rows that `next` reads, each with its bytes, until there
+/// are none.
 pub(crate) fn batches<'a, R: 'a>(
     schema: &Schema,
     mut next: impl FnMut() -> Result<Option<(R, usize)>> + 'a,

@@ -2,8 +2,7 @@
 
 use super::opened::OpenInput;
 use super::{find, partition, stored};
-use crate::import::other_formats::OtherFormats;
-use crate::import::store::OptionalStore;
+use crate::import::options::InputPlaces;
 use crate::le::u64_of;
 use crate::open::{FileIdentity, refuse_same};
 use crate::{Error, Result, Schema};
@@ -16,31 +15,24 @@ use std::path::{Path, PathBuf};
 const HELD: usize = if cfg!(target_os = "macos") { 128 } else { 256 };
 
 /// Opens all inputs. Those of a folder or pattern follow one another. `-` is the standard input if
-/// `dash_is_stdin`. If `threads` is more than 1, other threads read the inputs. They may have other
-/// formats than those of the crate, and be in a store.
-pub(in crate::import) fn open_all(
-    inputs: &[PathBuf],
-    dash_is_stdin: bool,
-    threads: usize,
-    others: &OtherFormats,
-    store: &OptionalStore,
-) -> Result<Vec<OpenInput>> {
-    let is_stdin = |input: &Path| dash_is_stdin && input == Path::new("-");
+/// `places` say so. If `threads` is more than 1, other threads read the inputs.
+pub(in crate::import) fn open_all(inputs: &[PathBuf], places: &InputPlaces, threads: usize) -> Result<Vec<OpenInput>> {
+    let is_stdin = |input: &Path| places.dash_is_stdin && input == Path::new("-");
     if inputs.iter().filter(|input| is_stdin(input)).count() > 1 {
         return Err(Error::bad_argument("the standard input is given twice, and can be read once"));
     }
     let mut out = Vec::new();
     for input in inputs {
         if is_stdin(input) {
-            out.push(OpenInput::standard_input(others, store)?);
+            out.push(OpenInput::standard_input(places)?);
             continue;
         }
-        let paths = match store.of(input) {
+        let paths = match places.store.of(input) {
             Some(store) => stored::inputs(input, &**store)?,
             None => find::files(input)?,
         };
         for path in paths {
-            let input = OpenInput::open(&path, others, store)?;
+            let input = OpenInput::open(&path, places)?;
             if out.len() >= HELD {
                 input.release();
             }

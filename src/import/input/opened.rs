@@ -5,9 +5,8 @@ use crate::import::batch::InputBatch;
 use crate::import::formats::{self, SharedSource};
 use crate::import::input_column::InputColumn;
 use crate::import::input_file::InputFile;
-use crate::import::other_formats::OtherFormats;
+use crate::import::options::InputPlaces;
 use crate::import::source::{BatchIter, BatchSource, guard};
-use crate::import::store::OptionalStore;
 use crate::import::threaded_pass;
 use crate::open::FileIdentity;
 use crate::open::Source;
@@ -38,18 +37,18 @@ pub(in crate::import) struct OpenInput {
 }
 
 impl OpenInput {
-    pub(super) fn open(path: &Path, others: &OtherFormats, store: &OptionalStore) -> Result<Self> {
-        Self::of(InputFile::open(path, store)?, Partition::of_path(path)?, others, store)
+    pub(super) fn open(path: &Path, places: &InputPlaces) -> Result<Self> {
+        Self::of(InputFile::open(path, &places.store)?, Partition::of_path(path)?, places)
     }
 
-    pub(super) fn standard_input(others: &OtherFormats, store: &OptionalStore) -> Result<Self> {
+    pub(super) fn standard_input(places: &InputPlaces) -> Result<Self> {
         let file = InputFile::copied(Path::new("standard input"), io::stdin().lock())?;
-        Self::of(file.copy_of(standard_input_identity()), Partition::default(), others, store)
+        Self::of(file.copy_of(standard_input_identity()), Partition::default(), places)
     }
 
-    fn of(file: InputFile, mut partition: Partition, others: &OtherFormats, store: &OptionalStore) -> Result<Self> {
+    fn of(file: InputFile, mut partition: Partition, places: &InputPlaces) -> Result<Self> {
         let file = Arc::new(file);
-        let recognised = guard(|| formats::open(&file, others, store));
+        let recognised = guard(|| formats::open(&file, &places.formats, &places.store));
         let (content, mut origin) = recognised.map_err(|error| blame(&file, error).with_path(file.name()))?;
         partition.add_to_origin(&mut origin);
         partition.find_own(content.columns());

@@ -30,13 +30,7 @@ pub(in crate::import) fn append(
     options: &AppendOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<u64> {
-    let mut inputs = input::open_all(
-        inputs,
-        options.dash_is_stdin,
-        options.writer.thread_count(),
-        &options.formats,
-        &options.store,
-    )?;
+    let mut inputs = input::open_all(inputs, &options.places, options.writer.thread_count())?;
     input::check_output(&inputs, FileIdentity::at(file).ok().flatten(), Some(file))?;
     let mut writer = Writer::append(file, &options.writer)?;
     input::adapt_partitions(&mut inputs, writer.schema());
@@ -46,6 +40,13 @@ pub(in crate::import) fn append(
     let count = writer.sample_count().saturating_sub(before);
     writer.finish()?;
     Ok(count)
+}
+
+/// Opens inputs for a file of given columns.
+fn open_adapted(inputs: &[PathBuf], schema: &Schema, options: &AppendOptions) -> Result<Vec<OpenInput>> {
+    let mut inputs = input::open_all(inputs, &options.places, options.writer.thread_count())?;
+    input::adapt_partitions(&mut inputs, schema);
+    Ok(inputs)
 }
 
 /// Converts inputs to files of given columns, see
@@ -59,14 +60,7 @@ pub(in crate::import) fn append_shards<F: ShardFiles>(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> std::result::Result<(), F::Error> {
     let (schema, path) = table;
-    let mut inputs = input::open_all(
-        inputs,
-        options.dash_is_stdin,
-        options.writer.thread_count(),
-        &options.formats,
-        &options.store,
-    )?;
-    input::adapt_partitions(&mut inputs, schema);
+    let inputs = open_adapted(inputs, schema, options)?;
     let writer = options.writer.clone().origin(input::origin(&inputs));
     let mut target = ShardWriter::new(files, shard_bytes, schema.clone(), writer);
     let planned = PlannedAppend::of(&inputs, schema, path, options)?;
@@ -84,14 +78,7 @@ pub(in crate::import) fn plan_append(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<ShardPlan> {
     let (schema, path) = table;
-    let mut inputs = input::open_all(
-        inputs,
-        options.dash_is_stdin,
-        options.writer.thread_count(),
-        &options.formats,
-        &options.store,
-    )?;
-    input::adapt_partitions(&mut inputs, schema);
+    let inputs = open_adapted(inputs, schema, options)?;
     let writer = options.writer.clone().origin(input::origin(&inputs));
     let planned = PlannedAppend::of(&inputs, schema, path, options)?;
     let sources = planned.sources.iter().zip(&planned.plans);
@@ -121,7 +108,7 @@ pub(in crate::import) fn convert_rows<K: Sink>(
         first = first.saturating_add(input.rows);
     }
     let paths: Vec<PathBuf> = ranges.iter().map(|(input, ..)| input.path.clone()).collect();
-    let mut opened = input::open_all(&paths, options.dash_is_stdin, 1, &options.formats, &options.store)?;
+    let mut opened = input::open_all(&paths, &options.places, 1)?;
     if opened.len() != ranges.len() {
         return Err(Error::bad_argument("a planned input is a folder or a pattern now; plan again"));
     }
