@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tensilo::source::{PositionedFile, Source};
 
@@ -48,8 +48,6 @@ impl OpenPiece {
 }
 
 /// The pieces that are open, of which the least recently used makes room for others.
-///
-/// Nobody waits for them: who finds them in use opens a piece for itself.
 #[derive(Debug, Default)]
 pub(super) struct OpenPieces(Mutex<Opened>);
 
@@ -62,39 +60,43 @@ struct Opened {
 impl OpenPieces {
     /// Returns a piece that is open, or opens it.
     pub(super) fn get(&self, key: Key, open: impl FnOnce() -> Option<OpenPiece>) -> Option<Arc<OpenPiece>> {
-        if let Ok(mut opened) = self.0.try_lock() {
-            opened.clock += 1;
-            let clock = opened.clock;
-            if let Some((piece, used)) = opened.pieces.get_mut(&key) {
-                *used = clock;
-                return Some(piece.clone());
-            }
+        if let Some(piece) = self.locked(|opened| opened.get(&key)) {
+            return Some(piece);
         }
         let piece = Arc::new(open()?);
-        if let Ok(mut opened) = self.0.try_lock() {
-            opened.make_room();
-            let clock = opened.clock;
-            opened.pieces.insert(key, (piece.clone(), clock));
-        }
+        self.locked(|opened| opened.insert(key, piece.clone()));
         Some(piece)
     }
 
     /// Closes a piece.
     pub(super) fn close(&self, key: &Key) {
-        if let Ok(mut opened) = self.0.lock() {
-            opened.pieces.remove(key);
-        }
+        self.locked(|opened| opened.pieces.remove(key));
     }
 
     /// Closes the pieces of an object, given its digest.
     pub(super) fn close_object(&self, digest: &[u8; 32]) {
-        if let Ok(mut opened) = self.0.lock() {
-            opened.pieces.retain(|(object, _), _| object != digest);
-        }
+        self.locked(|opened| opened.pieces.retain(|(object, _), _| object != digest));
+    }
+
+    fn locked<T>(&self, act: impl FnOnce(&mut Opened) -> T) -> T {
+        // a thread that panicked has left whole entries
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Opened {
+    fn get(&mut self, key: &Key) -> Option<Arc<OpenPiece>> {
+        self.clock += 1;
+        let (piece, used) = self.pieces.get_mut(key)?;
+        *used = self.clock;
+        Some(piece.clone())
+    }
+
+    fn insert(&mut self, key: Key, piece: Arc<OpenPiece>) {
+        self.make_room();
+        self.pieces.insert(key, (piece, self.clock));
+    }
+
     fn make_room(&mut self) {
         while self.pieces.len() >= MOST {
             let oldest = self.pieces.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| *key);
