@@ -51,8 +51,8 @@ struct OpenObject {
     has_copies: AtomicBool,
 }
 
-/// See [`Source::gap_bytes`]: runs that were read ahead are in memory, where a block costs less
-/// than its chunk.
+/// See [`Source::gap_bytes`]: runs that were read ahead are in memory, and pieces of a cache on a
+/// disk, where a block costs less than its chunk.
 const KEPT_GAP_BYTES: u64 = 4 << 10;
 /// An object of at most so many bytes is read as a whole when it is opened.
 const WHOLE_BYTES: u64 = 1 << 20;
@@ -84,6 +84,7 @@ impl ObjectStorage {
 impl ObjectFile {
     fn open(storage: ObjectStorage, key: Path, whole: Option<u64>) -> io::Result<Self> {
         let client = storage.client()?.clone();
+        storage.asks();
         let opened_key = key.clone();
         let has_cache = storage.cache()?.is_some();
         let (pinned, ends) = wait(async move {
@@ -170,6 +171,7 @@ impl OpenObject {
     fn read(&self, range: Range<u64>) -> io::Result<impl Future<Output = io::Result<Bytes>> + Send + use<>> {
         let client = self.storage.client()?.clone();
         self.has_copies.store(true, Ordering::Relaxed);
+        self.storage.asks();
         Ok(cache::read(client, self.key.clone(), self.pinned.clone(), self.cached.clone(), range))
     }
 
@@ -363,10 +365,10 @@ impl Source for ObjectFile {
         }
     }
 
-    /// Returns the gap of the options, or a small one if runs were announced. What is asked for is
-    /// joined by the options, whatever this is.
+    /// Returns the gap of the options, or a small one if runs were announced or a cache keeps what
+    /// is read. What is asked for is joined by the options, whatever this is.
     fn gap_bytes(&self) -> u64 {
-        match self.0.has_runs.load(Ordering::Relaxed) {
+        match self.0.cached.is_some() || self.0.has_runs.load(Ordering::Relaxed) {
             true => KEPT_GAP_BYTES,
             false => self.0.storage.options().gap_bytes,
         }

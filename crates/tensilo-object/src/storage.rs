@@ -12,6 +12,7 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 use std::convert::Infallible;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// A connection to the store of an address: a bucket, a container, a host.
@@ -29,6 +30,7 @@ struct Shared {
     client: PerProcess<Arc<dyn ObjectStore>>,
     pieces: PerProcess<Pieces>,
     cache: OnceLock<std::result::Result<Option<Cache>, String>>,
+    asked: AtomicU64,
 }
 
 impl ObjectStorage {
@@ -41,7 +43,20 @@ impl ObjectStorage {
             client: PerProcess::new(),
             pieces: PerProcess::new(),
             cache: OnceLock::new(),
+            asked: AtomicU64::new(0),
         }))
+    }
+
+    /// Returns how often bytes of objects were asked for that were neither in memory nor in a cache
+    /// on this machine, by this connection and its clones. If two calls return the same number,
+    /// reads between them have waited for no store.
+    pub fn asked(&self) -> u64 {
+        self.0.asked.load(Ordering::Relaxed)
+    }
+
+    /// Counts what is asked for.
+    pub(crate) fn asks(&self) {
+        self.0.asked.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Checks that an address is one of this store.

@@ -46,9 +46,12 @@ pub(crate) struct Access {
     pub chosen: Option<&'static str>,
 }
 
-/// A function that opens a file.
+/// A function that opens a file, and one that counts what was asked of a store.
 #[derive(Clone)]
-pub(crate) struct Opener(Arc<OpenFile>);
+pub(crate) struct Opener {
+    open: Arc<OpenFile>,
+    asked: Arc<dyn Fn() -> u64 + Send + Sync>,
+}
 
 type OpenFile = dyn Fn(&Path, OpenOptions) -> tensilo::Result<Reader> + Send + Sync;
 
@@ -60,11 +63,22 @@ impl fmt::Debug for Opener {
 
 impl Opener {
     pub(crate) fn new(open: impl Fn(&Path, OpenOptions) -> tensilo::Result<Reader> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(open))
+        Self { open: Arc::new(open), asked: Arc::new(|| 0) }
+    }
+
+    /// Returns the same with a function that counts what is asked of a store.
+    #[cfg(feature = "object")]
+    pub(super) fn counted(self, asked: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        Self { asked: Arc::new(asked), ..self }
     }
 
     pub(crate) fn open(&self, path: &Path, options: OpenOptions) -> tensilo::Result<Reader> {
-        (self.0)(path, options)
+        (self.open)(path, options)
+    }
+
+    /// Returns how often a store was asked for bytes that were not at hand.
+    pub(super) fn asked(&self) -> u64 {
+        (self.asked)()
     }
 }
 

@@ -253,6 +253,11 @@ impl Dataset {
         self.0.files.access().reason()
     }
 
+    /// Returns how often a store was asked for bytes that were not at hand.
+    pub(crate) fn asked(&self) -> u64 {
+        self.0.files.opener().asked()
+    }
+
     /// Returns about how many bytes all files have, from those of the first page of the manifest;
     /// 0 if that cannot be read.
     pub(crate) fn stored_bytes(&self) -> u64 {

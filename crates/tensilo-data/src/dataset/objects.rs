@@ -29,8 +29,10 @@ pub(super) fn remote(path: &Path, options: &ObjectOptions) -> Result<Option<Remo
 
 /// Returns a way of reading the objects of a store.
 fn access(storage: ObjectStorage) -> Access {
-    let open = move |path: &Path, options: OpenOptions| open(&storage, path, options);
-    Access::told(FileAccess::Object, Opener::new(open)).chosen_as("they are in an object store")
+    let counted = storage.clone();
+    let opener = Opener::new(move |path: &Path, options: OpenOptions| open(&storage, path, options));
+    let opener = opener.counted(move || counted.asked());
+    Access::told(FileAccess::Object, opener).chosen_as("they are in an object store")
 }
 
 fn open(storage: &ObjectStorage, path: &Path, options: OpenOptions) -> tensilo::Result<Reader> {

@@ -26,6 +26,8 @@ pub(super) struct BatchReader {
     announced: Arc<Announced>,
     /// Whether the samples of the batch are in runs that are announced.
     is_announced: bool,
+    /// How often stores had been asked for bytes when the last batch was begun.
+    asked: u64,
     parts: Parts,
     /// A decoder for each column, which keeps a chunk of it.
     decoders: Vec<Decoder>,
@@ -89,6 +91,7 @@ impl BatchReader {
             counters: counters.clone(),
             announced: announced.clone(),
             is_announced: false,
+            asked: u64::MAX,
             parts: Parts::default(),
             decoders: (0..columns).map(|_| Decoder::new()).collect(),
             nulls: vec![Vec::new(); columns],
@@ -151,10 +154,13 @@ impl BatchReader {
     /// Fills columns with samples whose files were found.
     fn fill_found(&mut self, count: usize, columns: &mut [BatchColumn]) -> std::result::Result<(), Unread> {
         let Self { setup, parts, counters, .. } = self;
-        // parts that wait for answers wait together; those of announced runs are on their way
+        // parts that wait for answers wait together; those of announced runs are on their way, and
+        // none has to wait if none had to while the last batch was read
         if parts.are_new() || setup.reads_objects && !self.is_announced {
-            let helpers = setup.threads.helpers();
-            counters.time(Count::Fetching, || parts.read_on_threads(helpers)).map_err(Unread::Failed)?;
+            let (helpers, asked) = (setup.threads.helpers(), setup.asked());
+            let is_warm = !parts.are_new() && asked == std::mem::replace(&mut self.asked, asked);
+            let read = || parts.read_on_threads(helpers, || is_warm && setup.asked() == asked);
+            counters.time(Count::Fetching, read).map_err(Unread::Failed)?;
         } else {
             let planned = counters.time(Count::Planning, || parts.iter_mut().try_for_each(|part| part.plan()));
             planned.map_err(Unread::Failed)?;

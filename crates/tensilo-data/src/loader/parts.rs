@@ -157,11 +157,15 @@ impl Parts {
         self.are_new
     }
 
-    /// Finds the chunks of all samples, and reads their bytes, of many files at the same time.
-    pub(super) fn read_on_threads(&mut self, helpers: usize) -> Result<()> {
-        let parts = self.parts.get_mut(..self.count).unwrap_or(&mut []);
-        let read = on_threads(helpers, parts.iter_mut(), |part| part.plan().and_then(|()| part.fetch()));
-        read.into_iter().collect()
+    /// Finds the chunks of all samples, and reads their bytes: of one file after the other while
+    /// `is_at_hand` says that none of them waits, and then of many at the same time.
+    pub(super) fn read_on_threads(&mut self, helpers: usize, is_at_hand: impl Fn() -> bool) -> Result<()> {
+        let mut parts = self.parts.get_mut(..self.count).unwrap_or(&mut []).iter_mut();
+        while is_at_hand() {
+            let Some(part) = parts.next() else { return Ok(()) };
+            part.read()?;
+        }
+        on_threads(helpers, parts, Part::read).into_iter().collect()
     }
 
     /// Lets go of the files of a batch that was read, so that they can be closed.
@@ -240,6 +244,11 @@ impl Part {
         self.columns.clear();
         // without columns, neither can fail
         let _ = self.plan.select(&[], &[]).and_then(|()| self.bytes.begin(&self.plan));
+    }
+
+    fn read(&mut self) -> Result<()> {
+        self.plan()?;
+        self.fetch()
     }
 
     /// Reads the bytes of the chunks, unless the file is in a map.

@@ -4,7 +4,7 @@ use super::batch::BatchColumn;
 use super::columns::ChosenColumns;
 use super::memory::{BatchAllocator, Pool};
 use super::policies::{Interrupt, OnDamage, ReadAhead};
-use crate::dataset::FileAccess;
+use crate::dataset::{Dataset, FileAccess};
 use crate::division::{Division, Tail};
 use crate::error::{DataError, Result};
 use crate::order::Mode;
@@ -116,6 +116,11 @@ impl Setup {
         self.threads = threads.resolved(self.reads_objects);
         self.pool = self.threads.pool();
         self
+    }
+
+    /// Returns how often stores were asked for bytes that were not at hand.
+    pub(super) fn asked(&self) -> u64 {
+        self.view.datasets().iter().map(Dataset::asked).sum()
     }
 
     /// Fails if the caller does not want to go on.

@@ -47,12 +47,15 @@ fn what_was_read_once_is_not_asked_for_again() {
     let (folder, hosted) = (Folder::new(), hosted(random_bytes(5 * MIB / 2)));
     let cache = Cache::new(folder.path("cache"), 1 << 30);
     for round in 0..3 {
-        let file = storage(&hosted, &cache).open(&hosted.address).unwrap();
+        let storage = storage(&hosted, &cache);
+        let file = storage.open(&hosted.address).unwrap();
+        let asked = storage.asked();
         for (start, length) in [(0, 100), (MIB - 1, 2), (2 * MIB + 7, MIB / 2 - 7), (0, hosted.bytes.len())] {
             check(&hosted, &file, start, length);
         }
         let ranges = hosted.take_ranges();
         assert_eq!(ranges.is_empty(), round > 0, "round {round}: {ranges:?}");
+        assert_eq!(storage.asked() == asked, round > 0, "round {round}");
     }
     let facts = cache.facts().unwrap();
     assert_eq!((facts.objects, facts.pieces), (1, 3));
