@@ -35,46 +35,57 @@ fn main() -> Result<(), Failure> {
     create(&folder.path().join("many"), 1000, 256)?;
     let host = Host::start(folder.path())?;
     let large = folder.path().join("large");
-    let stored = stored_bytes(&large);
     for mode in MODES {
-        let (_, local) = epoch(&Dataset::open(&large)?, mode)?;
-        row(&format!("{mode}, from local files"), stored, local, 0);
+        let local = epoch(&Dataset::open(&large)?, mode)?;
+        row(&format!("{mode}, from local files"), stored_bytes(&large), local, 0);
     }
-    let links = [
-        ("a link as fast as this machine", DelayProxy::start(host.address(), LATENCY)),
-        ("a link of 125 MB/s", DelayProxy::start_limited(host.address(), LATENCY, LINK)),
-    ];
-    for (name, proxy) in &links {
+    let fast = DelayProxy::start(host.address(), LATENCY);
+    let slow = DelayProxy::start_limited(host.address(), LATENCY, LINK);
+    for (name, proxy) in [("a link as fast as this machine", &fast), ("a link of 125 MB/s", &slow)] {
         println!("\n{name}:");
-        let url = format!("http://{}/large", proxy.address());
-        let whole = fetch_whole(&large, &url)?;
-        row("16 files as a whole, by curl", stored, whole, host.take_requests()?);
-        for mode in MODES {
-            let (_, time) = epoch(&Dataset::open(&url)?, mode)?;
-            row(mode, stored, time, host.take_requests()?);
-        }
+        epochs(&host, &large, &format!("http://{}/large", proxy.address()))?;
     }
-    let url = |name: &str| format!("http://{}/{name}", links[0].1.address());
     println!("\nwith a cache:");
+    cached_epochs(&host, &large, &format!("http://{}/large", fast.address()))?;
+    for latency in [LATENCY, 5 * LATENCY] {
+        println!("\nthe first batch of 1,000 files of 256 samples, {} ms away:", latency.as_millis());
+        first_batches(&host, latency)?;
+    }
+    Ok(())
+}
+
+/// Reads epochs from a host, beside the same files as a whole.
+fn epochs(host: &Host, files: &Path, url: &str) -> Result<(), Failure> {
+    let stored = stored_bytes(files);
+    let whole = fetch_whole(files, url)?;
+    row("16 files as a whole, by curl", stored, whole, host.take_requests()?);
     for mode in MODES {
-        let cache = Cache::new(folder.path().join(mode), 1 << 30);
+        let time = epoch(&Dataset::open(url)?, mode)?;
+        row(mode, stored, time, host.take_requests()?);
+    }
+    Ok(())
+}
+
+/// Reads two epochs with a cache that is empty at first. The second one opens the dataset again.
+fn cached_epochs(host: &Host, files: &Path, url: &str) -> Result<(), Failure> {
+    for mode in MODES {
+        let folder = tempfile::tempdir()?;
         for name in ["the first epoch", "the second epoch"] {
-            let options = ObjectOptions::new().cache(Some(cache.clone()));
-            let (_, time) = epoch(&DatasetOptions::new().object_options(options).open(url("large"))?, mode)?;
-            row(&format!("{mode}, {name}"), stored, time, host.take_requests()?);
+            let options = ObjectOptions::new().cache(Some(Cache::new(folder.path(), 1 << 30)));
+            let time = epoch(&DatasetOptions::new().object_options(options).open(url)?, mode)?;
+            row(&format!("{mode}, {name}"), stored_bytes(files), time, host.take_requests()?);
         }
     }
-    println!("\nthe first batch of 1,000 files of 256 samples:");
+    Ok(())
+}
+
+fn first_batches(host: &Host, latency: Duration) -> Result<(), Failure> {
+    let proxy = DelayProxy::start(host.address(), latency);
     for mode in MODES {
-        let begun = Instant::now();
-        let dataset = Dataset::open(url("many"))?;
-        let (first, _) = first_batch(&dataset, mode, begun)?;
-        let trips = first.as_secs_f64() / LATENCY.as_secs_f64();
-        println!(
-            "{mode:>12}: {:6.0} ms, the time of {trips:.1} round trips, {} requests",
-            first.as_secs_f64() * 1e3,
-            host.take_requests()?
-        );
+        let first = first_batch(&format!("http://{}/many", proxy.address()), mode)?;
+        let trips = first.as_secs_f64() / latency.as_secs_f64();
+        let (milliseconds, requests) = (first.as_secs_f64() * 1e3, host.take_requests()?);
+        println!("{mode:>12}: {milliseconds:6.0} ms, the time of {trips:.1} round trips, {requests} requests");
     }
     Ok(())
 }
@@ -135,19 +146,20 @@ fn options(dataset: &Dataset, mode: &str) -> LoaderOptions {
     LoaderOptions::new(BATCH).mode(mode).tail(Tail::Exact).seed(1)
 }
 
-/// Reads an epoch. Returns the number of samples, and the time.
-fn epoch(dataset: &Dataset, mode: &str) -> Result<(u64, Duration), Failure> {
+/// Reads an epoch, and returns the time.
+fn epoch(dataset: &Dataset, mode: &str) -> Result<Duration, Failure> {
     let loader = options(dataset, mode).loader(&View::all(dataset))?;
-    let (begun, mut count) = (Instant::now(), 0);
-    for batch in loader.epoch(0) {
-        count += batch?.samples().len() as u64;
-    }
-    Ok((count, begun.elapsed()))
+    let begun = Instant::now();
+    loader.epoch(0).try_for_each(|batch| batch.map(drop))?;
+    Ok(begun.elapsed())
 }
 
-/// Returns the time until the first batch.
-fn first_batch(dataset: &Dataset, mode: &str, begun: Instant) -> Result<(Duration, usize), Failure> {
-    let loader = options(dataset, mode).loader(&View::all(dataset))?;
-    let batch = loader.epoch(0).next().ok_or("no batch")??;
-    Ok((begun.elapsed(), batch.samples().len()))
+/// Opens a dataset, and returns the time until its first batch.
+fn first_batch(url: &str, mode: &str) -> Result<Duration, Failure> {
+    let begun = Instant::now();
+    let dataset = Dataset::open(url)?;
+    let loader = options(&dataset, mode).loader(&View::all(&dataset))?;
+    let mut batches = loader.epoch(0);
+    batches.next().ok_or("no batch")??;
+    Ok(begun.elapsed())
 }

@@ -102,13 +102,13 @@ impl BatchReader {
     /// Reads the batch of a step.
     pub(super) fn read(&mut self, step: u64) -> Result<Batch> {
         let place = self.schedule.place(step);
-        let Self { announced, setup, schedule, counters, .. } = self;
-        // reading the batch meets the same errors
-        let _ = counters.time(Count::Fetching, || announced.advance(setup, schedule, place));
-        self.is_announced = announced.has(setup, schedule, place);
-        let mut columns = self.columns();
         let (mut samples, mut substituted) = (Vec::new(), Vec::new());
         self.schedule.samples(place, &mut samples)?;
+        let Self { announced, setup, schedule, counters, .. } = self;
+        // reading the batch meets the same errors
+        let _ = counters.time(Count::Fetching, || announced.advance(setup, schedule, place, &samples));
+        self.is_announced = announced.has(setup, schedule, place);
+        let mut columns = self.columns();
         match self.fill(&samples, place.epoch, &mut columns) {
             Ok(()) => {}
             Err(unread) if unread.is_damage() && self.setup.on_damage == OnDamage::Substitute => {

@@ -32,8 +32,10 @@ pub(super) struct Announced {
     count: AtomicU64,
     /// The epochs in which runs are announced.
     epochs: Range<u64>,
-    /// The turn to announce, of one thread at a time.
-    turn: Mutex<()>,
+    /// The turn to announce, of one thread at a time, and the pieces of runs that were put off.
+    turn: Mutex<Vec<Piece>>,
+    /// Whether pieces were put off.
+    has_more: AtomicBool,
     /// Whether a run was not announced, since its samples are far apart.
     has_gaps: AtomicBool,
 }
@@ -54,7 +56,8 @@ impl Announced {
             ahead.saturating_sub(runs.ahead(0).saturating_mul(2))
         });
         let epochs = first.epoch..end.min(schedule.end_epoch());
-        Self { count: AtomicU64::new(begun), epochs, turn: Mutex::new(()), has_gaps: AtomicBool::new(false) }
+        let (count, turn) = (AtomicU64::new(begun), Mutex::default());
+        Self { count, epochs, turn, has_more: AtomicBool::new(false), has_gaps: AtomicBool::new(false) }
     }
 
     /// Returns whether the samples of a step are in runs that are announced.
@@ -63,11 +66,12 @@ impl Announced {
         is_whole && self.epochs.contains(&place.epoch) && runs(setup, &schedule.order(place.epoch)).is_some()
     }
 
-    /// Announces some runs, when a thread begins with the batch of a step. Where reading costs
-    /// round trips, all runs of the batch are announced when this returns: small structures of a
-    /// run that is on its way are not asked for alone. Errors are those of finding files; reading
-    /// the batch meets them, too.
-    pub(super) fn advance(&self, setup: &Setup, schedule: &Schedule, place: StepStart) -> Result<()> {
+    /// Announces some runs, when a thread begins with the batch of a step, which has these samples.
+    /// Where reading costs round trips, all runs of the batch are announced when this returns:
+    /// small structures of a run that is on its way are not asked for alone. If that takes more
+    /// files than are opened at the same time, those without samples of the batch are put off.
+    /// Errors are those of finding files; reading the batch meets them, too.
+    pub(super) fn advance(&self, setup: &Setup, schedule: &Schedule, place: StepStart, samples: &[u64]) -> Result<()> {
         if !self.epochs.contains(&place.epoch) {
             return Ok(());
         }
@@ -78,43 +82,83 @@ impl Announced {
         let due = before.saturating_add(runs.ahead(place.position));
         let needed = if setup.reads_objects { before.saturating_add(runs.begun(place.position)) } else { 0 };
         let done = || self.count.load(Ordering::Acquire);
-        if done() >= due {
+        let has_more = || self.has_more.load(Ordering::Acquire);
+        if done() >= due && !has_more() {
             return Ok(());
         }
-        let _turn = match self.turn.try_lock() {
+        let mut put_off = match self.turn.try_lock() {
             Ok(turn) => turn,
             // another thread does it
-            Err(TryLockError::WouldBlock) if done() >= needed => return Ok(()),
+            Err(TryLockError::WouldBlock) if done() >= needed && !has_more() => return Ok(()),
             Err(_) => {
                 let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-                if done() >= needed {
+                if done() >= needed && turn.is_empty() {
                     return Ok(()); // another thread has done it
                 }
                 turn
             }
         };
         let begin = done();
-        let end = due.min(needed.max(begin.saturating_add(RUNS_OF_A_BATCH))).max(begin);
-        let announced = self.announce(setup, schedule, begin..end, count);
+        let ahead = if put_off.is_empty() { RUNS_OF_A_BATCH } else { 0 };
+        let end = due.min(needed.max(begin.saturating_add(ahead))).max(begin);
+        let found = self.find(setup, schedule, begin..end, count);
         self.count.store(end, Ordering::Release);
-        announced
+        put_off.extend(found?);
+        let helpers = helpers(setup);
+        // where nothing waits for answers, files are opened one after the other
+        let together = if setup.reads_objects { helpers.saturating_add(1) } else { usize::MAX };
+        let pieces = take_first(&mut put_off, together, || BatchSamples::new(setup, samples, place.epoch));
+        self.has_more.store(!put_off.is_empty(), Ordering::Release);
+        on_threads(helpers, pieces.into_iter(), |piece| piece.announce(setup)).into_iter().collect()
     }
 
-    /// Announces runs since the first epoch, of which each has `count`.
-    fn announce(&self, setup: &Setup, schedule: &Schedule, wanted: Range<u64>, count: u64) -> Result<()> {
+    /// Finds the pieces of runs since the first epoch, of which each has `count`.
+    fn find(&self, setup: &Setup, schedule: &Schedule, wanted: Range<u64>, count: u64) -> Result<Vec<Piece>> {
         let wanted = wanted.map(|run| (self.epochs.start.saturating_add(run / count), run % count));
         let wanted: Vec<(u64, u64)> = wanted.filter(|(epoch, _)| self.epochs.contains(epoch)).collect();
-        // pages of the manifest that were not read, and files that are not open, take round trips
-        let helpers = if setup.reads_objects { setup.threads.helpers() } else { 0 };
-        let found = on_threads(helpers, wanted.into_iter(), |(epoch, run)| {
+        let found = on_threads(helpers(setup), wanted.into_iter(), |(epoch, run)| {
             pieces_of(setup, &schedule.order(epoch), epoch, run)
         });
         let found: Vec<Vec<Piece>> = found.into_iter().collect::<Result<_>>()?;
         if found.iter().any(Vec::is_empty) {
             self.has_gaps.store(true, Ordering::Relaxed);
         }
-        let pieces: Vec<Piece> = found.into_iter().flatten().collect();
-        on_threads(helpers, pieces.into_iter(), |piece| piece.announce(setup)).into_iter().collect()
+        Ok(found.into_iter().flatten().collect())
+    }
+}
+
+/// Returns the threads that help: pages of the manifest that were not read, and objects that are
+/// not open, take round trips.
+fn helpers(setup: &Setup) -> usize {
+    if setup.reads_objects { setup.threads.helpers() } else { 0 }
+}
+
+/// Takes the first pieces, `most` of them, or all that have samples of a batch.
+fn take_first(pieces: &mut Vec<Piece>, most: usize, batch: impl FnOnce() -> BatchSamples) -> Vec<Piece> {
+    if pieces.len() <= most {
+        return std::mem::take(pieces);
+    }
+    let batch = batch();
+    pieces.sort_by_cached_key(|piece| !batch.is_in(piece)); // stable
+    let wanted = pieces.partition_point(|piece| batch.is_in(piece));
+    let rest = pieces.split_off(wanted.max(most));
+    std::mem::replace(pieces, rest)
+}
+
+/// The samples of a batch, by dataset.
+struct BatchSamples(Vec<(usize, u64)>);
+
+impl BatchSamples {
+    fn new(setup: &Setup, samples: &[u64], epoch: u64) -> Self {
+        let mut wanted: Vec<_> = samples.iter().filter_map(|&v| setup.view.sample(v, epoch)).collect();
+        wanted.sort_unstable();
+        Self(wanted)
+    }
+
+    /// Returns whether a piece has any of the samples.
+    fn is_in(&self, piece: &Piece) -> bool {
+        let first = self.0.partition_point(|sample| *sample < (piece.dataset, piece.samples.start));
+        self.0.get(first).is_some_and(|sample| *sample < (piece.dataset, piece.samples.end))
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tensilo_data::{DataError, Dataset, DatasetOptions, FileAccess, LoaderOptions, Mode, Tail, View};
-use tensilo_object::ObjectOptions;
+use tensilo_object::{Cache, ObjectOptions};
 use tensilo_testing::{Folder, HttpFault, HttpServer, asked, random_faults};
 
 /// Hosts the files of a folder below `/train`.
@@ -86,6 +86,40 @@ fn a_small_file_is_one_request() {
         let remote = Dataset::open(server.url("/train")).unwrap();
         let mode = if shuffled { Mode::Shuffled } else { Mode::Windowed(remote.order()) };
         assert_eq!(requests_of(&server, &remote, mode), 40, "{mode:?}");
+    }
+}
+
+#[test]
+fn a_first_batch_opens_the_files_that_it_needs() {
+    let folder = Folder::new();
+    create(&folder.path("train"), &[20; 300]);
+    let server = hosted(&folder.path("train"));
+    let remote = Dataset::open(server.url("/train")).unwrap();
+    let options = LoaderOptions::new(32).mode(Mode::Windowed(remote.order())).readers(1).ahead(1).helpers(7);
+    let batches = options.loader(&View::all(&remote)).unwrap().epoch(0);
+    assert!(batches.wait(Duration::from_secs(20)));
+    let files = |server: &HttpServer| server.take_requests().iter().filter(|r| r.path.contains("/data/")).count();
+    let found = files(&server);
+    assert!(found <= 32 + 8, "{found} files for 32 samples, of which 8 are opened at the same time");
+    assert_eq!(batches.map(|batch| batch.unwrap().samples().len()).sum::<usize>(), 6000 - 6000 % 32);
+    assert_eq!(found + files(&server), 300);
+}
+
+#[test]
+fn an_epoch_from_the_cache_is_the_same() {
+    let folder = Folder::new();
+    let local = create(&folder.path("train"), &[20_000, 1, 30_000]);
+    let server = hosted(&folder.path("train"));
+    for mode in [Mode::Sequential, Mode::Shuffled, Mode::Windowed(local.order())] {
+        let cache = Cache::new(folder.path(format!("{mode:?}")), 1 << 30);
+        for round in 0..3 {
+            let options = ObjectOptions::new().cache(Some(cache.clone()));
+            let remote = DatasetOptions::new().object_options(options).open(server.url("/train")).unwrap();
+            server.take_requests();
+            assert_eq!(epoch(&remote, mode), epoch(&local, mode), "{mode:?}, round {round}");
+            let asked = server.take_requests().iter().any(|request| request.range.is_some());
+            assert_eq!(asked, round == 0, "{mode:?}, round {round}");
+        }
     }
 }
 
