@@ -47,6 +47,7 @@ class Formats(unittest.TestCase):
 
     @installed("numpy", "safetensors", "ml_dtypes")
     def test_safetensors_reads_tensors(self):
+        import ml_dtypes  # noqa: F401, by which NumPy knows bfloat16
         from safetensors.numpy import load_file
 
         source = "safetensors/samples.safetensors"
