@@ -70,13 +70,14 @@ fn parquet_files_in_azure() {
     check(&azure_options(server.address), "az://container/deep");
 }
 
-/// Converts files of a host to a local one, and returns its bytes.
-fn converted(input: String, options: ObjectOptions) -> Vec<u8> {
+/// Converts files of a host to a local one, and returns its bytes. If that fails, nothing is left.
+fn converted(input: String, options: ObjectOptions) -> tensilo::Result<Vec<u8>> {
     let folder = Folder::new();
     let path = folder.path("out.tsl");
-    let count = convert(&[input.into()], &path, &convert_options(options), &mut |_| ControlFlow::Continue(())).unwrap();
-    assert_eq!(count, u64::from(ROWS) * 2);
-    std::fs::read(path).unwrap()
+    let converted = convert(&[input.into()], &path, &convert_options(options), &mut |_| ControlFlow::Continue(()));
+    assert_eq!(folder.names().len(), usize::from(converted.is_ok()));
+    assert_eq!(converted?, u64::from(ROWS) * 2);
+    Ok(std::fs::read(path).unwrap())
 }
 
 #[test]
@@ -86,15 +87,24 @@ fn faults_change_nothing_in_a_conversion() {
         write_parquet(i * ROWS, std::fs::File::create(folder.path(format!("{i}.parquet"))).map(Stream).unwrap());
     }
     let Some(server) = host(folder.root()) else { return };
-    let due = converted(folder.root().to_str().unwrap().to_owned(), ObjectOptions::new());
+    let due = converted(folder.root().to_str().unwrap().to_owned(), ObjectOptions::new()).unwrap();
     let proxy = FaultProxy::start(server.address);
     let options =
         || ObjectOptions::new().retries(100, Duration::from_secs(60)).stall_timeout(Duration::from_millis(300));
-    for seed in 0..5 {
-        proxy.set_faults(random_faults(seed, 10));
-        let found = converted(format!("http://{}/*.parquet", proxy.address()), options());
-        assert!(found == due, "other bytes with the faults of seed {seed}");
+    let (mut right, mut failed) = (0, 0);
+    for seed in 0..50 {
+        proxy.set_faults(random_faults(seed, 6));
+        match converted(format!("http://{}/*.parquet", proxy.address()), options()) {
+            Ok(found) => {
+                assert!(found == due, "other bytes with the faults of seed {seed}");
+                right += 1;
+            }
+            // a fault that is not asked again: status 404
+            Err(error) if error.to_string().contains("does not exist") => failed += 1,
+            Err(error) => panic!("seed {seed}: {error}"),
+        }
     }
     let requests = proxy.take_requests().len();
-    println!("5 conversions of 2 files with faults: {requests} requests, all equal");
+    println!("50 conversions of 2 files with faults: {requests} requests; {right} equal, {failed} ended with an error");
+    assert!(right > 25, "most conversions are done");
 }
