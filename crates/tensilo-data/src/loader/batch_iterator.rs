@@ -154,7 +154,7 @@ impl Running {
         let threads = setup.threads;
         let steps = schedule.steps.saturating_sub(first);
         let shared = Shared::new(setup, schedule, first, counters);
-        let queue = Arc::new(Queue::new(steps, threads.ahead));
+        let queue = Arc::new(Queue::new(steps, threads.ahead).first_alone(setup.reads_objects));
         let process = process::id();
         let mut running = Self { process, first, queue, threads: Vec::new(), refused: None };
         let most = usize::try_from(steps).unwrap_or(usize::MAX);

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 pub(super) struct Queue<T> {
     jobs: u64,
     ahead: usize,
+    /// Whether no other job is claimed before the first is done.
+    first_alone: bool,
     state: Mutex<Results<T>>,
     /// Signals room for another job, or the end of the queue.
     room: Condvar,
@@ -31,7 +33,14 @@ impl<T> Queue<T> {
     pub(super) fn new(jobs: u64, ahead: usize) -> Self {
         let results = VecDeque::new();
         let state = Mutex::new(Results { next: 0, taken: 0, results, is_closed: false });
-        Self { jobs, ahead, state, room: Condvar::new(), ready: Condvar::new() }
+        Self { jobs, ahead, first_alone: false, state, room: Condvar::new(), ready: Condvar::new() }
+    }
+
+    /// Sets whether the first job is done before any other is claimed: what jobs share, such as a
+    /// link, is then its own.
+    pub(super) fn first_alone(mut self, first_alone: bool) -> Self {
+        self.first_alone = first_alone;
+        self
     }
 
     fn lock(&self) -> MutexGuard<'_, Results<T>> {
@@ -46,7 +55,8 @@ impl<T> Queue<T> {
             if state.is_closed || state.next >= self.jobs {
                 return None;
             }
-            if state.results.len() < self.ahead {
+            let waits_for_first = self.first_alone && state.next == 1 && matches!(state.results.front(), Some(None));
+            if state.results.len() < self.ahead && !waits_for_first {
                 let job = state.next;
                 state.next = job.saturating_add(1);
                 state.results.push_back(None);
@@ -67,6 +77,9 @@ impl<T> Queue<T> {
         drop(state);
         if is_next {
             self.ready.notify_all();
+        }
+        if self.first_alone && job == 0 {
+            self.room.notify_all();
         }
     }
 
@@ -148,5 +161,32 @@ impl Drop for Permit<'_> {
         *free = free.saturating_add(1);
         drop(free);
         self.0.returned.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Queue;
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
+
+    #[test]
+    fn a_first_job_is_done_alone() {
+        for first_alone in [false, true] {
+            let queue = Queue::new(3, 2).first_alone(first_alone);
+            assert_eq!(queue.claim(), Some(0));
+            let (sender, claimed) = channel();
+            thread::scope(|scope| {
+                scope.spawn(|| sender.send(queue.claim()));
+                let second = claimed.recv_timeout(Duration::from_millis(50)).ok();
+                assert_eq!(second, (!first_alone).then_some(Some(1)));
+                queue.put(0, "a");
+                assert_eq!(second.or_else(|| claimed.recv().ok()), Some(Some(1)));
+            });
+            queue.put(1, "b");
+            assert_eq!((queue.take(), queue.take()), (Some(("a", 1)), Some(("b", 0))));
+            assert_eq!(queue.claim(), Some(2));
+        }
     }
 }
