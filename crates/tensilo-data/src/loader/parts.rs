@@ -51,6 +51,8 @@ pub(super) struct Parts {
     wanted: Vec<Wanted>,
     /// Whether many files were opened for the batch: their first bytes are not in memory, maybe.
     are_new: bool,
+    /// Whether all files of the batch before were open.
+    were_open: bool,
 }
 
 impl Parts {
@@ -105,6 +107,10 @@ impl Parts {
         self.count = 0;
         self.absent.clear();
         self.are_new = false;
+        let were_open = std::mem::replace(&mut self.were_open, true);
+        if setup.reads_objects && !were_open && setup.threads.helpers() > 0 {
+            return self.divide_on_threads(setup, wanted);
+        }
         let mut opened = 0_usize;
         let alone = if setup.reads_objects { OBJECTS_ALONE } else { FILES_ALONE };
         while let Some(next) = next_group(setup, wanted)? {
@@ -112,10 +118,12 @@ impl Parts {
             opened = opened.saturating_add(columns.opened);
             wanted = self.add_group(columns, next.count, wanted);
             if opened >= alone && wanted.len() >= alone && setup.threads.helpers() > 0 {
+                self.divide_on_threads(setup, wanted)?;
                 self.are_new = true;
-                return self.divide_on_threads(setup, wanted);
+                break;
             }
         }
+        self.were_open = opened == 0;
         Ok(())
     }
 
@@ -135,8 +143,11 @@ impl Parts {
         }
         let opened = on_threads(helpers, groups.iter(), |next| open_group(setup, next));
         for (next, columns) in groups.iter().zip(opened) {
-            wanted = self.add_group(columns?, next.count, wanted);
+            let columns = columns?;
+            self.are_new |= columns.opened > 0;
+            wanted = self.add_group(columns, next.count, wanted);
         }
+        self.were_open = !self.are_new;
         Ok(())
     }
 
