@@ -147,7 +147,8 @@ impl LoaderOptions {
 
     /// Sets how many threads at most help with a batch that needs several files which are not open,
     /// or are objects of a store. They open files and read from them at the same time, and end with
-    /// that. The default is 15, and 127 for objects.
+    /// that; none is started for objects whose bytes a cache has. The default is 15, and 127 for
+    /// objects.
     pub fn helpers(mut self, helpers: usize) -> Self {
         self.threads.helpers = Some(helpers);
         self
