@@ -101,15 +101,17 @@ impl Announced {
         let begin = done();
         let ahead = if put_off.is_empty() { RUNS_OF_A_BATCH } else { 0 };
         let end = due.min(needed.max(begin.saturating_add(ahead))).max(begin);
-        let found = self.find(setup, schedule, begin..end, count);
-        self.count.store(end, Ordering::Release);
-        put_off.extend(found?);
-        let helpers = helpers(setup);
-        // where nothing waits for answers, files are opened one after the other
-        let together = if setup.reads_objects { helpers.saturating_add(1) } else { usize::MAX };
-        let pieces = take_first(&mut put_off, together, || BatchSamples::new(setup, samples, place.epoch));
-        self.has_more.store(!put_off.is_empty(), Ordering::Release);
-        on_threads(helpers, pieces.into_iter(), |piece| piece.announce(setup)).into_iter().collect()
+        let announced = self.find(setup, schedule, begin..end, count).and_then(|found| {
+            put_off.extend(found);
+            let helpers = helpers(setup);
+            // where nothing waits for answers, files are opened one after the other
+            let together = if setup.reads_objects { helpers.saturating_add(1) } else { usize::MAX };
+            let pieces = take_first(&mut put_off, together, || BatchSamples::new(setup, samples, place.epoch));
+            self.has_more.store(!put_off.is_empty(), Ordering::Release);
+            on_threads(helpers, pieces.into_iter(), |piece| piece.announce(setup)).into_iter().collect()
+        });
+        self.count.store(end, Ordering::Release); // others wait until it is done
+        announced
     }
 
     /// Finds the pieces of runs since the first epoch, of which each has `count`.
@@ -133,9 +135,13 @@ fn helpers(setup: &Setup) -> usize {
     if setup.reads_objects { setup.threads.helpers() } else { 0 }
 }
 
-/// Takes the first pieces, `most` of them, or all that have samples of a batch.
+/// Takes all pieces, if they are in at most `most` groups of files. Otherwise takes the first ones,
+/// as many, or all that have samples of a batch.
 fn take_first(pieces: &mut Vec<Piece>, most: usize, batch: impl FnOnce() -> BatchSamples) -> Vec<Piece> {
-    if pieces.len() <= most {
+    let mut groups: Vec<_> = pieces.iter().map(|piece| (piece.dataset, piece.group.samples().start)).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    if groups.len() <= most {
         return std::mem::take(pieces);
     }
     let batch = batch();
