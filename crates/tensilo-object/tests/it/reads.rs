@@ -77,7 +77,8 @@ fn small_structures_are_read_in_lines() {
     let hosted = Hosted::new(random_bytes(1_000_000), quick());
     let file = hosted.storage.open(&hosted.address).unwrap();
     hosted.take_ranges();
-    for offset in (200_000..260_000).step_by(1000) {
+    // a third read would be one of a sequence, and more would be read ahead
+    for offset in [259_000, 200_000] {
         file.read_exact_at(offset, &mut [0; 64]).unwrap();
     }
     assert_eq!(hosted.take_ranges(), ["196608-262143"]);
