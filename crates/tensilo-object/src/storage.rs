@@ -47,9 +47,9 @@ impl ObjectStorage {
         }))
     }
 
-    /// Returns how often bytes of objects were asked for that were neither in memory nor in a cache
-    /// on this machine, by this connection and its clones. If two calls return the same number,
-    /// reads between them have waited for no store.
+    /// Returns how often this connection and its clones have asked for bytes of objects that were
+    /// not at hand, in memory or in a cache on this machine; reading ahead counts, too. If two
+    /// calls return the same number, reads between them have waited for no store.
     pub fn asked(&self) -> u64 {
         self.0.asked.load(Ordering::Relaxed)
     }

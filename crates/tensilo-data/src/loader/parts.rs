@@ -107,8 +107,7 @@ impl Parts {
         self.count = 0;
         self.absent.clear();
         self.are_new = false;
-        let were_open = std::mem::replace(&mut self.were_open, true);
-        if setup.reads_objects && !were_open && setup.threads.helpers() > 0 {
+        if setup.reads_objects && !self.were_open && setup.threads.helpers() > 0 {
             return self.divide_on_threads(setup, wanted);
         }
         let mut opened = 0_usize;

@@ -103,14 +103,11 @@ impl Announced {
         let end = due.min(needed.max(begin.saturating_add(ahead))).max(begin);
         let announced = self.find(setup, schedule, begin..end, count).and_then(|found| {
             put_off.extend(found);
-            let helpers = helpers(setup);
-            // where nothing waits for answers, files are opened one after the other
-            let together = if setup.reads_objects { helpers.saturating_add(1) } else { usize::MAX };
-            let pieces = take_first(&mut put_off, together, || BatchSamples::new(setup, samples, place.epoch));
-            self.has_more.store(!put_off.is_empty(), Ordering::Release);
-            on_threads(helpers, pieces.into_iter(), |piece| piece.announce(setup)).into_iter().collect()
+            announce_first(setup, &mut put_off, || BatchSamples::new(setup, samples, place.epoch))
         });
-        self.count.store(end, Ordering::Release); // others wait until it is done
+        // now that it is done: others wait for it
+        self.has_more.store(!put_off.is_empty(), Ordering::Release);
+        self.count.store(end, Ordering::Release);
         announced
     }
 
@@ -133,6 +130,15 @@ impl Announced {
 /// not open, take round trips.
 fn helpers(setup: &Setup) -> usize {
     if setup.reads_objects { setup.threads.helpers() } else { 0 }
+}
+
+/// Announces the pieces that come first for a batch. The others stay.
+fn announce_first(setup: &Setup, pieces: &mut Vec<Piece>, batch: impl FnOnce() -> BatchSamples) -> Result<()> {
+    let helpers = helpers(setup);
+    // where nothing waits for answers, files are opened one after the other
+    let together = if setup.reads_objects { helpers.saturating_add(1) } else { usize::MAX };
+    let first = take_first(pieces, together, batch);
+    on_threads(helpers, first.into_iter(), |piece| piece.announce(setup)).into_iter().collect()
 }
 
 /// Takes all pieces, if they are in at most `most` groups of files. Otherwise takes the first ones,
