@@ -15,12 +15,6 @@ pub struct Item {
     pub is_public: bool,
 }
 
-impl Item {
-    pub fn is_type(&self) -> bool {
-        ["struct", "enum", "union", "trait", "type"].contains(&self.kind)
-    }
-}
-
 const KINDS: [&str; 10] = ["struct", "enum", "union", "trait", "type", "fn", "const", "static", "mod", "macro_rules!"];
 
 /// Returns the items of a file in their order. `mod name;` is one of them.
