@@ -1,6 +1,5 @@
 //! The size of the public interface.
 
-use super::assert_none;
 use super::blank::closing_brace;
 use super::items::items;
 use super::source::{Source, core};
