@@ -1,8 +1,8 @@
 //! Proves that the second reader, `format-spec/reader.py`, which was written from the specification
 //! alone, finds our files valid and reads the same values from them.
 //!
-//! Needs `python3` with the package `zstandard`. Without them these tests print that they were not
-//! run, or fail if TENSILO_REQUIRE_PYTHON=1.
+//! Needs `python3` with the package `zstandard`. Without them these tests are reported as not run, or
+//! fail if TENSILO_REQUIRE_PYTHON=1.
 
 use crate::common::data::arbitrary_table;
 use crate::common::plan::{Step, WritePlan, arbitrary_plan, options, profiles, write};
@@ -13,12 +13,12 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value as Json, json};
-use std::process::{Command, Output};
+use std::process::Output;
 use tensilo::sink::Stream;
 use tensilo::source::InMemory;
 use tensilo::verify::VerifyOptions;
 use tensilo::{Column, ColumnSchema, DType, Extent, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
-use tensilo_testing::python_is_present;
+use tensilo_testing::python;
 
 /// Files from the generator. PROPTEST_CASES raises it.
 const FILES: u32 = 40;
@@ -27,14 +27,15 @@ const FILES: u32 = 40;
 struct SecondReader(OnDisk);
 
 impl SecondReader {
-    fn new() -> Self {
-        Self(OnDisk::absent())
+    /// Returns `None` if the machine cannot run it.
+    fn new() -> Option<Self> {
+        python().map(|_| Self(OnDisk::absent()))
     }
 
     fn run(&self, bytes: &[u8], arguments: &[&str]) -> Output {
         std::fs::write(self.0.path(), bytes).expect("disk space");
         let script = spec_folder().join("reader.py");
-        let mut command = Command::new("python3");
+        let mut command = python().expect("python3 was there before");
         command.env("PYTHONIOENCODING", "utf-8").arg(script).args(arguments).arg(self.0.path());
         command.output().expect("python3 starts")
     }
@@ -148,10 +149,7 @@ fn check(second: &SecondReader, bytes: &[u8], stored: &[Vec<ModelSample>]) {
 
 #[test]
 fn files_of_any_kind_are_read_alike_and_found_intact() {
-    if !python_is_present() {
-        return;
-    }
-    let second = SecondReader::new();
+    let Some(second) = SecondReader::new() else { return };
     let runner = &mut TestRunner::deterministic();
     for _ in 0..config(FILES).cases {
         let strategy = (arbitrary_table(200), arbitrary_plan());
@@ -162,10 +160,7 @@ fn files_of_any_kind_are_read_alike_and_found_intact() {
 
 #[test]
 fn the_record_of_a_cast_is_read_alike() {
-    if !python_is_present() {
-        return;
-    }
-    let second = SecondReader::new();
+    let Some(second) = SecondReader::new() else { return };
     for profile in profiles() {
         let column = |name, dtype, source| ColumnSchema::tensor(name, dtype, Shape::fixed(&[3])).cast_from(source);
         let schema = Schema::new([
@@ -207,10 +202,7 @@ fn read_all(column: Column) -> Vec<ModelSample> {
 /// chunks, and many commits.
 #[test]
 fn an_index_of_many_pages_and_runs_is_found_intact() {
-    if !python_is_present() {
-        return;
-    }
-    let second = SecondReader::new();
+    let Some(second) = SecondReader::new() else { return };
     let schema = Schema::new([
         ColumnSchema::tensor("fixed", DType::U16, Shape::scalar()),
         ColumnSchema::utf8("text").nullable(),
@@ -234,10 +226,7 @@ fn an_index_of_many_pages_and_runs_is_found_intact() {
 /// Both readers do see damage: otherwise their agreement would mean nothing.
 #[test]
 fn both_readers_report_a_changed_byte() {
-    if !python_is_present() {
-        return;
-    }
-    let second = SecondReader::new();
+    let Some(second) = SecondReader::new() else { return };
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U8, Shape::fixed(&[100]))]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options()).expect("a valid schema");
     writer.push(&[Value::tensor(&[7_u8; 100])]).expect("a good sample");

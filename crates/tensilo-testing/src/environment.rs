@@ -1,8 +1,12 @@
-//! The environment of a test run: its variables, the repository, Python.
+//! The environment of a test run: its variables, the repository, and programs that not every machine
+//! has.
 
+use std::fmt::Display;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 /// Returns the number in an environment variable, or `default` if the variable is unset or holds no
 /// number.
@@ -15,18 +19,35 @@ pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Whether Python 3.9 or later with the package zstandard, which the second reader needs, is
-/// installed. If not, a test prints that it was not run, or panics if `TENSILO_REQUIRE_PYTHON=1`.
-pub fn python_is_present() -> bool {
-    let probe =
-        Command::new("python3").args(["-c", "import sys, zstandard; assert sys.version_info >= (3, 9)"]).output();
-    let problem = match probe {
-        Ok(output) if output.status.success() => return true,
-        Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
-        Err(error) => error.to_string(),
-    };
-    let must = std::env::var("TENSILO_REQUIRE_PYTHON").is_ok_and(|value| value == "1");
-    assert!(!must, "python3 (3.9 or later) with the package zstandard is needed: {problem}");
-    println!("not run: python3 (3.9 or later) with the package zstandard is not installed");
-    false
+/// Returns a command that runs `python3`, if it is Python 3.9 or later with the package zstandard,
+/// as the second reader needs. See [`available`]; the variable is `TENSILO_REQUIRE_PYTHON`.
+pub fn python() -> Option<Command> {
+    static PROBLEM: LazyLock<Option<String>> = LazyLock::new(|| {
+        let probe = ["-c", "import sys, zstandard; assert sys.version_info >= (3, 9)"];
+        match Command::new("python3").args(probe).output() {
+            Ok(output) if output.status.success() => None,
+            Ok(output) => Some(String::from_utf8_lossy(&output.stderr).into_owned()),
+            Err(error) => Some(error.to_string()),
+        }
+    });
+    let found = PROBLEM.as_ref().map_or_else(|| Ok(Command::new("python3")), |problem| Err(problem.clone()));
+    available("python3 (3.9 or later) with the package zstandard", found, "TENSILO_REQUIRE_PYTHON")
+}
+
+/// Returns what a test needs beyond Rust, if the machine has it.
+///
+/// If not, reports the test by name as not run, and the caller returns or skips that part. With
+/// `variable` set to 1, a missing requirement is a failure.
+pub fn available<T, E: Display>(need: &str, found: Result<T, E>, variable: &str) -> Option<T> {
+    let must = std::env::var(variable).is_ok_and(|value| value == "1");
+    match found {
+        Ok(found) => Some(found),
+        Err(problem) if must => panic!("{variable}=1, and {need} is missing: {problem}"),
+        Err(_) => {
+            let test = std::thread::current().name().unwrap_or("a test").to_owned();
+            // written directly: libtest hides what the macros print in a test that passes
+            let _ = writeln!(std::io::stderr(), "not run: {test}: needs {need}");
+            None
+        }
+    }
 }

@@ -13,7 +13,7 @@ mod random;
 mod sys;
 
 pub use delay_proxy::DelayProxy;
-pub use environment::{asked, python_is_present, repository};
+pub use environment::{asked, available, python, repository};
 pub use fault_proxy::FaultProxy;
 pub use folder::Folder;
 pub use hex::commented_hex;

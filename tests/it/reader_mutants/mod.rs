@@ -15,12 +15,12 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use tensilo::nested::List;
 use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{ColumnSchema, Reader};
-use tensilo_testing::{Random, asked, python_is_present};
+use tensilo_testing::{Random, asked, python};
 
 /// Mutants, unless the environment asks for more.
 const MUTANTS: usize = 400;
@@ -75,7 +75,7 @@ while head := files.read(8):
 
 /// Returns the verdict of the second reader on each file.
 fn second_opinions(files: &[Vec<u8>]) -> Vec<String> {
-    let mut command = Command::new("python3");
+    let mut command = python().expect("python3 was there before");
     command.arg("-c").arg(SCRIPT).arg(spec_folder()).arg(MOST_SAMPLES.to_string());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python3 starts");
     let mut stdin = child.stdin.take().expect("a pipe");
@@ -169,7 +169,7 @@ fn intact_files() -> Vec<Vec<u8>> {
 
 #[test]
 fn both_readers_accept_the_same_mutants() {
-    if !python_is_present() {
+    if python().is_none() {
         return;
     }
     let files = intact_files();

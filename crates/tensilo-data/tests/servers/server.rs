@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tensilo_object::ObjectOptions;
-use tensilo_testing::Folder;
+use tensilo_testing::{Folder, available};
 
 /// The account that Azurite has.
 const AZURITE_ACCOUNT: &str = "devstoreaccount1";
@@ -58,13 +58,7 @@ fn found(program: &str) -> Option<PathBuf> {
 /// Returns the path of a program. If it is absent, the test is not run, or fails if servers are
 /// required.
 fn program(name: &str) -> Option<PathBuf> {
-    let found = found(name);
-    let is_required = std::env::var("TENSILO_REQUIRE_SERVERS").is_ok_and(|value| value == "1");
-    assert!(found.is_some() || !is_required, "{name} is needed");
-    if found.is_none() {
-        println!("not run: {name} is not installed");
-    }
-    found
+    available(name, found(name).ok_or("it is not installed"), "TENSILO_REQUIRE_SERVERS")
 }
 
 /// Starts a server that speaks as S3 does, with the bucket `bucket`.
