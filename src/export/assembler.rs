@@ -161,26 +161,22 @@ impl BatchAssembler {
         Ok(run.end)
     }
 
-    /// Reads samples into all builders.
+    /// Reads samples into all builders, one column after the other.
     fn append(&mut self, part: &mut ExportedPart, samples: Range<u64>) -> Result<()> {
         if samples.is_empty() {
             return Ok(());
         }
         let count = usize::try_from(samples.end.saturating_sub(samples.start)).unwrap_or(usize::MAX);
-        let nulls = &mut self.nulls;
-        let mut failed = None;
-        let each = self.builders.iter_mut().zip(&self.columns).zip(part.read(samples.clone())?);
-        for (index, ((builder, column), buffer)) in each.enumerate() {
-            let appended = match buffer {
+        for (index, (builder, column)) in self.builders.iter_mut().zip(&self.columns).enumerate() {
+            let appended = match part.read(index, samples.clone())? {
                 Some(buffer) => builder.append(buffer),
-                None => nulls.fill_with_nulls(column, count).and_then(|()| builder.append(nulls)),
+                None => self.nulls.fill_with_nulls(column, count).and_then(|()| builder.append(&self.nulls)),
             };
             if let Err(error) = appended {
-                failed = Some((index, error.with_column(builder.name()).with_samples(samples)));
-                break;
+                return Err(part.place(index, error.with_column(builder.name()).with_samples(samples)));
             }
         }
-        failed.map_or(Ok(()), |(index, error)| Err(part.place(index, error)))
+        Ok(())
     }
 
     /// Takes the batch out of the builders.

@@ -2,6 +2,7 @@
 
 use super::sample_size::SampleSize;
 use super::table::TablePart;
+use crate::read::RequestScratch;
 use crate::{Column, ColumnBuffer, Cursor, Error, Result};
 use std::ops::Range;
 
@@ -10,7 +11,9 @@ pub(super) struct ExportedPart {
     columns: Vec<Option<PartColumn>>,
     /// The cursors of the columns that are not null, in order. They may be of several files.
     cursors: Vec<Cursor>,
-    buffers: Vec<ColumnBuffer>,
+    /// Scratch memory of the cursors, and the samples that the last one has read.
+    request: RequestScratch,
+    buffer: ColumnBuffer,
     pub next: u64,
     pub end: u64,
 }
@@ -30,7 +33,8 @@ impl ExportedPart {
         let mut numbers = 0..;
         let mut column = |column| Some(PartColumn { column, number: numbers.next()?, chunk: 0..0 });
         let columns = part.columns.into_iter().map(|found| found.and_then(&mut column));
-        Self { columns: columns.collect(), cursors, buffers: Vec::new(), next: 0, end: part.sample_count }
+        let (request, buffer) = (RequestScratch::default(), ColumnBuffer::new());
+        Self { columns: columns.collect(), cursors, request, buffer, next: 0, end: part.sample_count }
     }
 
     /// Cuts samples, which begin at `start`, off where the chunk of a column ends.
@@ -51,14 +55,12 @@ impl ExportedPart {
         size.of(cursor, i).map_err(|error| column.in_file(error))
     }
 
-    /// Reads samples, and returns those of each column; `None` if all are null.
-    pub(super) fn read(&mut self, samples: Range<u64>) -> Result<impl Iterator<Item = Option<&ColumnBuffer>>> {
-        self.buffers.resize_with(self.cursors.len(), ColumnBuffer::new);
-        for (cursor, buffer) in self.cursors.iter_mut().zip(&mut self.buffers) {
-            cursor.range_into(samples.clone(), buffer)?;
-        }
-        let buffers = &self.buffers;
-        Ok(self.columns.iter().map(|column| buffers.get(column.as_ref()?.number)))
+    /// Reads samples of a column; `None` if all of them are null.
+    pub(super) fn read(&mut self, index: usize, samples: Range<u64>) -> Result<Option<&ColumnBuffer>> {
+        let Some(Some(column)) = self.columns.get(index) else { return Ok(None) };
+        let Some(cursor) = self.cursors.get_mut(column.number) else { return Ok(None) };
+        cursor.range_into_sharing(&mut self.request, samples, &mut self.buffer)?;
+        Ok(Some(&self.buffer))
     }
 
     /// Adds the path of the file of a column to an error.

@@ -1,27 +1,39 @@
 //! Parquet files, compressed with Zstandard.
+//!
+//! Batches are kept until they fill a row group. Then it is written field by field: the encoders of a
+//! column take tens of kilobytes, whatever its length, so a table of many columns must not have the
+//! encoders of all of them at once, as the writer of the library does.
 
 use super::field::Parts;
 use super::format::{BatchWriter, Format, write_error};
 use crate::arrow_type::members;
 use crate::{Error, Result};
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Schema, SchemaRef};
+use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
-use parquet::basic::{Compression, Encoding, LogicalType, Type, ZstdLevel};
+use parquet::basic::{Compression, Encoding, LogicalType, Type as PhysicalType, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
-use parquet::schema::types::ColumnDescriptor;
+use parquet::file::properties::{DEFAULT_MAX_ROW_GROUP_ROW_COUNT, WriterProperties, WriterPropertiesPtr};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnDescriptor, Type, TypePtr};
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
+use std::sync::Arc;
 
-/// A row group is closed before its batches have more bytes than this in memory.
-const ROW_GROUP_BYTES: usize = 64 << 20;
+/// A row group is written before its batches have more bytes than this in memory.
+const MAX_ROW_GROUP_BYTES: usize = 64 << 20;
+/// A row group is written before it has more rows than this.
+const MAX_ROW_GROUP_ROWS: usize = DEFAULT_MAX_ROW_GROUP_ROW_COUNT;
 
 struct ParquetFile<'a> {
-    writer: ArrowWriter<&'a mut (dyn Write + Send)>,
-    /// Bytes of the batches in the row group that is being written.
-    row_group_bytes: usize,
+    writer: SerializedFileWriter<&'a mut (dyn Write + Send)>,
+    schema: SchemaRef,
+    /// The batches of the next row group.
+    batches: Vec<RecordBatch>,
+    batch_bytes: usize,
+    rows: usize,
 }
 
 pub(super) fn format() -> Result<Format> {
@@ -36,7 +48,8 @@ fn begin<'a>(file: &'a mut (dyn Write + Send), schema: &SchemaRef) -> Result<Box
     }
     let properties = properties(schema).map_err(write_error)?;
     let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties)).map_err(write_error)?;
-    Ok(Box::new(ParquetFile { writer, row_group_bytes: 0 }))
+    let (writer, _) = writer.into_serialized_writer().map_err(write_error)?;
+    Ok(Box::new(ParquetFile { writer, schema: schema.clone(), batches: Vec::new(), batch_bytes: 0, rows: 0 }))
 }
 
 /// Returns whether a type has a struct without fields. Its depth is bounded by that of paths.
@@ -70,24 +83,64 @@ fn entries(schema: &Schema) -> Vec<KeyValue> {
 }
 
 fn is_float(column: &ColumnDescriptor) -> bool {
-    matches!(column.physical_type(), Type::FLOAT | Type::DOUBLE)
+    matches!(column.physical_type(), PhysicalType::FLOAT | PhysicalType::DOUBLE)
         || matches!(column.logical_type_ref(), Some(LogicalType::Float16))
+}
+
+impl ParquetFile<'_> {
+    /// Writes a row group of the batches.
+    fn write_row_group(&mut self) -> std::result::Result<(), ParquetError> {
+        if self.batches.is_empty() {
+            return Ok(());
+        }
+        let properties = self.writer.properties().clone();
+        let types = self.writer.schema_descr().root_schema_ptr();
+        let mut row_group = self.writer.next_row_group()?;
+        for (number, (field, parquet_type)) in self.schema.fields().iter().zip(types.get_fields()).enumerate() {
+            let mut columns = column_writers(&types, field, parquet_type, &properties)?;
+            for batch in &self.batches {
+                let leaves = compute_leaves(field, batch.column(number))?;
+                leaves.iter().zip(&mut columns).try_for_each(|(leaf, column)| column.write(leaf))?;
+            }
+            columns.into_iter().try_for_each(|column| column.close()?.append_to_row_group(&mut row_group))?;
+        }
+        row_group.close()?;
+        self.batches.clear();
+        (self.batch_bytes, self.rows) = (0, 0);
+        Ok(())
+    }
+}
+
+/// Returns the writers of the columns of one field. The library makes those of a whole file, so it
+/// gets a file that has this field only, and is never written.
+fn column_writers(
+    types: &TypePtr,
+    field: &FieldRef,
+    parquet_type: &TypePtr,
+    properties: &WriterPropertiesPtr,
+) -> std::result::Result<Vec<ArrowColumnWriter>, ParquetError> {
+    let root = Type::group_type_builder(types.name()).with_fields(vec![parquet_type.clone()]).build()?;
+    let file = SerializedFileWriter::new(io::sink(), Arc::new(root), properties.clone())?;
+    let schema = Arc::new(Schema::new([field.clone()]));
+    ArrowRowGroupWriterFactory::new(&file, schema).create_column_writers(0)
 }
 
 impl BatchWriter for ParquetFile<'_> {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let bytes = batch.get_array_memory_size();
-        let sum = self.row_group_bytes.saturating_add(bytes);
-        self.row_group_bytes = if sum > ROW_GROUP_BYTES {
-            self.writer.flush().map_err(write_error)?;
-            bytes
-        } else {
-            sum
-        };
-        self.writer.write(batch).map_err(write_error)
+        let (bytes, rows) = (batch.get_array_memory_size(), batch.num_rows());
+        let is_full = self.batch_bytes.saturating_add(bytes) > MAX_ROW_GROUP_BYTES
+            || self.rows.saturating_add(rows) > MAX_ROW_GROUP_ROWS;
+        if is_full {
+            self.write_row_group().map_err(write_error)?;
+        }
+        self.batch_bytes = self.batch_bytes.saturating_add(bytes);
+        self.rows = self.rows.saturating_add(rows);
+        self.batches.push(batch.clone());
+        Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<()> {
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        self.write_row_group().map_err(write_error)?;
         self.writer.close().map(|_| ()).map_err(write_error)
     }
 }

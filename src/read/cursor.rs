@@ -191,6 +191,19 @@ impl Cursor {
         self.gather(out)
     }
 
+    /// As [`Cursor::range_into`], with the memory of a request that several cursors share. It holds
+    /// fetched bytes, 64 KiB or more: too much for each of thousands of columns.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn range_into_sharing(
+        &mut self,
+        request: &mut RequestScratch,
+        range: Range<u64>,
+        out: &mut ColumnBuffer,
+    ) -> Result<()> {
+        request.tasks.selection.set_range(range);
+        gather(std::slice::from_mut(&mut self.gatherer), request, std::slice::from_mut(out)).map(|_| ())
+    }
+
     fn gather(&mut self, out: &mut ColumnBuffer) -> Result<()> {
         gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, std::slice::from_mut(out)).map(|_| ())
     }

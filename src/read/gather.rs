@@ -22,8 +22,8 @@ pub(super) struct Gatherer {
 
 /// Memory that requests reuse.
 #[derive(Default)]
-pub(super) struct RequestScratch {
-    pub tasks: TaskList,
+pub(crate) struct RequestScratch {
+    pub(super) tasks: TaskList,
     fetch: FetchScratch,
 }
 

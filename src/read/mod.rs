@@ -58,6 +58,8 @@ pub use column::Column;
 pub(crate) use copied_chunk::ChunkScratch;
 pub use cursor::Cursor;
 pub use explain::Explanation;
+#[cfg(feature = "arrow")]
+pub(crate) use gather::RequestScratch;
 pub use list::List;
 pub use losses::{Losses, LostSamples, OnLoss};
 pub use options::{OpenOptions, Verification};

@@ -1,9 +1,12 @@
-//! Memory of exports: a batch has at most 16 MiB, unless one sample has more.
+//! Memory of exports: a batch has at most 16 MiB, unless one sample has more, and a column costs little.
 
 use super::{ENCODED, MIB, finish, in_memory};
+use crate::support::on_disk::OnDisk;
+use std::sync::Arc;
 use tensilo::export::{ExportFormat, ExportOptions, batches, export_into};
-use tensilo::import::arrow::array::Array;
+use tensilo::import::arrow::array::{Array, Float64Array, Int64Array, RecordBatch, StringArray};
 use tensilo::import::arrow::error::ArrowError;
+use tensilo::import::{ConvertOptions, write_batches};
 use tensilo::nested::ListBatch;
 use tensilo::sink::Stream;
 use tensilo::{ColumnBatch, ColumnSchema, DType, Error, ErrorKind, Reader, Schema, Shape, Value};
@@ -123,4 +126,32 @@ fn a_dictionary_takes_a_limited_number_of_bytes() {
     let (done, peak) = alone.peak_bytes(|| export(true));
     done.expect("an export of the types that the file states");
     assert!(peak < 120 * MIB, "{} MiB", peak / MIB);
+}
+
+/// A column costs an export hardly more than a conversion, so that wide tables come back.
+#[test]
+fn an_export_of_many_columns_takes_about_as_much_as_their_conversion() {
+    let names: Vec<String> = (0..3_000).map(|number| format!("column {number}")).collect();
+    let array = |number: usize| -> Arc<dyn Array> {
+        match number % 3 {
+            0 => Arc::new(Float64Array::from(vec![number as f64, 0.5, 1e9])),
+            1 => Arc::new(Int64Array::from(vec![number as i64, -1, i64::MAX])),
+            _ => Arc::new(StringArray::from(vec!["", "a text", "another"])),
+        }
+    };
+    let table = RecordBatch::try_from_iter(names.iter().enumerate().map(|(number, name)| (name, array(number))));
+    let table = table.expect("a batch");
+    let alone = alone();
+    let (written, convert) = alone.peak_bytes(|| {
+        write_batches(&table.schema(), std::slice::from_ref(&table), Stream(Vec::new()), &ConvertOptions::new())
+    });
+    let disk = OnDisk::new(&written.expect("a file").sink.0);
+    // by position: fetched bytes take memory, too
+    let reader = Reader::open(disk.path()).expect("an intact file");
+    for format in [ExportFormat::Parquet, ExportFormat::Arrow, ExportFormat::ArrowStream] {
+        let export = || export_into(&reader, Stream(std::io::sink()), format, ExportOptions::new()).map(|_| ());
+        let (done, export) = alone.peak_bytes(export);
+        done.expect("an export");
+        assert!(export * 5 <= convert * 6, "{format:?}: {} KiB, converted in {} KiB", export >> 10, convert >> 10);
+    }
 }
