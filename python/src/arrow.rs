@@ -1,17 +1,14 @@
-//! Arrow's PyCapsule interface: batches, columns and datasets to other libraries, and their data
-//! in.
+//! Arrow's PyCapsule interface: batches, columns and datasets to other libraries.
 
 use crate::arrow_data::arrow_data;
 use crate::batch::Batch;
 use crate::batch_column::BatchColumn;
 use crate::dataset::OpenedDataset;
 use crate::error::{OrRaise, Result};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 use std::ffi::CStr;
-use std::fs::File;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
@@ -22,12 +19,12 @@ use tensilo::import::arrow::array::{
 use tensilo::import::arrow::datatypes::{Field, Fields, Schema, SchemaRef};
 use tensilo::import::arrow::error::ArrowError;
 use tensilo::import::arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
-use tensilo::import::arrow::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
-use tensilo::import::arrow::ipc::writer::FileWriter;
+use tensilo::import::arrow::ffi_stream::FFI_ArrowArrayStream;
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
-const STREAM: &CStr = c"arrow_array_stream";
+/// The name of the capsule of a stream.
+pub const STREAM: &CStr = c"arrow_array_stream";
 
 fn refused(error: &ArrowError) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -157,24 +154,4 @@ impl RecordBatchReader for Batches {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }
-}
-
-/// Writes the Arrow data of an object to an IPC file.
-#[pyfunction]
-pub fn _write_arrow_file(py: Python<'_>, object: &Bound<'_, PyAny>, path: PathBuf) -> PyResult<()> {
-    let capsule = object.call_method0("__arrow_c_stream__")?;
-    let capsule =
-        capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("__arrow_c_stream__ returned no capsule"))?;
-    let stream = capsule.pointer_checked(Some(STREAM))?.as_ptr().cast::<FFI_ArrowArrayStream>();
-    // SAFETY: the pointer of a capsule of this name is a stream, which is taken out of it.
-    let reader = unsafe { RecordBatchStreamReader::from_raw(stream) }.map_err(|error| refused(&error))?;
-    let mut file =
-        FileWriter::try_new_buffered(File::create(&path)?, &reader.schema()).map_err(|error| refused(&error))?;
-    // the batches are those of Python's library: it may need the GIL to make them
-    for batch in reader {
-        py.check_signals()?;
-        let batch = batch.map_err(|error| refused(&error))?;
-        py.detach(|| file.write(&batch)).map_err(|error| refused(&error))?;
-    }
-    file.finish().map_err(|error| refused(&error))
 }

@@ -1,6 +1,7 @@
 //! Conversion of files of other formats, and changes of datasets.
 
 use crate::error::OrRaise;
+use crate::input_data::Inputs;
 use crate::options::{ByteCount, Dict, Threads, dtypes, null_elements, paths, shapes, writer_options};
 use crate::work::{self, Progress};
 use pyo3::exceptions::{PyFileExistsError, PyValueError};
@@ -47,8 +48,8 @@ pub struct Conversion<'py> {
 }
 
 impl Conversion<'_> {
-    /// Returns the options for so many threads.
-    pub fn to_options(&self, threads: &Threads) -> PyResult<ConvertOptions> {
+    /// Returns the options for inputs and so many threads.
+    pub fn to_options(&self, inputs: &Inputs, threads: &Threads) -> PyResult<ConvertOptions> {
         let options = ConvertOptions::new()
             .bf16(self.bf16)
             .casts(dtypes(self.casts.as_ref())?)
@@ -56,8 +57,8 @@ impl Conversion<'_> {
             .shapes(shapes(self.shapes.as_ref())?)
             .null_elements(null_elements(&self.null_elements)?)
             .writer(writer_options(&self.profile, threads)?)
-            .formats(formats(self.file_is_sample))
-            .store(store());
+            .formats(inputs.formats(self.file_is_sample))
+            .store(inputs.store());
         Ok(match &self.columns {
             Some(columns) => options.columns(columns),
             None => options,
@@ -88,12 +89,13 @@ pub fn _convert(
     overwrite: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<()> {
-    let inputs = paths(&inputs)?;
-    let options = options.to_options(&threads)?.overwrite(overwrite);
     let is_folder = shard_bytes.is_some() || is_folder(&output);
     if is_folder {
         refuse_manifest(&output)?;
     }
+    let inputs = Inputs::from_object(&inputs, &output)?;
+    let options = options.to_options(&inputs, &threads)?.overwrite(overwrite);
+    let inputs = inputs.paths;
     work::run(py, progress.as_ref(), move |progress| {
         let mut tell = |at| tell(progress, at);
         if !is_folder {
@@ -159,10 +161,11 @@ pub fn _append(
     discard_tail: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<u64> {
-    let inputs = paths(&inputs)?;
+    let inputs = Inputs::from_object(&inputs, &target)?;
     let writer = writer_options(profile, &threads)?.discard_tail(discard_tail);
     let options = AppendOptions::new().skip_others(skip_others).null_elements(self::null_elements(null_elements)?);
-    let options = options.writer(writer).formats(formats(file_is_sample)).store(store());
+    let options = options.writer(writer).formats(inputs.formats(file_is_sample)).store(inputs.store());
+    let inputs = inputs.paths;
     if !Address::is_prefix(&target) && !target.is_dir() {
         if shard_bytes.is_some() {
             return Err(PyValueError::new_err(format!(

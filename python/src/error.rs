@@ -109,7 +109,7 @@ fn exception_of_file(py: Python<'_>, error: &Error) -> PyErr {
 }
 
 /// Returns the subclass of `OSError` for an error of the system.
-fn os_error(error: &io::Error, doing: &str, path: Option<&Path>) -> PyErr {
+pub fn os_error(error: &io::Error, doing: &str, path: Option<&Path>) -> PyErr {
     let path = path.map(|path| path.to_string_lossy().into_owned());
     match error.raw_os_error() {
         // Python finds the subclass by the number

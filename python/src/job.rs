@@ -2,6 +2,7 @@
 
 use crate::convert::{Conversion, formats, has_manifest, refuse_manifest, store, tell, time_of_programs};
 use crate::error::{OrRaise, Result};
+use crate::input_data::Inputs;
 use crate::options::{ByteCount, Threads, null_elements, paths, writer_options};
 use crate::schema::Schema;
 use crate::work;
@@ -57,7 +58,8 @@ pub fn _plan(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Plan> {
     refuse_manifest(&output)?;
-    let (inputs, options) = (paths(&inputs)?, options.to_options(&threads)?);
+    let inputs = Inputs::from_object(&inputs, &output)?;
+    let (options, inputs) = (options.to_options(&inputs, &threads)?, inputs.paths);
     work::run(py, progress.as_ref(), move |progress| {
         let plan = import::plan_shards(&inputs, shard_bytes.0, &options, &mut |at| tell(progress, at))?;
         Ok(plan_of(plan))
@@ -126,7 +128,7 @@ pub fn _run_task(
     })
 }
 
-/// Converts files to a file of a job, unless it exists, and returns its schema, too.
+/// Converts files, or Arrow data, to a file of a job, unless it exists, and returns its schema, too.
 #[pyfunction]
 pub fn _write_task(
     py: Python<'_>,
@@ -136,7 +138,8 @@ pub fn _write_task(
     options: Conversion<'_>,
     threads: Threads,
 ) -> PyResult<(File, Schema)> {
-    let (inputs, options) = (paths(&inputs)?, options.to_options(&threads)?);
+    let inputs = Inputs::from_object(&inputs, &std::env::temp_dir().join("input"))?;
+    let (options, inputs) = (options.to_options(&inputs, &threads)?, inputs.paths);
     work::run(py, None, move |progress| {
         let job = job.open()?;
         let file = job.write(number, None, |file| {

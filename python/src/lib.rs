@@ -21,6 +21,7 @@ mod error;
 mod indices;
 mod input;
 mod job;
+mod input_data;
 mod loader;
 mod loader_options;
 mod loader_place;
@@ -45,8 +46,6 @@ use pyo3::prelude::*;
 mod _tensilo {
     #[pymodule_export]
     use crate::array::{_array_of_bytes, Array};
-    #[pymodule_export]
-    use crate::arrow::_write_arrow_file;
     #[pymodule_export]
     use crate::batch::Batch;
     #[pymodule_export]

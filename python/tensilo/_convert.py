@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal
 
@@ -38,7 +36,9 @@ def convert(
 
     Args:
         inputs: a path, a folder, a pattern, also in an object store, a list of these, or an object with
-            Arrow data: a table of pyarrow, a frame of polars or pandas, a relation of DuckDB.
+            Arrow data: a table of pyarrow, a frame of polars or pandas, a relation of DuckDB. Tables and
+            frames are read in place. Streams, which can be read once, are copied to an unnamed temporary
+            file in the folder of the output.
         output: a file, or a folder for a dataset: a path that ends in a slash, or any with
             ``shard_bytes``. It appears when it is complete.
         bf16: whether all columns of floats are rounded to bf16.
@@ -65,9 +65,9 @@ def convert(
         FileExistsError: the output is there.
         KeyboardInterrupt: after Ctrl-C; nothing is left of the output.
     """
-    with _files(inputs, output) as files, shown(progress) as show:
+    with shown(progress) as show:
         _tensilo._convert(
-            files,
+            inputs,
             output,
             conversion(bf16, casts, columns, skip, shapes, null_elements, profile, file_is_sample),
             shard_bytes=shard_bytes,
@@ -107,10 +107,10 @@ def append(
     Raises:
         ConflictError: another writer has published a version of the dataset meanwhile.
     """
-    with _files(inputs, target) as files, shown(progress) as show:
+    with shown(progress) as show:
         return _tensilo._append(
             target,
-            files,
+            inputs,
             skip_others=skip_others,
             file_is_sample=file_is_sample,
             null_elements=null_elements,
@@ -143,21 +143,3 @@ def conversion(
         "profile": profile,
         "file_is_sample": file_is_sample,
     }
-
-
-@contextmanager
-def _files(inputs: Any, output: _Path) -> Iterator[Any]:
-    """Yields the paths of inputs.
-
-    Arrow data goes through a temporary file beside the output, so that it can be read twice.
-    """
-    if not hasattr(inputs, "__arrow_c_stream__"):
-        yield inputs
-        return
-    import tempfile  # takes as long as importing the rest of the package
-
-    beside = os.path.dirname(os.path.abspath(output))
-    with tempfile.TemporaryDirectory(prefix=".tensilo-", dir=beside) as folder:
-        path = os.path.join(folder, "input.arrow")
-        _tensilo._write_arrow_file(inputs, path)
-        yield path

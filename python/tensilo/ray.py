@@ -12,9 +12,7 @@ version, or none. All nodes see inputs and outputs under the same paths.
 from __future__ import annotations
 
 import math
-import os
 import secrets
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -208,12 +206,9 @@ class Sink(Datasink[list[distributed.Fragment]]):
         if not tables:
             return []
         job = (self._folder, self._job.version, self._job.number)
-        with tempfile.TemporaryDirectory(prefix="tensilo-") as folder:
-            path = os.path.join(folder, "input.arrow")
-            table = pa.concat_tables(tables)
-            _tensilo._write_arrow_file(table, path)
-            options = {**self._options, "shapes": with_open_lists(table.schema, self._options["shapes"])}
-            file, schema = _tensilo._write_task(job, ctx.task_idx, path, options, 1)
+        table = pa.concat_tables(tables)
+        options = {**self._options, "shapes": with_open_lists(table.schema, self._options["shapes"])}
+        file, schema = _tensilo._write_task(job, ctx.task_idx, table, options, 1)
         return [distributed.Fragment(self._job, file, schema)]
 
     def on_write_complete(self, write_result: Any) -> None:

@@ -10,9 +10,7 @@ outputs under the same paths.
 
 from __future__ import annotations
 
-import os
 import secrets
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -156,12 +154,10 @@ class _Writer(DataSourceArrowWriter):
         first, context = next(batches, None), TaskContext.get()
         if first is None or context is None:
             return _Written(None)
-        with tempfile.TemporaryDirectory(prefix="tensilo-") as folder:
-            path = os.path.join(folder, "input.arrow")
-            _tensilo._write_arrow_file(pa.RecordBatchReader.from_batches(first.schema, chain([first], batches)), path)
-            options = {**self._options, "shapes": with_open_lists(first.schema, None)}
-            job = (self._folder, self._job.version, self._job.number)
-            file, schema = _tensilo._write_task(job, context.partitionId(), path, options, 1)
+        reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
+        options = {**self._options, "shapes": with_open_lists(first.schema, None)}
+        job = (self._folder, self._job.version, self._job.number)
+        file, schema = _tensilo._write_task(job, context.partitionId(), reader, options, 1)
         return _Written(distributed.Fragment(self._job, file, schema))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:

@@ -1,5 +1,9 @@
 """Arrow in and out, and equality of every way of reading."""
 
+import errno
+import os
+import subprocess
+import sys
 import tempfile
 
 import numpy as np
@@ -141,3 +145,89 @@ def test_dates_and_times_keep_their_types(tmp_path):
     dataset = ts.convert(table, tmp_path / "x.tsl")
     assert pa.table(dataset[:]).to_pylist() == table.to_pylist()
     assert pa.table(dataset[:]).schema.types == types
+
+
+LIMITED = """
+import resource, sys
+import pyarrow as pa
+import tensilo as ts
+
+# a file that grows beyond this fails, as on a full disk
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+table = pa.table({"x": pa.array([7.0] * (1 << 18))})
+ts.convert(table[:1000], "target.tsl")
+for number, source in enumerate([table, table.to_batches()[0], ts.convert(table, "table.tsl")[:]]):
+    assert len(ts.convert(source, f"{number}.tsl")) == 1 << 18
+    assert ts.append("target.tsl", source) == 1 << 18
+for call in (lambda inputs: ts.convert(inputs, "stream.tsl"), lambda inputs: ts.append("target.tsl", inputs)):
+    try:
+        call(pa.RecordBatchReader.from_batches(table.schema, table.to_batches()))
+    except OSError as error:
+        print(error.errno, error.filename, error.strerror)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no limit there")
+def test_a_table_is_not_copied_and_a_full_disk_is_an_os_error(tmp_path):
+    done = subprocess.run([sys.executable, "-c", LIMITED], cwd=tmp_path, capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 2, done.stdout
+    for line in lines:
+        assert line.startswith(f"{errno.EFBIG} . ") and "copying the Arrow stream" in line
+    assert sorted(os.listdir(tmp_path)) == ["0.tsl", "1.tsl", "2.tsl", "table.tsl", "target.tsl"]
+
+
+def test_a_stream_is_copied_to_a_file_without_a_name(tmp_path):
+    found = []
+
+    def batches():
+        for i in range(3):
+            found.extend(os.listdir(tmp_path))
+            yield pa.record_batch({"x": [i, i]})
+
+    schema = pa.schema({"x": pa.int64()})
+    dataset = ts.convert(pa.RecordBatchReader.from_batches(schema, batches()), tmp_path / "x.tsl")
+    assert dataset["x"][:].tolist() == [0, 0, 1, 1, 2, 2] and found == []
+    assert ts.append(tmp_path / "x.tsl", pa.RecordBatchReader.from_batches(schema, batches())) == 6
+    assert found == ["x.tsl"] * 3
+    # a folder that is made only now, in one that is made only now
+    stream = pa.RecordBatchReader.from_batches(schema, iter([pa.record_batch({"x": [1]})]))
+    assert len(ts.convert(stream, tmp_path / "new/er", shard_bytes=64)) == 1
+
+
+def test_a_table_gives_the_same_samples_as_its_file(tmp_path):
+    words = [pa.array(["a", "b"]).dictionary_encode(), pa.array(["c", "b", None]).dictionary_encode()]
+    table = pa.table(
+        {
+            "word": pa.chunked_array(words),  # each chunk has a dictionary of its own
+            "list": pa.array([[1], [2, 3], None, [], [4]], pa.list_(pa.int16())),
+            "struct": pa.array([{"a": 1}, None, {"a": 2}, {"a": None}, {"a": 5}]),
+            "time": pa.array(range(5), pa.timestamp("us", "UTC")),
+        }
+    )
+    with pa.ipc.new_stream(tmp_path / "in.arrow", table.schema) as sink:
+        sink.write_table(table)
+    sources = [tmp_path / "in.arrow", table, pa.RecordBatchReader.from_batches(table.schema, table.to_batches())]
+    made = [ts.convert(source, tmp_path / f"{number}.tsl") for number, source in enumerate(sources)]
+    for dataset in made:
+        assert dataset.schema == made[0].schema
+        found = pa.table(dataset)
+        assert found.schema == table.schema and found.to_pylist() == table.to_pylist()
+    assert made[0].id == made[2].id
+    # the id of a table depends on its samples
+    other = ts.convert(table.set_column(3, "time", table["time"][::-1]), tmp_path / "other.tsl")
+    assert other.id != made[1].id and ts.convert(table, tmp_path / "again.tsl").id == made[1].id
+
+
+def test_errors_name_the_table(tmp_path):
+    table = pa.table({"a": [1]})
+    ts.convert(pa.table({"b": [1]}), tmp_path / "x.tsl")
+    stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
+    for source, name in ((table, "<pyarrow.Table>"), (stream, "<pyarrow.RecordBatchReader>")):
+        with pytest.raises(ts.InputError, match=rf'^{name}: .*column "b" is missing') as caught:
+            ts.append(tmp_path / "x.tsl", source)
+        assert caught.value.path == name
+    text = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")])
+    with pytest.raises(ValueError, match="^<pyarrow.Table>: .*UTF-8"):
+        ts.convert(pa.table({"t": text}), tmp_path / "y.tsl")
+    assert os.listdir(tmp_path) == ["x.tsl"]

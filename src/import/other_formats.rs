@@ -86,7 +86,6 @@ pub trait InputFormat: Send + Sync {
 pub trait RecordSource: Send + Sync {
     /// Returns the schema, which does not change. Types become columns as
     /// [the module](super#arrow-types-and-tensilo-types) says, and [`bf16_field`] declares bf16.
-    /// The file does not keep the schema for an export.
     fn schema(&self) -> SchemaRef;
 
     /// Returns the number of rows, if it is known before reading.
@@ -97,6 +96,13 @@ pub trait RecordSource: Send + Sync {
     /// Begins a pass over only these fields of the schema, in ascending order. A conversion makes
     /// one or two. A batch should take a few MiB at most, or one row.
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>>;
+
+    /// Returns whether the tensilo file keeps the schema, so that an export restores its types
+    /// (default: no). That is of use if Arrow's types are those of the data, and not only of this
+    /// reader.
+    fn keeps_schema(&self) -> bool {
+        false
+    }
 }
 
 /// Returns a field of `UInt16` whose bits are those of bf16, which Arrow does not have. It can also
@@ -215,7 +221,7 @@ impl Records for OtherRecords {
     }
 
     fn keeps_schema(&self) -> bool {
-        false
+        self.content.keeps_schema()
     }
 
     fn check_unchanged(&self) -> Result<()> {

@@ -1,7 +1,6 @@
 """Datasets of the library ``datasets``."""
 
-import os
-import tempfile
+from itertools import chain
 
 from .._convert import convert
 from .._progress import shown
@@ -19,7 +18,8 @@ def from_hf(dataset, output, *, columns=None, metadata=None, progress=False, **o
     between the names. Shapes are found by a pass over all samples, as ``tensilo.convert`` does. Formats and
     transforms of the dataset do not apply.
 
-    The Arrow data go through a temporary file in the folder of the output, so that memory holds a batch.
+    The Arrow data go through an unnamed temporary file in the folder of the output, so that memory holds a
+    batch.
 
     Args:
         dataset: a ``datasets.Dataset``, such as ``load_dataset(name, split="train")`` returns.
@@ -54,24 +54,30 @@ def from_hf(dataset, output, *, columns=None, metadata=None, progress=False, **o
     check_output(output, options)
     if columns is not None:
         dataset = dataset.select_columns([columns] if isinstance(columns, str) else list(columns))
-    parent = os.path.dirname(os.path.abspath(os.fsdecode(output).rstrip("/" + os.sep)))
-    with shown(progress) as show, tempfile.TemporaryDirectory(prefix=".tensilo-", dir=parent) as folder:
-        path = os.path.join(folder, "input.arrow")
-        sink = None
+    batches = dataset.with_format("arrow").iter(_BATCH_SAMPLES)
+    first = next(batches, None)
+    if first is None:
+        raise refused("there are no samples")
+    failed: list[BaseException] = []
+    with shown(progress) as show:
+
+        def read():
+            done = 0
+            try:
+                for batch in chain([first], batches):
+                    yield from embed_table_storage(batch).to_batches()
+                    done += len(batch)
+                    if show is not None:
+                        show("reading", done, len(dataset))
+            except BaseException as error:
+                failed.append(error)  # the stream has its text only
+                raise
+
+        schema = embed_table_storage(first.slice(0, 0)).schema
+        schema = schema.with_metadata({**(schema.metadata or {}), **(metadata or {})})
         try:
-            for batch in dataset.with_format("arrow").iter(_BATCH_SAMPLES):
-                table = embed_table_storage(batch)
-                if sink is None:
-                    own = table.schema.metadata or {}
-                    schema = table.schema.with_metadata({**own, **(metadata or {})})
-                    sink, done = pa.ipc.new_stream(path, schema), 0
-                sink.write_table(table.replace_schema_metadata(schema.metadata))
-                done += len(table)
-                if show is not None:
-                    show("reading", done, len(dataset))
-        finally:
-            if sink is not None:
-                sink.close()
-        if sink is None:
-            raise refused("there are no samples")
-        return convert(path, output, progress=show or False, **options)
+            return convert(pa.RecordBatchReader.from_batches(schema, read()), output, progress=show or False, **options)
+        except Exception:
+            if failed:
+                raise failed[0] from None
+            raise
