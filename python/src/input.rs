@@ -2,7 +2,7 @@
 
 use crate::batch_column::BatchColumn;
 use crate::elements::{Elements, elements};
-use crate::widen::widened;
+use crate::widen::{widened, widened_floats};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple};
@@ -333,7 +333,8 @@ fn own_extents(column: &ColumnSchema, shape: &[usize]) -> PyResult<Vec<u32>> {
     Ok(due.iter().enumerate().filter_map(extent).collect::<Result<_, _>>()?)
 }
 
-/// Returns the bytes of elements as those of the column: integers may be narrower.
+/// Returns the bytes of elements as those of the column: integers may be narrower, and of a column
+/// that is rounded, elements may be rounded already.
 fn fitting(column: &ColumnSchema, elements: Elements) -> PyResult<Vec<u8>> {
     let (found, due) = (elements.dtype, column.pushed_dtype());
     if found == due || (due == DType::Bool && found == DType::U8) {
@@ -342,11 +343,19 @@ fn fitting(column: &ColumnSchema, elements: Elements) -> PyResult<Vec<u8>> {
     if let Some(bytes) = widened(&elements, due) {
         return Ok(bytes);
     }
-    let way = match found.is_float() && due.is_float() {
+    // exact, and so is the rounding that follows
+    if found == column.dtype
+        && let Some(bytes) = widened_floats(&elements, due)
+    {
+        return Ok(bytes);
+    }
+    let own =
+        if due == column.dtype { due.to_string() } else { format!("{}, which is rounded from {due}", column.dtype) };
+    let way = match found.is_float() && due.is_float() && due == column.dtype {
         true => format!(": declare the column with cast_from={:?}, or convert the values", found.name()),
         false => ": convert the values".to_owned(),
     };
-    Err(PyTypeError::new_err(format!("elements of {found} in a column of {due}{way}")))
+    Err(PyTypeError::new_err(format!("elements of {found} in a column of {own}{way}")))
 }
 
 #[cold]

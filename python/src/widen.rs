@@ -1,6 +1,7 @@
-//! Integers as wider ones.
+//! Numbers as those of wider types.
 
 use crate::elements::Elements;
+use half::{bf16, f16};
 use tensilo::DType;
 
 /// Returns integers as those of a wider type, which has all of their values; `None` if it has not.
@@ -17,6 +18,22 @@ pub fn widened(elements: &Elements, to: DType) -> Option<Vec<u8>> {
         4 => numbers.flat_map(|number| (number as i32).to_ne_bytes()).collect(),
         _ => numbers.flat_map(i64::to_ne_bytes).collect(),
     })
+}
+
+/// Returns floats as those of a wider type, which has all of their values; `None` if it does not.
+pub fn widened_floats(elements: &Elements, to: DType) -> Option<Vec<u8>> {
+    let bytes = &elements.bytes;
+    let wide: Box<dyn Iterator<Item = f32>> = match elements.dtype {
+        DType::Bf16 => Box::new(bytes.as_chunks().0.iter().map(|bytes| bf16::from_ne_bytes(*bytes).to_f32())),
+        DType::F16 => Box::new(bytes.as_chunks().0.iter().map(|bytes| f16::from_ne_bytes(*bytes).to_f32())),
+        DType::F32 => Box::new(bytes.as_chunks().0.iter().map(|bytes| f32::from_ne_bytes(*bytes))),
+        _ => return None,
+    };
+    match to {
+        DType::F32 => Some(wide.flat_map(f32::to_ne_bytes).collect()),
+        DType::F64 => Some(wide.flat_map(|number| f64::from(number).to_ne_bytes()).collect()),
+        _ => None,
+    }
 }
 
 /// Returns whether integers of a type have a sign; `None` if it is not one of integers.

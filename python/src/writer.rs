@@ -53,10 +53,15 @@ impl Drop for Writer {
 }
 
 fn warn_of_loss(py: Python<'_>) {
+    // a writer may be dropped because it raised: the warning must not replace the exception
+    let raised = PyErr::take(py);
     let text =
         c"a tensilo.Writer was dropped without close(), so that nothing of it is left; use it in a with statement";
     let warned = PyErr::warn(py, &py.get_type::<PyResourceWarning>(), text, 1);
     warned.unwrap_or_else(|error| error.write_unraisable(py, None));
+    if let Some(raised) = raised {
+        raised.restore(py);
+    }
 }
 
 /// What is being written.

@@ -375,3 +375,40 @@ def test_a_rescue_replaces_nothing(speech, tmp_path):
     with pytest.raises(FileExistsError):
         ts.salvage(speech.uri, tmp_path / "there")
     assert (tmp_path / "there").read_bytes() == b"mine"
+
+
+def test_an_error_of_a_writer_that_no_variable_holds(tmp_path):
+    def writer():
+        return ts.Writer(tmp_path / "x.tsl", {"x": ts.tensor("f32", (4,))})
+
+    for error, samples in (
+        (ValueError, {"x": np.zeros((2, 5), "f4")}),
+        (TypeError, {"x": np.zeros((2, 4), "i8")}),
+        (KeyError, {"y": 1}),
+        (ZeroDivisionError, {"x": (1 / 0 for _ in range(2))}),
+    ):
+        with pytest.warns(ResourceWarning, match="without close"), pytest.raises(error):
+            writer().write(**samples)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_dataset_takes_its_own_values(tmp_path):
+    """Of a column that was rounded, also those that are rounded already."""
+    kinds = [("bf16", "f32"), ("f16", "f32"), ("bf16", "f64"), ("f16", "f64"), ("f32", "f64")]
+    schema = {f"{to} {source}": ts.tensor(to, (3,), cast_from=source) for to, source in kinds}
+    schema["ragged"] = ts.tensor("bf16", (None,), nullable=True, cast_from="f32")
+    with ts.Writer(tmp_path / "a.tsl", schema) as writer:
+        odd = np.array([[1.1, -0.0, np.inf], [np.nan, 3e-8, -65504]])
+        values = {name: odd.astype({"f32": "f4", "f64": "f8"}[name.split()[1]]) for name in schema if " " in name}
+        writer.write(**values, ragged=[None, np.array([1.1], "f4")])
+    first = ts.open(tmp_path / "a.tsl")
+    with ts.Writer(tmp_path / "b.tsl", dict(first.schema)) as writer:
+        writer.write(**first[:])
+    second = ts.open(tmp_path / "b.tsl")
+    for name in schema:
+        if " " in name:
+            assert second[name][:].array().tobytes() == first[name][:].array().tobytes(), name
+    assert second["ragged"][:].tolist() == first["ragged"][:].tolist()
+    with pytest.warns(ResourceWarning):
+        with pytest.raises(TypeError, match="elements of f16 in a column of bf16, which is rounded from f32: convert"):
+            ts.Writer(tmp_path / "c.tsl", schema).write(**{**dict(first[:]), "bf16 f32": np.zeros((2, 3), "f2")})
