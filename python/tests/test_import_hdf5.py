@@ -127,3 +127,89 @@ def test_hdf5_filters_of_the_plugin(tmp_path):
         file.create_dataset("x", data=values, **hdf5plugin.Bitshuffle(cname="zstd"))
     ds = importers.from_hdf5(tmp_path / "in.h5", f"{tmp_path}/out/")
     assert bits(ds["x"].take(range(50)).array()) == bits(values)
+
+
+def files_of_one_dataset(h5py, folder):
+    """Writes files of which each has values of others, and returns their names."""
+    for i in range(3):
+        with h5py.File(folder / f"source{i}.h5", "w") as file:
+            file["x"] = np.arange(4.0) + 10 * i
+    layout = h5py.VirtualLayout((12,), "f8")
+    for i in range(3):
+        layout[4 * i : 4 * i + 4] = h5py.VirtualSource(f"source{i}.h5", "x", (8,))[:4]
+    whole = h5py.VirtualLayout((12,), "f8")
+    whole[:] = h5py.VirtualSource("virtual.h5", "v", (12,))
+    with h5py.File(folder / "virtual.h5", "w") as file:
+        file.create_virtual_dataset("v", layout, fillvalue=-1)
+    with h5py.File(folder / "twice.h5", "w") as file:
+        file.create_virtual_dataset("v", whole)
+    with h5py.File(folder / "link.h5", "w") as file:
+        file["v"] = h5py.ExternalLink("virtual.h5", "/v")
+        file["alias"] = h5py.SoftLink("/v")
+    return ["virtual.h5", "twice.h5", "link.h5"]
+
+
+def test_hdf5_files_of_several(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    for name in files_of_one_dataset(h5py, tmp_path):
+        ds = importers.from_hdf5(tmp_path / name, tmp_path / "out.tsl", overwrite=True)
+        assert ds.columns == ["v"]
+        assert ds["v"][:].tolist() == [10 * (i // 4) + i % 4 for i in range(12)]
+    # what was never written, or is mapped to nothing, is a fill value
+    layout = h5py.VirtualLayout((6,), "f8")
+    layout[:2] = h5py.VirtualSource("source0.h5", "x", (4,))[::2]
+    with h5py.File(tmp_path / "partial.h5", "w") as file:
+        file.create_virtual_dataset("v", layout, fillvalue=-1)
+        file.create_dataset("chunks", 6, "f8", chunks=(2,), fillvalue=7)[:2] = 1
+    ds = importers.from_hdf5(tmp_path / "partial.h5", tmp_path / "out.tsl", overwrite=True)
+    assert ds["v"][:].tolist() == [0, 2, -1, -1, -1, -1] and ds["chunks"][:].tolist() == [1, 1, 7, 7, 7, 7]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ("missing", "'x' in the file 'source1.h5', which cannot be opened"),
+        ("no dataset", "'x' in the file 'source1.h5', and there is no such dataset"),
+        ("short", r"values up to \(4,\) from 'x' in the file 'source1.h5', whose shape is \(3,\)"),
+    ],
+)
+def test_hdf5_sources_that_are_missing(tmp_path, damage, message):
+    """HDF5 itself reads fill values for these."""
+    h5py = pytest.importorskip("h5py")
+    names = files_of_one_dataset(h5py, tmp_path)
+    os.remove(tmp_path / "source1.h5")
+    if damage != "missing":
+        with h5py.File(tmp_path / "source1.h5", "w") as file:
+            file["y" if damage == "no dataset" else "x"] = np.arange(3.0)
+    for name in names:
+        for options in ({}, {"columns": ["v"]}):
+            with pytest.raises(ts.InputError, match=message) as caught:
+                importers.from_hdf5(tmp_path / name, tmp_path / "out.tsl", **options)
+            assert caught.value.column == "v"
+    assert not (tmp_path / "out.tsl").exists()
+
+
+def test_hdf5_links_to_nothing_and_external_files(tmp_path, monkeypatch):
+    h5py = pytest.importorskip("h5py")
+    monkeypatch.chdir(tmp_path)
+    with h5py.File("in.h5", "w") as file:
+        file["a"] = np.arange(4)
+        file["g/soft"] = h5py.SoftLink("/nothing")
+    with pytest.raises(ts.InputError, match="column 'g/soft': the link leads to '/nothing', which does not exist"):
+        importers.from_hdf5("in.h5", "out.tsl")
+    assert len(importers.from_hdf5("in.h5", "a.tsl", columns=["a"])) == 4
+    with h5py.File("in.h5", "w") as file:
+        file["x"] = h5py.ExternalLink("nothing.h5", "/a")
+    for options in ({}, {"columns": ["x"]}):
+        with pytest.raises(ts.InputError, match="leads to '/a' in the file 'nothing.h5', which cannot be opened"):
+            importers.from_hdf5("in.h5", "out.tsl", **options)
+    with h5py.File("in.h5", "w") as file:
+        parts = [("one.raw", 8, 16), ("two.raw", 0, h5py.h5f.UNLIMITED)]
+        file.create_dataset("e", (4,), "i8", external=parts)[:] = range(4)
+    assert importers.from_hdf5("in.h5", "e.tsl")["e"][:].tolist() == [0, 1, 2, 3]
+    os.truncate("two.raw", 8)
+    with pytest.raises(ts.InputError, match=r"external file 'two.raw', which has 8 bytes, not 16"):
+        importers.from_hdf5("in.h5", "out.tsl")
+    os.remove("two.raw")
+    with pytest.raises(ts.InputError, match=r"external file 'two.raw', which does not exist"):
+        importers.from_hdf5("in.h5", "out.tsl")

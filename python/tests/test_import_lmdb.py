@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+import tensilo as ts
 from imported import BF16, ODD_BF16, ODD_F32, bits
 from tensilo import importers
 
@@ -98,3 +99,12 @@ def test_lmdb_values_of_other_kinds(tmp_path):
     )
     assert ds.columns == ["n", "x"]
     assert bits(ds["x"].take([0, 1]).array()) == bits(np.array([[1, 1], [2, 2]], BF16))
+
+
+def test_an_lmdb_file_that_was_cut_off(tmp_path):
+    """LMDB maps it: without a check, the system ends the process."""
+    write_lmdb(tmp_path / "in", [(b"%04d" % i, bytes(1000)) for i in range(100)])
+    size = os.path.getsize(tmp_path / "in/data.mdb")
+    os.truncate(tmp_path / "in/data.mdb", size // 2)
+    with pytest.raises(ts.InputError, match=f"data.mdb: the file is cut off: it has {size // 2:,} bytes, not"):
+        importers.from_lmdb(tmp_path / "in", tmp_path / "out.tsl")

@@ -21,6 +21,8 @@ class ShardBytes:
 
     def __init__(self, path, folder, shard):
         if os.path.exists(path) or not shard.get("zip_data"):
+            if not os.path.getsize(path):
+                raise refused("the shard is empty", path=path)
             with open(path, "rb") as file:
                 self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         else:

@@ -3,6 +3,7 @@
 from contextlib import nullcontext, suppress
 
 from ._hdf5_column import Column
+from ._hdf5_sources import check_sources, find_datasets, linked
 from ._samples import BATCH_BYTES, check_output, size_of, write_batches
 from ._schema import refused
 
@@ -16,7 +17,9 @@ def from_hdf5(path_or_file, output, *, columns=None, schema=None, views=None, pr
     The first dimension of a dataset is the sample. A column has the path of its dataset as its name, such
     as "train/mel", and a field of a compound dataset "table.field". Numbers are tensors, texts utf8, arrays
     of variable length (vlen) tensors whose extent varies, and opaque values bytes. Attributes are not
-    stored. Filters of ``hdf5plugin`` are available if it is installed.
+    stored. Filters of ``hdf5plugin`` are available if it is installed. Virtual datasets, external files and
+    external links are followed; if one of their files is missing or too short, the dataset is refused, because
+    HDF5 would read fill values.
 
     Memory holds a batch of about 16 MiB, or one HDF5 chunk of each dataset if these are larger.
 
@@ -37,7 +40,8 @@ def from_hdf5(path_or_file, output, *, columns=None, schema=None, views=None, pr
     Raises:
         ImportError: ``h5py`` is not installed.
         KeyError: a dataset or a column that the file does not have.
-        InputError: datasets with different numbers of samples, or of a type that cannot be stored.
+        InputError: datasets with different numbers of samples, or of a type that cannot be stored, or with
+            values in files that are missing.
         FileExistsError: the output is there.
     """
     try:
@@ -62,12 +66,14 @@ def from_hdf5(path_or_file, output, *, columns=None, schema=None, views=None, pr
 
 def _sources(h5py, group, columns):
     """Yields name, dataset and field of each column."""
-    paths = []
-    group.visititems(lambda path, item: paths.append(path) if isinstance(item, h5py.Dataset) else None)
-    for path in paths if columns is None else columns:
-        dataset = group.get(path)
+    found = dict(find_datasets(h5py, group)) if columns is None else {}
+    for path in found if columns is None else columns:
+        dataset = found.get(path)
+        if dataset is None and group.get(path, getlink=True) is not None:
+            dataset = linked(h5py, group, path, path)
         if not isinstance(dataset, h5py.Dataset):
-            raise KeyError(f"no dataset {path!r}; there are {', '.join(paths)}")
+            raise KeyError(f"no dataset {path!r}; there are {', '.join(dict(find_datasets(h5py, group)))}")
+        check_sources(h5py, dataset, path)
         if not dataset.shape:
             text = "a dataset without dimensions has no samples; name the others by columns="
             raise refused(text, column=path)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 
 from ._samples import check_output, write_samples
+from ._schema import refused
 
 
 def from_lmdb(
@@ -60,6 +61,7 @@ def from_lmdb(
     skip = {text.encode() if isinstance(text, str) else bytes(text) for text in skip}
     most = int(db is not None)
     with lmdb.open(path, subdir=is_folder, readonly=True, lock=lock, create=False, max_dbs=most) as env:
+        _check_length(env, os.path.join(path, "data.mdb") if is_folder else path)
         opened = env.open_db(db.encode() if isinstance(db, str) else db, create=False)
         with env.begin(db=opened) as transaction:
             total = transaction.stat(opened)["entries"]
@@ -74,6 +76,13 @@ def from_lmdb(
                 progress=progress,
                 options=options,
             )
+
+
+def _check_length(env, path):
+    """Refuses a file that was cut off: LMDB maps it, and the system ends a process that reads what is gone."""
+    due, found = env.stat()["psize"] * (env.info()["last_pgno"] + 1), os.path.getsize(path)
+    if found < due:
+        raise refused(f"the file is cut off: it has {found:,} bytes, not {due:,}", path=path)
 
 
 def _as_is(value):

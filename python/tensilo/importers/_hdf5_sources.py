@@ -1,0 +1,163 @@
+"""The datasets of an HDF5 file, and the other files that have their values.
+
+HDF5 reads fill values, and says nothing, where a file is missing that a virtual dataset takes its values
+from, where a source has fewer elements than are mapped, and where an external file is too short. Links to
+objects that do not exist are passed over by its iterators. All of these are refused here. Elements that were
+never written, or that no source is mapped to, are fill values rightly.
+"""
+
+import os
+from contextlib import suppress
+
+from ._schema import refused
+
+_WAYS = "restore it, or name other datasets by columns="
+
+
+def find_datasets(h5py, group):
+    """Yields path and dataset of each dataset below a group, once, by name. External links are followed."""
+    yield from _walk(h5py, group, "", {group})
+
+
+def _walk(h5py, group, prefix, seen):
+    for name in sorted(group):
+        path = prefix + name
+        found = linked(h5py, group, name, path)
+        is_alias = isinstance(group.get(name, getlink=True), h5py.SoftLink)
+        if is_alias or found in seen:
+            continue
+        seen.add(found)
+        if isinstance(found, h5py.Dataset):
+            yield path, found
+        elif isinstance(found, h5py.Group):
+            yield from _walk(h5py, found, path + "/", seen)
+
+
+def linked(h5py, group, name, path):
+    """Returns the object of a name, or refuses a link to nothing."""
+    link = group.get(name, getlink=True)
+    try:
+        return group[name]
+    except (KeyError, OSError) as error:
+        if isinstance(link, h5py.ExternalLink):
+            text = f"the link leads to {link.path!r} in the file {link.filename!r}, which cannot be opened"
+        elif isinstance(link, h5py.SoftLink):
+            text = f"the link leads to {link.path!r}, which does not exist"
+        else:
+            raise
+        raise refused(f"{text}; {_WAYS}", column=path) from error
+
+
+def check_sources(h5py, dataset, path, seen=()):
+    """Refuses a dataset with values in files that are missing or too short."""
+    if dataset.external:
+        _check_external(dataset, path)
+    if not dataset.is_virtual:
+        return
+    for source in dataset.virtual_sources():
+        where = f"{source.dset_name!r} in the file {source.file_name!r}"
+        if source.file_name == ".":
+            _check_source(h5py, dataset.file, source, path, where, seen)
+            continue
+        opened = _opened(h5py, source.file_name, dataset)
+        if opened is None:
+            raise refused(
+                f"the virtual dataset takes values from {where}, which cannot be opened; {_WAYS}", column=path
+            )
+        with opened as file:
+            _check_source(h5py, file, source, path, where, seen)
+
+
+def _check_source(h5py, file, source, path, where, seen):
+    name = source.dset_name
+    if "%b" in name.replace("%%", ""):
+        return  # a name for each block: HDF5 ends the dataset where there is none
+    found = file.get(name.replace("%%", "%"))
+    if not isinstance(found, h5py.Dataset):
+        raise refused(f"the virtual dataset takes values from {where}, and there is no such dataset", column=path)
+    _check_extent(h5py, found, source, path, where)
+    key = (file.filename, found.name)
+    if key not in seen:
+        check_sources(h5py, found, path, (*seen, key))
+
+
+def _check_extent(h5py, found, source, path, where):
+    """Refuses a source that does not have the elements that are mapped."""
+    mapped, h5s = source.src_space, h5py.h5s
+    kind = mapped.get_select_type()
+    if kind == h5s.SEL_ALL:
+        # the file does not state the shape that the source had
+        due = source.vspace.get_select_npoints()
+        if found.size != due:
+            text = f"the virtual dataset takes {due:,} values from {where}, which has {found.size:,}"
+            raise refused(f"{text}; {_WAYS}", column=path)
+        return
+    if kind == h5s.SEL_HYPERSLABS and mapped.is_regular_hyperslab():
+        slabs = zip(*mapped.get_regular_hyperslab(), strict=True)
+        ends = [start + stride * (count - 1) + block for start, stride, count, block in slabs]
+    elif kind == h5s.SEL_HYPERSLABS:
+        ends = [int(end) + 1 for end in mapped.get_select_hyper_blocklist()[:, 1].max(axis=0)]
+    elif kind == h5s.SEL_POINTS:
+        ends = [int(end) + 1 for end in mapped.get_select_elem_pointlist().max(axis=0)]
+    else:
+        return
+    # of an unlimited selection, HDF5 ends the dataset where the source ends
+    bounded = [end if end < _UNLIMITED else 0 for end in ends]
+    if len(ends) != found.ndim or any(end > extent for end, extent in zip(bounded, found.shape, strict=True)):
+        text = f"the virtual dataset takes values up to {tuple(ends)} from {where}, whose shape is {found.shape}"
+        raise refused(f"{text}; {_WAYS}", column=path)
+
+
+# no extent is as large
+_UNLIMITED = 2**62
+
+
+def _opened(h5py, name, dataset):
+    """Opens the file that HDF5 takes for this name of a source; None if there is none."""
+    if "%b" in name.replace("%%", ""):
+        name = name.replace("%b", "0")
+    prefix = ""
+    with suppress(AttributeError):
+        prefix = os.fsdecode(dataset.id.get_access_plist().get_virtual_prefix())
+    for path in _places(name.replace("%%", "%"), dataset.file.filename, "HDF5_VDS_PREFIX", prefix):
+        with suppress(OSError):
+            return h5py.File(path, "r")
+    return None
+
+
+def _places(name, parent, variable, prefix):
+    """Yields the paths under which HDF5 looks for a file, in its order."""
+    folder = os.path.dirname(os.path.abspath(parent))
+    if os.path.isabs(name):
+        yield name
+        name = os.path.basename(name)
+    for text in (*os.environ.get(variable, "").split(os.pathsep), prefix):
+        if text:
+            yield os.path.join(text.replace("${ORIGIN}", folder), name)
+    yield os.path.join(folder, name)
+    yield name
+    yield os.path.join(os.path.dirname(os.path.realpath(parent)), name)
+
+
+def _check_external(dataset, path):
+    left = dataset.size * dataset.dtype.itemsize
+    for name, offset, size in dataset.external:
+        due = min(left, size)
+        left -= due
+        if not due:
+            continue
+        places = [name]
+        prefix = os.environ.get("HDF5_EXTFILE_PREFIX", "")
+        if prefix and not os.path.isabs(name):
+            folder = os.path.dirname(os.path.abspath(dataset.file.filename))
+            places = [os.path.join(prefix.replace("${ORIGIN}", folder), name)]
+        with suppress(AttributeError):
+            prefix = os.fsdecode(dataset.id.get_access_plist().get_efile_prefix())
+            if prefix and not os.path.isabs(name):
+                places.append(os.path.join(prefix, name))
+        sizes = [os.path.getsize(place) for place in places if os.path.exists(place)]
+        if not sizes:
+            raise refused(f"the values are in the external file {name!r}, which does not exist; {_WAYS}", column=path)
+        if sizes[0] < offset + due:
+            text = f"the values are in the external file {name!r}, which has {sizes[0]:,} bytes, not {offset + due:,}"
+            raise refused(f"{text}; {_WAYS}", column=path)
