@@ -2,6 +2,8 @@
 
 use crate::array::Array;
 use crate::batch_column::BatchColumn;
+use crate::batch_parts::{self, Parts};
+use crate::error::OrRaise;
 use crate::indices;
 use crate::memory::Memory;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError};
@@ -11,9 +13,10 @@ use std::sync::Arc;
 
 /// Samples of several columns, in the order in which they were asked for.
 ///
-/// ``batch["mel"]`` is a ``BatchColumn``, ``batch[3]`` a sample as a dict. A batch is a mapping
-/// from names to columns, and ``len`` is the number of samples. Arrow's libraries take one:
-/// ``pa.table(batch)``.
+/// ``batch["mel"]`` is a ``BatchColumn``, ``batch[3]`` a sample as a dict. ``batch[2:4]``,
+/// ``batch[[5, 3]]`` and ``batch[mask]`` are batches of some samples, as copies. A batch is a
+/// mapping from names to columns, and ``len`` is the number of samples. Arrow's libraries take one:
+/// ``pa.table(batch)``. Pickled, it has the values of its samples.
 #[pyclass(frozen, mapping, module = "tensilo")]
 pub struct Batch {
     pub batch: Arc<tensilo_data::Batch>,
@@ -24,6 +27,11 @@ impl Batch {
     pub fn new(batch: tensilo_data::Batch) -> Self {
         let (batch, memories) = Memory::of_batch(batch);
         Self { batch, memories }
+    }
+
+    /// Returns a batch whose columns have these memories.
+    pub fn of_shared(batch: &Arc<tensilo_data::Batch>, memories: Vec<Memory>) -> Self {
+        Self { batch: Arc::clone(batch), memories }
     }
 
     /// Returns the names of the columns.
@@ -52,6 +60,18 @@ impl Batch {
             row.set_item(column.name(), column.sample(py, i)?)?;
         }
         Ok(row)
+    }
+
+    /// Returns some of the samples, by their places in the batch.
+    fn select(&self, py: Python<'_>, places: &[u64]) -> PyResult<Self> {
+        let places = places.iter().map(|place| usize::try_from(*place)).collect::<Result<Vec<_>, _>>()?;
+        let columns = self.all_columns().map(|column| Parts::of(&column)?.select(&places));
+        let columns = columns.collect::<PyResult<Vec<_>>>()?;
+        let samples = places.iter().filter_map(|place| self.batch.samples().get(*place).copied()).collect();
+        let substituted = self.batch.substituted();
+        let substituted = (0..).zip(&places).filter(|(_, place)| substituted.contains(place)).map(|(i, _)| i).collect();
+        let batch = batch_parts::batch(samples, &columns).or_raise(py)?;
+        Ok(Self::new(batch.at(self.batch.epoch(), self.batch.position(), substituted)))
     }
 
     fn named(&self, name: &str) -> PyResult<BatchColumn> {
@@ -156,12 +176,18 @@ impl Batch {
         if let Ok(name) = key.cast::<PyString>() {
             return Ok(self.named(name.to_str()?)?.into_pyobject(py)?.into_any());
         }
-        let wrong = || PyTypeError::new_err("a batch takes the name of a column, or the number of a sample");
-        let asked = indices::single(&key)?.ok_or_else(wrong)?;
         let count = self.sample_count();
-        let i = indices::wrapped(asked, count as u64).and_then(|i| usize::try_from(i).ok());
-        let i = i.ok_or_else(|| PyIndexError::new_err(format!("sample {asked} of a batch of {count}")))?;
-        Ok(self.row(py, i)?.into_any())
+        if let Some(asked) = indices::single(&key)? {
+            let i = indices::wrapped(asked, count as u64).and_then(|i| usize::try_from(i).ok());
+            let i = i.ok_or_else(|| PyIndexError::new_err(format!("sample {asked} of a batch of {count}")))?;
+            return Ok(self.row(py, i)?.into_any());
+        }
+        let samples = indices::from_object(&key, count as u64)?;
+        Ok(self.select(py, &samples)?.into_pyobject(py)?.into_any())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        batch_parts::pickled(py, &self.batch, self.all_columns())
     }
 
     /// Raises, so that NumPy and pandas do not take the names of the columns for the values.

@@ -1,6 +1,7 @@
 //! `BatchColumn`: samples of one column, side by side.
 
 use crate::array::Array;
+use crate::batch_parts::{self, Parts};
 use crate::error::OrRaise;
 use crate::indices;
 use crate::loader_options::PaddingValue;
@@ -47,6 +48,15 @@ impl BatchColumn {
 
     pub fn sample_count(&self) -> usize {
         self.column().sample_count()
+    }
+
+    /// Returns some of the samples, by their places in the batch.
+    fn select(&self, py: Python<'_>, places: &[u64]) -> PyResult<Self> {
+        let places = places.iter().map(|place| usize::try_from(*place)).collect::<Result<Vec<_>, _>>()?;
+        let samples = places.iter().filter_map(|place| self.batch.samples().get(*place).copied()).collect();
+        let parts = Parts::of(self)?.select(&places)?;
+        let batch = crate::batch::Batch::new(batch_parts::batch(samples, &[parts]).or_raise(py)?);
+        batch.column_at(0).ok_or_else(|| PyValueError::new_err("a batch without its column"))
     }
 
     fn is_string(&self) -> bool {
@@ -382,11 +392,22 @@ impl BatchColumn {
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, index: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let wrong = || PyTypeError::new_err("a column of a batch takes the number of a sample");
-        let index = indices::single(&index)?.ok_or_else(wrong)?;
         let count = self.sample_count();
-        let i = indices::wrapped(index, count as u64).and_then(|i| usize::try_from(i).ok());
-        self.sample(py, i.ok_or_else(|| PyIndexError::new_err(format!("sample {index} of {count}")))?)
+        if let Some(index) = indices::single(&index)? {
+            let i = indices::wrapped(index, count as u64).and_then(|i| usize::try_from(i).ok());
+            return self.sample(py, i.ok_or_else(|| PyIndexError::new_err(format!("sample {index} of {count}")))?);
+        }
+        let places = indices::from_object(&index, count as u64)?;
+        Ok(self.select(py, &places)?.into_pyobject(py)?.into_any())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (py, this) = (slf.py(), slf.get());
+        let all: Vec<u64> = (0..this.sample_count() as u64).collect(); // exact
+        let column = this.select(py, &all)?;
+        let batch = crate::batch::Batch::of_shared(&column.batch, vec![column.memory.clone()]);
+        let getitem = py.import("operator")?.getattr("getitem")?;
+        Ok((getitem, (batch, this.name()).into_pyobject(py)?))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

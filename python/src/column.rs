@@ -31,7 +31,7 @@ pub struct Column {
 
 impl Column {
     pub fn new(dataset: &Bound<'_, Dataset>, name: &str) -> PyResult<Self> {
-        let opened = dataset.get().opened(dataset.py())?.clone();
+        let opened = dataset.get().opened(dataset.py())?;
         let number = find_column(&opened, name)?;
         Ok(Self { dataset: dataset.clone().unbind(), opened, number, name: name.to_owned() })
     }

@@ -12,15 +12,19 @@ use crate::source::{Source, Uri};
 use crate::work::wait_for;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyDict, PySlice, PyString, PyTuple};
-use std::sync::{Arc, OnceLock};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PySlice, PyString, PyTuple};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The members of a list that are looked at for names of columns.
+const MOST_NAMES: usize = 64;
 
 /// Files that are read as one sequence of samples: a dataset with versions, a file, or a list of
 /// files.
 ///
 /// ``len(dataset)`` is the number of samples. ``dataset[17]`` is one sample, a dict;
 /// ``dataset[1000:1256]`` a ``Batch``; ``dataset["mel"]`` a ``Column``. Threads can share a
-/// dataset, and it works in a process that was forked. Pickled, it has less than 1 KB for a path:
+/// dataset, and it works in a process that was forked. ``with tensilo.open(path) as dataset`` closes
+/// it at the end of the block: its files are closed when no array is a view of them. Pickled, it has less than 1 KB for a path:
 /// the other process opens it again when it is first used.
 #[pyclass(frozen, module = "tensilo", weakref)]
 pub struct Dataset {
@@ -28,7 +32,15 @@ pub struct Dataset {
     part: Part,
     /// The id that the dataset had where it was pickled.
     expected: Option<String>,
-    opened: OnceLock<Arc<OpenedDataset>>,
+    state: Mutex<State>,
+}
+
+/// Whether a dataset is open.
+enum State {
+    /// It is opened when it is first used.
+    Pickled,
+    Open(Arc<OpenedDataset>),
+    Closed,
 }
 
 /// An open dataset.
@@ -53,15 +65,22 @@ impl OpenedDataset {
 impl Dataset {
     /// Opens a source.
     pub fn open(py: Python<'_>, source: Source) -> PyResult<Self> {
-        let this = Self { source, part: Part::All, expected: None, opened: OnceLock::new() };
+        let this = Self { source, part: Part::All, expected: None, state: Mutex::new(State::Pickled) };
         this.opened(py)?;
         Ok(this)
     }
 
+    /// Locks the state, for a moment.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the dataset, which is opened now if it was not.
-    pub fn opened(&self, py: Python<'_>) -> PyResult<&Arc<OpenedDataset>> {
-        if let Some(opened) = self.opened.get() {
-            return Ok(opened);
+    pub fn opened(&self, py: Python<'_>) -> PyResult<Arc<OpenedDataset>> {
+        match &*self.state() {
+            State::Open(opened) => return Ok(Arc::clone(opened)),
+            State::Closed => return Err(closed()),
+            State::Pickled => {}
         }
         let source = self.source.clone();
         let dataset = wait_for(py, move || source.open())?;
@@ -76,8 +95,13 @@ impl Dataset {
         }
         // of two threads that open it, one keeps its own
         let opened = py.detach(|| OpenedDataset::new(dataset, &self.part)).or_raise(py)?;
-        let _ = self.opened.set(opened);
-        self.opened.get().ok_or_else(|| PyValueError::new_err("the dataset is not open"))
+        let mut state = self.state();
+        match &*state {
+            State::Open(other) => return Ok(Arc::clone(other)),
+            State::Closed => return Err(closed()),
+            State::Pickled => *state = State::Open(Arc::clone(&opened)),
+        }
+        Ok(opened)
     }
 
     /// Returns a part of the whole dataset.
@@ -86,8 +110,13 @@ impl Dataset {
         let opened = py.detach(|| OpenedDataset::new(dataset, &part)).or_raise(py)?;
         let version = opened.dataset.version();
         let source = Source { version: (version > 0).then_some(version), ..self.source.clone() };
-        Ok(Self { source, part, expected: None, opened: opened.into() })
+        Ok(Self { source, part, expected: None, state: Mutex::new(State::Open(opened)) })
     }
+}
+
+#[cold]
+fn closed() -> PyErr {
+    PyValueError::new_err("the dataset is closed: open it again")
 }
 
 /// Returns the columns that a caller names, or an error that lists all.
@@ -104,6 +133,26 @@ pub fn named_columns(columns: Option<Bound<'_, PyAny>>, opened: &OpenedDataset) 
         }
     }
     Ok(Some(names))
+}
+
+/// Returns the error about names of columns among the numbers of samples, if there is one.
+fn no_names(key: &Bound<'_, PyAny>) -> PyResult<Option<PyErr>> {
+    if !key.is_instance_of::<PyList>() && !key.is_instance_of::<PyTuple>() {
+        return Ok(None);
+    }
+    let members: Vec<Bound<'_, PyAny>> = key.try_iter()?.take(MOST_NAMES).collect::<PyResult<_>>()?;
+    let is_name = |member: &Bound<'_, PyAny>| member.is_instance_of::<PyString>();
+    let message = match members.as_slice() {
+        [number, name] | [name, number] if is_name(name) && !is_name(number) => {
+            let (name, number) = (name.repr()?, number.repr()?);
+            format!("a sample and a column are two steps: dataset[{number}][{name}], or dataset[{name}][{number}]")
+        }
+        names if names.iter().any(is_name) => {
+            "several columns need samples, too: dataset.take(indices, columns=[...])".to_owned()
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(PyTypeError::new_err(message)))
 }
 
 /// Returns the number of a column.
@@ -161,7 +210,8 @@ impl Dataset {
     /// How files are read, and why: such as ("by-position", "asked for").
     #[getter]
     fn access(&self, py: Python<'_>) -> PyResult<(&'static str, &'static str)> {
-        let dataset = &self.opened(py)?.dataset;
+        let opened = self.opened(py)?;
+        let dataset = &opened.dataset;
         Ok((dataset.file_access().name(), dataset.file_access_reason()))
     }
 
@@ -196,7 +246,7 @@ impl Dataset {
     ) -> PyResult<Batch> {
         let opened = self.opened(py)?;
         let samples = indices::from_object(&indices, opened.view.n())?;
-        let columns = named_columns(columns, opened)?;
+        let columns = named_columns(columns, &opened)?;
         let selection = Selection { columns, casts: casts(dtypes)?, has_out: false };
         Ok(Batch::new(opened.take(py, &selection, &samples)?))
     }
@@ -219,7 +269,8 @@ impl Dataset {
 
     /// Returns the samples with these numbers as a dataset, in this order. Of a part, too.
     fn select(&self, py: Python<'_>, indices: Bound<'_, PyAny>) -> PyResult<Self> {
-        let view = &self.opened(py)?.view;
+        let opened = self.opened(py)?;
+        let view = &opened.view;
         let samples = indices::from_object(&indices, view.n())?;
         let samples: Vec<u64> = py.detach(|| samples.into_iter().filter_map(|i| view.sample(i)).collect());
         self.part(py, Part::List(samples.into()))
@@ -241,7 +292,7 @@ impl Dataset {
         if !self.part.is_all() {
             return Err(PyTypeError::new_err("a part of a dataset is no stream of Arrow: take its samples as batches"));
         }
-        crate::arrow::dataset_stream(py, self.opened(py)?, None)
+        crate::arrow::dataset_stream(py, &self.opened(py)?, None)
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -249,7 +300,8 @@ impl Dataset {
     }
 
     fn __contains__(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
-        Ok(find_column(self.opened(py)?, name).is_ok())
+        let opened = self.opened(py)?;
+        Ok(find_column(&opened, name).is_ok())
     }
 
     fn __getitem__<'py>(slf: &Bound<'py, Self>, key: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -273,8 +325,32 @@ impl Dataset {
                 "a dataset takes the number of a sample, a slice, a list of numbers, or the name of a column, not {name}"
             )));
         }
+        if let Some(error) = no_names(&key)? {
+            return Err(error);
+        }
         let samples = indices::from_object(&key, opened.view.n())?;
         Ok(Batch::new(opened.take(py, &selection, &samples)?).into_pyobject(py)?.into_any())
+    }
+
+    /// Closes the dataset. What was read from it stays valid.
+    fn close(&self, py: Python<'_>) {
+        let state = std::mem::replace(&mut *self.state(), State::Closed);
+        py.detach(|| drop(state)); // closing files may wait
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _exception: Option<Bound<'_, PyAny>>,
+        _value: Option<Bound<'_, PyAny>>,
+        _traceback: Option<Bound<'_, PyAny>>,
+    ) -> bool {
+        self.close(py);
+        false
     }
 
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -357,5 +433,5 @@ pub fn _reopened(source: Bound<'_, PyAny>, options: &Bound<'_, PyDict>, id: Stri
     let list = list.as_ref().map(|list| list.cast::<PyBytes>()).transpose()?;
     let part =
         Part::from_pickle(option("split")?.map(|value| value.extract()).transpose()?, list.map(|list| list.as_bytes()));
-    Ok(Dataset { source, part, expected: Some(id), opened: OnceLock::new() })
+    Ok(Dataset { source, part, expected: Some(id), state: Mutex::new(State::Pickled) })
 }

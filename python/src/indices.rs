@@ -17,7 +17,7 @@ pub fn wrapped(asked: i64, count: u64) -> Option<u64> {
 }
 
 /// Returns the sample numbers of an integer, a slice, a buffer or tensor of integers, or anything
-/// that has integers one after the other.
+/// that has integers one after the other. Bools are a mask of all samples, as in NumPy.
 pub fn from_object(object: &Bound<'_, PyAny>, count: u64) -> PyResult<Vec<u64>> {
     if let Ok(slice) = object.cast::<PySlice>() {
         return of_slice(slice, count);
@@ -25,22 +25,43 @@ pub fn from_object(object: &Bound<'_, PyAny>, count: u64) -> PyResult<Vec<u64>> 
     if let Some(asked) = single(object)? {
         return Ok(vec![checked(asked, count)?]);
     }
-    if let Some(numbers) = buffered(object)? {
-        return numbers.into_iter().map(|asked| checked(asked, count)).collect();
+    match buffered(object)? {
+        Some(Buffered::Numbers(numbers)) => return numbers.into_iter().map(|asked| checked(asked, count)).collect(),
+        Some(Buffered::Mask(mask)) => return masked(&mask, count),
+        None => {}
     }
     if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
         return Err(no_indices(object));
     }
-    let mut samples = Vec::new();
+    let (mut samples, mut mask) = (Vec::new(), Vec::new());
     for asked in object.try_iter().map_err(|_| no_indices(object))? {
-        let asked = single(&asked?)?.ok_or_else(|| no_indices(object))?;
+        let asked = asked?;
+        if samples.is_empty()
+            && let Ok(is_chosen) = asked.extract::<bool>()
+        {
+            mask.push(is_chosen);
+            continue;
+        }
+        if !mask.is_empty() {
+            return Err(no_indices(object));
+        }
+        let asked = single(&asked)?.ok_or_else(|| no_indices(object))?;
         samples.try_reserve(1).map_err(|_| PyMemoryError::new_err("the sample numbers do not fit in memory"))?;
         samples.push(checked(asked, count)?);
         if samples.len().is_multiple_of(1 << 16) {
             object.py().check_signals()?;
         }
     }
-    Ok(samples)
+    if mask.is_empty() { Ok(samples) } else { masked(&mask, count) }
+}
+
+/// Returns the samples that a mask chooses.
+fn masked(mask: &[bool], count: u64) -> PyResult<Vec<u64>> {
+    let length = mask.len() as u64; // exact
+    if length != count {
+        return Err(PyIndexError::new_err(format!("a mask of {length} bools for {count} samples")));
+    }
+    Ok((0..).zip(mask).filter(|(_, is_chosen)| **is_chosen).map(|(sample, _)| sample).collect())
 }
 
 /// Returns the integer that an object is: of Python, or without dimensions of a library. `None` if
@@ -79,8 +100,14 @@ fn checked(asked: i64, count: u64) -> PyResult<u64> {
     wrapped(asked, count).ok_or_else(|| PyIndexError::new_err(message()))
 }
 
-/// Returns the integers of a buffer or a tensor; `None` if the object is neither.
-fn buffered(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<i64>>> {
+/// The elements of a buffer or a tensor.
+enum Buffered {
+    Numbers(Vec<i64>),
+    Mask(Vec<bool>),
+}
+
+/// Returns the integers or bools of a buffer or a tensor; `None` if the object is neither.
+fn buffered(object: &Bound<'_, PyAny>) -> PyResult<Option<Buffered>> {
     let found = of_type::<i64>(object)
         .or_else(|| of_type::<i32>(object))
         .or_else(|| of_type::<u32>(object))
@@ -90,13 +117,16 @@ fn buffered(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<i64>>> {
         .or_else(|| of_type::<u16>(object))
         .or_else(|| of_type::<i8>(object));
     if let Some(numbers) = found {
-        return numbers.map(Some);
+        return numbers.map(|numbers| Some(Buffered::Numbers(numbers)));
     }
     let Some(tensor) = Imported::from_object(object)? else { return Ok(None) };
     if tensor.shape.len() > 1 {
         return Err(dimensions(tensor.shape.len()));
     }
     let bytes = tensor.bytes()?;
+    if tensor.dtype == DType::Bool {
+        return Ok(Some(Buffered::Mask(bytes.iter().map(|byte| *byte != 0).collect())));
+    }
     let numbers: Option<Vec<i64>> = match tensor.dtype {
         DType::I64 => Some(bytes.as_chunks().0.iter().map(|bytes| i64::from_ne_bytes(*bytes)).collect()),
         DType::I32 => Some(bytes.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes).into()).collect()),
@@ -108,7 +138,7 @@ fn buffered(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<i64>>> {
         DType::U64 => bytes.as_chunks().0.iter().map(|bytes| u64::from_ne_bytes(*bytes).try_into().ok()).collect(),
         _ => None,
     };
-    numbers.map(Some).ok_or_else(|| no_indices(object))
+    numbers.map(|numbers| Some(Buffered::Numbers(numbers))).ok_or_else(|| no_indices(object))
 }
 
 fn of_type<T: Element + TryInto<i64>>(object: &Bound<'_, PyAny>) -> Option<PyResult<Vec<i64>>> {
@@ -137,7 +167,6 @@ fn no_sample(number: &Bound<'_, PyAny>) -> PyErr {
 fn no_indices(object: &Bound<'_, PyAny>) -> PyErr {
     let name = object.get_type().name().map_or("object".to_owned(), |name| name.to_string());
     PyTypeError::new_err(format!(
-        "sample numbers are integers, a slice, or a list or array of integers, not {name}; of a mask pass its \
-         np.flatnonzero"
+        "sample numbers are integers, a slice, a list or array of integers, or a mask of bools, not {name}"
     ))
 }

@@ -10,6 +10,7 @@ mod arrow;
 mod arrow_data;
 mod batch;
 mod batch_column;
+mod batch_parts;
 mod buffer;
 mod column;
 mod convert;
@@ -20,8 +21,8 @@ mod elements;
 mod error;
 mod indices;
 mod input;
-mod job;
 mod input_data;
+mod job;
 mod loader;
 mod loader_options;
 mod loader_place;
@@ -50,6 +51,8 @@ mod _tensilo {
     use crate::batch::Batch;
     #[pymodule_export]
     use crate::batch_column::BatchColumn;
+    #[pymodule_export]
+    use crate::batch_parts::_batch;
     #[pymodule_export]
     use crate::column::Column;
     #[pymodule_export]

@@ -103,7 +103,7 @@ impl Loader {
         ahead: Natural<usize>,
         on_damage: &str,
     ) -> PyResult<Self> {
-        let opened = opened(dataset)?.get().opened(py)?.clone();
+        let opened = opened(dataset)?.get().opened(py)?;
         let (batch_size, world_size) = (batch_size.0, world_size.0);
         let mut options = LoaderOptions::new(batch_size)
             .rank(rank.0, world_size)

@@ -114,14 +114,21 @@ impl Memory {
 
     /// Returns a copy of the bytes as they are now.
     pub fn to_vec(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.byte_count);
-        // SAFETY: the memory has so many bytes, the new vector has room for them, and they do not
+        let mut bytes = Vec::new();
+        self.append_to(&mut bytes);
+        bytes
+    }
+
+    /// Appends the bytes as they are now.
+    pub fn append_to(&self, bytes: &mut Vec<u8>) {
+        bytes.reserve(self.byte_count);
+        // SAFETY: the memory has so many bytes, the vector has room for as many more, and they do not
         // overlap. All bytes up to the new length are then initialised.
         unsafe {
-            std::ptr::copy_nonoverlapping(self.pointer.as_ptr(), bytes.as_mut_ptr(), self.byte_count);
-            bytes.set_len(self.byte_count);
+            let end = bytes.as_mut_ptr().add(bytes.len());
+            std::ptr::copy_nonoverlapping(self.pointer.as_ptr(), end, self.byte_count);
+            bytes.set_len(bytes.len() + self.byte_count);
         }
-        bytes
     }
 
     /// Reads the bytes of one element from `start` on; `None` if they are not inside.

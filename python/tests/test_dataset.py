@@ -132,8 +132,7 @@ def test_memory_that_does_not_fit_is_refused(mixed):
         (lambda ds: ds.take([1], columns=3), TypeError, "names"),
         (lambda ds: ds.take([1.5]), TypeError, "integers"),
         (lambda ds: ds.take("1"), TypeError, "integers"),
-        (lambda ds: ds.take([True]), TypeError, "mask"),
-        (lambda ds: ds.take(np.ones(COUNT, dtype=bool)), TypeError, "mask"),
+        (lambda ds: ds.take([True]), IndexError, "mask"),
         (lambda ds: ds.take(np.ones((2, 2), dtype=int)), TypeError, "dimensions"),
         (lambda ds: ds.take([2**70]), (TypeError, IndexError), None),
         (lambda ds: ds[1.5], TypeError, "float"),
@@ -275,3 +274,41 @@ def test_options_are_any_mapping(mixed, tmp_path):
         writer.write(x=[1])
     with pytest.raises(TypeError, match="dict"):
         mixed.take([0], dtypes=[("emb", "f32")])
+
+
+def test_masks_are_bools_for_all_samples(mixed):
+    mask = np.arange(COUNT) % 3 == 0
+    due = np.flatnonzero(mask).tolist()
+    for key in (mask, mask.tolist(), list(mask), memoryview(mask)):
+        assert mixed[key].samples.tolist() == mixed.take(key).samples.tolist() == due
+        assert mixed["label"][key].tolist() == mixed["label"].take(key).tolist() == due
+        assert mixed.select(key)["label"][:].tolist() == due
+    assert mixed[np.zeros(COUNT, bool)].samples.tolist() == [] == mixed[[]].samples.tolist()
+    for wrong in (mask[:-1], [True]):
+        with pytest.raises(IndexError, match=f"a mask of {len(wrong)} bools for {COUNT} samples"):
+            mixed[wrong]
+    for wrong in ([True, 1], [1, True]):
+        with pytest.raises(TypeError, match="mask of bools"):
+            mixed[wrong]
+
+
+def test_names_among_numbers_get_the_right_advice(mixed):
+    with pytest.raises(TypeError, match=r"dataset.take\(indices, columns="):
+        mixed[["mel", "label"]]
+    for key in ((5, "mel"), ("mel", 5)):
+        with pytest.raises(TypeError, match=r"dataset\[5\]\['mel'\], or dataset\['mel'\]\[5\]"):
+            mixed[key]
+
+
+def test_a_dataset_is_closed_at_the_end_of_a_block(mixed_path):
+    with ts.open(mixed_path) as dataset:
+        batch, column, part = dataset[:3], dataset["label"], dataset.select([4])
+    assert batch["label"].tolist() == [0, 1, 2]  # what was read stays
+    assert column[2] == 2 and part[0]["label"] == 4
+    for use in (len, pickle.dumps, lambda closed: closed[0], lambda closed: ts.Loader(closed, 2)):
+        with pytest.raises(ValueError, match="the dataset is closed"):
+            use(dataset)
+    dataset.close()
+    with pytest.raises(ZeroDivisionError):
+        with ts.open(mixed_path):
+            raise ZeroDivisionError

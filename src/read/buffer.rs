@@ -99,6 +99,39 @@ impl ColumnBuffer {
         Ok(())
     }
 
+    /// Fills the buffer with samples that are in memory, as a reader fills it with those of a file.
+    /// Values have the type of the column, also if it has a cast. It is the inverse of
+    /// [`ColumnBuffer::as_batch`].
+    ///
+    /// Fails if the batch is not of the column.
+    pub fn fill(&mut self, column: &ColumnSchema, batch: &ColumnBatch<'_>) -> Result<()> {
+        batch.check(&ColumnSchema { cast: None, ..column.clone() })?;
+        self.begin(column, batch.item_count)?;
+        for (level, buffer) in self.levels.iter_mut().enumerate() {
+            let Some(lists) = batch.lists(level) else { continue }; // never: both have as many levels
+            (0..lists.count()).try_for_each(|i| buffer.push(lists.length(i).filter(|_| !lists.is_null(i))))?;
+        }
+        self.item_count = batch.item_count;
+        memory::resize(&mut self.validity, validity_bytes(self.item_count), 0xFF)?;
+        (0..self.item_count).filter(|&i| batch.is_null(i)).for_each(|i| self.set_null(i));
+        self.values.resize(batch.values.len())?;
+        self.values.as_mut_slice().copy_from_slice(batch.values); // equal lengths
+        if !column.shape.is_ragged() {
+            return Ok(());
+        }
+        memory::reserve(&mut self.extents, batch.extents.len())?;
+        self.extents.extend_from_slice(batch.extents);
+        memory::reserve(&mut self.offsets, self.item_count.saturating_add(1))?;
+        self.offsets.push(0);
+        let (inner, mut end) = (column.shape.inner_elements().unwrap_or(0), 0_u64);
+        for extents in self.extents.chunks_exact(column.shape.varying_count()) {
+            let elements = extents.iter().map(|&extent| u64::from(extent)).fold(inner, u64::saturating_mul);
+            end = end.saturating_add(elements);
+            self.offsets.push(end);
+        }
+        Ok(())
+    }
+
     pub(super) fn set_null(&mut self, position: usize) {
         if let Some(byte) = self.validity.get_mut(position / 8) {
             *byte &= !(1 << (position % 8));

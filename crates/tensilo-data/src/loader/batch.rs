@@ -7,7 +7,7 @@ use crate::receipt::Receipt;
 use std::fmt;
 use std::sync::Arc;
 use tensilo::nested::ListBuffer;
-use tensilo::{ColumnBuffer, ColumnSchema, Element};
+use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, Element, Extent};
 
 /// The samples of one step of one rank, column by column.
 ///
@@ -72,6 +72,36 @@ impl Drop for Batch {
 }
 
 impl Batch {
+    /// Returns a batch of samples that the caller has: the numbers of the samples, and the columns
+    /// with their values. Its epoch and its position are 0.
+    ///
+    /// Fails if a column has not as many samples, or if its values are not those of its schema.
+    pub fn of_columns<'c>(
+        samples: Vec<u64>,
+        columns: impl IntoIterator<Item = (Arc<ColumnSchema>, ColumnBatch<'c>)>,
+    ) -> Result<Self> {
+        let mut found = Vec::new();
+        for (schema, batch) in columns {
+            if batch.sample_count() != samples.len() {
+                let (name, count, due) = (&schema.name, batch.sample_count(), samples.len());
+                return Err(DataError::BadArgument(format!("column {name:?}: {count} samples in a batch of {due}")));
+            }
+            found.push(BatchColumn::of_samples(schema, &batch)?);
+        }
+        let mut receipt = Receipt::default();
+        samples.iter().for_each(|&sample| receipt.add(sample, 0));
+        Ok(Self { epoch: 0, position: 0, samples, substituted: Vec::new(), receipt, columns: found, pool: None })
+    }
+
+    /// Sets the epoch and the position of the batch, and which of its samples take the place of
+    /// damaged ones.
+    pub fn at(mut self, epoch: u64, position: u64, substituted: Vec<usize>) -> Self {
+        let mut receipt = Receipt::default();
+        self.samples.iter().for_each(|&sample| receipt.add(sample, epoch));
+        (self.epoch, self.position, self.substituted, self.receipt) = (epoch, position, substituted, receipt);
+        self
+    }
+
     /// Returns the epoch, counted from 0.
     pub fn epoch(&self) -> u64 {
         self.epoch
@@ -118,6 +148,23 @@ impl Batch {
 }
 
 impl BatchColumn {
+    fn of_samples(schema: Arc<ColumnSchema>, batch: &ColumnBatch<'_>) -> Result<Self> {
+        let mut buffer = ColumnBuffer::new();
+        buffer.fill(&schema, batch)?;
+        let sample_count = buffer.sample_count();
+        let mut column = Self { schema: Some(schema), sample_count, buffer, ..Self::default() };
+        if column.is_fixed() {
+            let extents = column.buffer.shape().extents().iter().map(|extent| match extent {
+                Extent::Fixed(extent) => u64::from(*extent),
+                Extent::Varying => 0, // none of a fixed shape
+            });
+            column.tensor = Some(std::iter::once(sample_count as u64).chain(extents).collect()); // exact
+            let nulls: Vec<usize> = (0..sample_count).filter(|&i| column.buffer.is_null(i)).collect();
+            column.set_nulls(&nulls);
+        }
+        Ok(column)
+    }
+
     fn name(&self) -> &str {
         self.schema.as_ref().map_or("", |schema| &schema.name)
     }
