@@ -8,7 +8,7 @@ use crate::loader_place::{Place, locked};
 use crate::options::{Dict, Natural, Threads};
 use crate::schema::hex;
 use crate::work::PATIENCE;
-use pyo3::exceptions::{PyRuntimeError, PyStopIteration, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyStopIteration, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::process;
@@ -145,11 +145,20 @@ impl Loader {
         place.reached.or(place.loaded).map_or(place.epoch, |state| state.epoch)
     }
 
-    /// Makes the next iteration begin at the start of an epoch.
-    fn set_epoch(&self, epoch: Natural<u64>) {
+    /// Makes the next iteration begin at the start of an epoch. After ``load_state_dict``, that is
+    /// not needed: the next iteration goes on where the state is.
+    fn set_epoch(&self, py: Python<'_>, epoch: Natural<u64>) -> PyResult<()> {
         let epoch = epoch.0;
-        let mut place = locked(&self.place);
-        (place.epoch, place.loaded, place.reached, place.has_taken) = (epoch, None, None, false);
+        {
+            let mut place = locked(&self.place);
+            let is_left = place.loaded.is_some_and(|state| state.epoch == epoch && state.position > 0);
+            (place.epoch, place.loaded, place.reached, place.has_taken) = (epoch, None, None, false);
+            if !is_left {
+                return Ok(());
+            }
+        }
+        let text = c"set_epoch begins the epoch of the loaded state again, so samples repeat; to go on in it, do not call set_epoch before the first iteration";
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
     }
 
     /// Returns where the loader is: after the batches that were taken. The dict can be pickled or
@@ -224,7 +233,14 @@ impl Loader {
         self.loader.batches_from(position)
     }
 
-    /// The number of batches of an epoch.
+    /// The number of batches that the next ``for`` delivers: fewer than ``len`` after a state inside
+    /// of an epoch was loaded.
+    #[getter]
+    fn batches_left(&self) -> u64 {
+        self.loader.batches_from(locked(&self.place).next_position())
+    }
+
+    /// The number of batches of a whole epoch.
     fn __len__(&self) -> PyResult<usize> {
         Ok(usize::try_from(self.loader.batches_per_epoch())?)
     }

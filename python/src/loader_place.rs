@@ -20,6 +20,14 @@ pub struct Place {
 }
 
 impl Place {
+    /// Returns the position in its epoch at which the next iteration begins.
+    pub fn next_position(&self) -> u64 {
+        match self.reached {
+            Some(_) if self.has_taken => 0,
+            reached => reached.or(self.loaded).map_or(0, |state| state.position),
+        }
+    }
+
     /// Moves to where another iteration begins.
     pub fn begin_again(&mut self) {
         let Some(reached) = self.reached.take() else { return };

@@ -58,7 +58,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for ByteCount {
         let text = text.to_str()?;
         let count = tensilo::parse_byte_count(text).ok_or_else(|| {
             PyValueError::new_err(format!(
-                "{text:?} is no number of bytes: write 65536, \"64KiB\", \"1MiB\" or \"1GiB\""
+                "{text:?} is no number of bytes: write 65536, or units of 1024 bytes, as in \"64KiB\", \"1MiB\" or \"1GiB\""
             ))
         });
         count.map(Self)

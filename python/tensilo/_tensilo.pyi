@@ -231,6 +231,7 @@ class LoaderReader:
 @final
 class Loader:
     epoch: int
+    batches_left: int
     def __new__(
         cls,
         dataset: Dataset | _Path | Iterable[_Path],
@@ -305,8 +306,8 @@ def bytes(*, nullable: bool = False, metadata: dict[str, str] | None = None) -> 
 def list(item: ColumnType, *, nullable: bool = False) -> ColumnType: ...
 def _main(arguments: Sequence[str]) -> int: ...
 def _array_of_bytes(bytes: builtins.bytes, dtype: _DType, shape: Sequence[int]) -> Array: ...
-def _column_type(
 def _batch(samples: Sequence[int], place: Any, columns: Sequence[Any]) -> Batch: ...
+def _column_type(
     dtype: _DType,
     shape: Sequence[int | None],
     nulls: Sequence[bool],

@@ -220,3 +220,45 @@ def test_an_iteration_of_which_nothing_was_taken_changes_nothing(mixed):
     assert loader.state_dict() == state
     assert taken + [batch["label"].tolist() for batch in loader] == due
     assert loader.epoch == 1
+
+
+@pytest.mark.parametrize("tail", ["drop", "pad", "exact"])
+def test_a_dataset_without_samples_is_said_to_be_one(tmp_path, tail):
+    with ts.Writer(tmp_path / "x.tsl", {"x": ts.tensor("f32")}):
+        pass
+    with pytest.raises(ValueError, match="^there are no samples, so an epoch has no batch$"):
+        ts.Loader(tmp_path / "x.tsl", 4, tail=tail)
+
+
+def test_the_batches_that_are_left(mixed):
+    def loader():
+        return ts.Loader(mixed, 50, columns=["label"], order="shuffled", tail="exact")
+
+    first = loader()
+    assert len(first) == first.batches_left == 10
+    batches = iter(first)
+    assert first.batches_left == 10  # nothing was taken: the next `for` begins here again
+    next(batches)
+    next(batches)
+    assert first.batches_left == 10  # the next `for` is the next epoch
+    second = loader()
+    second.load_state_dict(first.state_dict())
+    assert len(second) == 10 and second.batches_left == 8 == len(list(second))
+    assert second.batches_left == 10
+
+
+def test_set_epoch_after_a_state_was_loaded(mixed, recwarn):
+    def loaded():
+        first = ts.Loader(mixed, 50, columns=["label"])
+        next(iter(first))
+        second = ts.Loader(mixed, 50, columns=["label"])
+        second.load_state_dict(first.state_dict())
+        return second
+
+    loaded().set_epoch(1)
+    after = loaded()
+    assert len(list(after)) == 9
+    after.set_epoch(1)
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match="set_epoch begins the epoch of the loaded state again"):
+        loaded().set_epoch(0)

@@ -148,6 +148,9 @@ pub(super) fn check_steps(division: Division, n: u64) -> Result<()> {
     if division.steps(n, 0) > 0 {
         return Ok(());
     }
+    if n == 0 {
+        return Err(DataError::BadArgument("there are no samples, so an epoch has no batch".to_owned()));
+    }
     let step = division.step_samples();
     Err(DataError::BadArgument(format!(
         "an epoch of {n} samples has no step of {step} samples, those of all ranks: use smaller batches, or the tail pad or exact"
