@@ -1,6 +1,9 @@
 """Arrays of NumPy."""
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError as error:
+    raise ImportError("arrays of NumPy need NumPy: pip install 'tensilo[numpy]'") from error
 
 _NAMES = {
     "f16": "float16",

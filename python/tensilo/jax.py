@@ -48,7 +48,7 @@ class Loader:
         self._sharding = sharding
 
     def __getattr__(self, name: str) -> Any:
-        # epoch, set_epoch, state_dict, load_state_dict, stats, samples
+        # epoch, batches_left, set_epoch, state_dict, load_state_dict, stats, samples
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._loader, name)
@@ -57,8 +57,11 @@ class Loader:
         return len(self._loader)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for batch in self._loader:
-            yield {name: self._array(column) for name, column in batch.items()}
+        # not a generator, which threads cannot share
+        return map(self._arrays, self._loader)
+
+    def _arrays(self, batch: _tensilo.Batch) -> dict[str, Any]:
+        return {name: self._array(column) for name, column in batch.items()}
 
     def _array(self, column: _tensilo.BatchColumn) -> Any:
         if column.dtype in ("utf8", "bytes") or column.levels:

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 import torch
 from torch.utils.data import Dataset as _TorchDataset
-from torch.utils.data import IterableDataset, get_worker_info
+from torch.utils.data import IterableDataset, default_collate, get_worker_info
 from torch.utils.data._utils.collate import default_collate_fn_map
 
 from . import _loader_options, _tensilo
@@ -34,6 +34,8 @@ class Dataset(_TorchDataset):
     tensor for each column: also with workers, whose tensors are written to shared memory at once. Samples
     whose first extent varies become a nested tensor of the layout ``torch.jagged``, and those of which
     others vary a list of tensors. A ``collate_fn`` of your own gets mappings; ``dict(sample)`` is a dict.
+    ``dataset[[5, 3]]`` is such a batch, too, as ``DataLoader(dataset, batch_size=None,
+    sampler=BatchSampler(...))`` asks for.
 
     Args:
         source: a ``tensilo.Dataset``, or what ``tensilo.open`` takes.
@@ -75,10 +77,13 @@ class Dataset(_TorchDataset):
     def __repr__(self) -> str:
         return f"tensilo.torch.Dataset of {self.dataset!r}"
 
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        if not isinstance(index, int):
-            index = index.__index__()
-        return self.__getitems__([index])[0].as_dict()
+    def __getitem__(self, index: Any) -> Any:
+        """Returns a sample, or of several numbers a batch: tensors as a ``DataLoader`` collates them."""
+        if hasattr(index, "__index__") and getattr(index, "ndim", 0) == 0:
+            row = self.__getitems__([index.__index__()])[0]
+            return row.as_dict() if isinstance(row, _Row) else row
+        index = self.dataset.take(index, []).samples.tolist()
+        return default_collate(self.__getitems__(index)) if len(index) else _Fetch(self, index).tensors()
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
         fetch = _Fetch(self, indices)
@@ -196,7 +201,7 @@ def _collate_rows(rows, *, collate_fn_map=None):
     is_whole = len(rows) == fetch.count and all(row.fetch is fetch and row.index == i for i, row in enumerate(rows))
     if is_whole:
         return fetch.tensors()
-    return torch.utils.data.default_collate([row.as_dict() for row in rows])
+    return default_collate([row.as_dict() for row in rows])
 
 
 default_collate_fn_map[_Row] = _collate_rows
@@ -267,7 +272,13 @@ class Loader(IterableDataset):
         )
 
     def __len__(self) -> int:
+        """Returns the number of batches of a whole epoch."""
         return len(self._loader)
+
+    @property
+    def batches_left(self) -> int:
+        """The number of batches that the next ``for`` delivers: fewer after a state was loaded."""
+        return self._loader.batches_left
 
     def __repr__(self) -> str:
         return f"tensilo.torch.Loader({self._loader!r}, rank {self.rank} of {self.world_size})"
@@ -312,11 +323,7 @@ class Loader(IterableDataset):
             return self._of_worker(worker.id, worker.num_workers)
         if self._of_worker_state is not None:
             raise ValueError("this is the state of a worker of a DataLoader: load it there, with as many workers")
-        return self._of_threads()
-
-    def _of_threads(self):
-        for batch in self._loader:
-            yield of_batch(batch, pin_memory=self.pin_memory, null_masks=self.null_masks)
+        return _Batches(iter(self._loader), self.pin_memory, self.null_masks)
 
     def _of_worker(self, worker, workers):
         """Yields every n-th batch, read by this thread."""
@@ -345,7 +352,32 @@ class Loader(IterableDataset):
         self._loader.load_state_dict(reached)
 
 
+class _Batches:
+    """The batches of an epoch as tensors. Threads may share it: a generator would refuse all but one."""
+
+    def __init__(self, batches, pin_memory, null_masks):
+        self._batches = batches
+        self._pin_memory, self._null_masks = pin_memory, null_masks
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return of_batch(next(self._batches), pin_memory=self._pin_memory, null_masks=self._null_masks)
+
+
 def _rank_and_world_size():
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
-    return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    return _number("RANK", 0, 0), _number("WORLD_SIZE", 1, 1)
+
+
+def _number(name, default, least):
+    """Returns the number in an environment variable."""
+    text = os.environ.get(name)
+    if text is None:
+        return default
+    if not text.isdecimal() or int(text) < least:
+        ways = "correct or unset it, or pass rank and world_size"
+        raise ValueError(f"the environment variable {name} is {text!r}, not a number of at least {least}: {ways}")
+    return int(text)

@@ -2,7 +2,9 @@
 
 import pickle
 import tempfile
+import threading
 
+import numpy as np
 import pytest
 from arbitrary import same, tables
 from hypothesis import HealthCheck, given, settings
@@ -13,7 +15,7 @@ from conftest import COUNT, SCHEMA, optional, sample
 
 torch = optional("torch")
 
-from torch.utils.data import DataLoader  # noqa: E402
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler  # noqa: E402
 
 from tensilo.torch import Dataset, Loader  # noqa: E402
 
@@ -323,3 +325,57 @@ def test_tensors_have_the_bits_that_are_stored(table, bf16):
             if column.is_tensor and column.dtype not in ("utf8", "bytes"):
                 assert_has_bits(column, column.torch())
                 assert_has_bits(column, torch.from_dlpack(column))
+
+
+def test_numbers_in_a_list_are_a_batch(mixed):
+    dataset = Dataset(mixed)
+    for key in ([5, 3, -1], torch.tensor([5, 3, 499]), (5, 3, 499)):
+        assert_is_batch(dataset[key], [5, 3, 499])
+    assert_is_batch(dataset[2:4], [2, 3])
+    assert Dataset(mixed, "label")[np.arange(COUNT) < 2]["label"].tolist() == [0, 1]
+    assert Dataset(mixed, "label")[[]]["label"].shape == (0,)
+    assert Dataset(mixed, "mel", pad={"mel": 0})[[4, 1]]["mel"].shape == (2, 4, 3)
+    with pytest.raises(IndexError):
+        dataset[[COUNT]]
+    doubled = Dataset(mixed, "label", transform=lambda row: {"twice": row["label"] * 2})
+    assert doubled[3]["twice"].item() == 6 and doubled[[3, 1]]["twice"].tolist() == [6, 2]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_sampler_of_batches(mixed, workers):
+    """As PyTorch's documentation loads in bulk."""
+    dataset = Dataset(mixed, ["label", "mel"])
+    sampler = BatchSampler(RandomSampler(dataset), 64, False)
+    batches = list(DataLoader(dataset, batch_size=None, sampler=sampler, num_workers=workers))
+    assert [len(batch["label"]) for batch in batches] == [64] * 7 + [52]
+    assert sorted(torch.cat([batch["label"] for batch in batches]).tolist()) == list(range(COUNT))
+
+
+def test_threads_share_an_iterator(mixed):
+    loader, seen, errors = Loader(mixed, 5, columns=["label"], tail="exact"), [], []
+    batches = iter(loader)
+
+    def take():
+        try:
+            for batch in batches:
+                seen.extend(batch["label"].tolist())
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == [] and sorted(seen) == list(range(COUNT)) and loader.epoch == 1
+
+
+@pytest.mark.parametrize(("name", "text"), [("RANK", ""), ("RANK", "-1"), ("WORLD_SIZE", ""), ("WORLD_SIZE", "0")])
+def test_an_environment_variable_that_is_no_number_is_named(mixed, monkeypatch, name, text):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert (Loader(mixed, 5).rank, Loader(mixed, 5).world_size) == (1, 2)
+    monkeypatch.setenv(name, text)
+    with pytest.raises(ValueError, match=f"the environment variable {name} is '{text}', not a number"):
+        Loader(mixed, 5)
+    assert Loader(mixed, 5, rank=0, world_size=1).rank == 0

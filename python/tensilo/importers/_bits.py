@@ -17,7 +17,7 @@ def numpy_dtype(dtype):
     try:
         import numpy as np
     except ImportError as error:
-        raise ImportError("arrays need NumPy: pip install numpy") from error
+        raise ImportError("arrays need NumPy: pip install 'tensilo[numpy]'") from error
     name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", str(dtype))
     name = name.removeprefix("torch.")
     if name not in ("bf16", "bfloat16"):
