@@ -1,5 +1,6 @@
 """Dicts of any iterable: small data that each test makes, compared bit for bit."""
 
+import json
 import os
 import struct
 
@@ -169,7 +170,6 @@ def test_columns_that_are_stored(tmp_path):
         (np.array([{}], object), "array of objects"),
         (np.ma.masked_array(np.zeros(2), [0, 1]), "mask"),
         (np.zeros(2, "M8[s]"), "datetime64"),
-        ({"nested": 1}, "dict cannot be stored"),
         (object(), "object cannot be stored"),
     ],
 )
@@ -262,3 +262,136 @@ def test_progress_that_raises_ends_the_work(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         importers.from_iterable([{"x": 1}], tmp_path / "out.tsl", progress=progress)
     assert os.listdir(tmp_path) == []
+
+
+CHATS = [
+    {
+        "id": 1,
+        "messages": [{"role": "user", "content": "hi"}, {"role": "bot", "content": "yo", "n": 3}],
+        "target": {"box": [1.5, 2], "of": {"flag": True}},
+        "empty": {},
+        "a.b": {"words": ["x"], "pair": [1, 2]},
+    },
+    {"id": 2, "messages": [], "target": None, "empty": {}, "a.b": {"words": [], "pair": [3, 4]}},
+    {"id": 3, "messages": None, "target": {"box": [2, 3], "of": None}, "empty": {}, "a.b": {"words": ["y", None]}},
+]
+
+
+def as_json_lines(rows, folder):
+    """Returns what the program makes of the same rows in a file."""
+    path = folder / "in.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return ts.convert(path, folder / "json.tsl", overwrite=True)
+
+
+def assert_same(found, due):
+    """Asserts that two datasets have the same columns, of the same types and places in structs, and samples."""
+    assert found.columns == due.columns
+    for name, column in found.schema.items():
+        other = due.schema[name]
+        assert (column.dtype, column.shape, column.levels, column.nullable) == (
+            other.dtype,
+            other.shape,
+            other.levels,
+            other.nullable,
+        ), name
+        assert column.metadata.get("tensilo.path") == other.metadata.get("tensilo.path")
+        assert found[name][:].tolist() == due[name][:].tolist(), name
+
+
+def test_dicts_are_the_structs_of_json_lines(tmp_path):
+    ds = importers.from_iterable(iter(CHATS), tmp_path / "out.tsl")
+    assert_same(ds, as_json_lines(CHATS, tmp_path))
+    assert ds["messages.content"][0] == ["hi", "yo"] and ds["messages.n"][0][0] is None
+    pa = pytest.importorskip("pyarrow")
+    rows = pa.table(ds).to_pylist()
+    assert rows[0]["messages"] == [CHATS[0]["messages"][0] | {"n": None}, CHATS[0]["messages"][1]]
+    assert [row["target"] for row in rows] == [row["target"] for row in CHATS]
+
+
+def test_arbitrary_dicts_are_those_of_json_lines(tmp_path):
+    hypothesis = pytest.importorskip("hypothesis")
+    st = hypothesis.strategies
+    kinds = st.sampled_from([st.integers(-9, 9), st.text(max_size=2), st.booleans(), st.floats(-1, 1)])
+
+    def members(kind):
+        keys = st.lists(st.sampled_from(["a", "b", "a.b", "c[", "\\"]), min_size=1, max_size=3, unique=True)
+        values = keys.flatmap(lambda keys: st.fixed_dictionaries({}, optional=dict.fromkeys(keys, kind)))
+        return st.one_of(values, values, st.none() | values)
+
+    def lists(kind):
+        return st.one_of(st.lists(kind, max_size=3), st.none() | st.lists(kind, max_size=3))
+
+    nested = kinds.flatmap(
+        lambda kind: st.sampled_from([kind, members(kind), lists(members(kind)), members(lists(kind))])
+    )
+    shapes = nested.flatmap(lambda kind: st.sampled_from([kind, members(kind), lists(kind), lists(members(kind))]))
+
+    @hypothesis.settings(max_examples=300, deadline=None, derandomize=True)
+    @hypothesis.given(shapes.flatmap(lambda kind: st.lists(kind, min_size=1, max_size=4)))
+    def check(values):
+        rows = [{"x": value} for value in values]
+        try:
+            ds = importers.from_iterable(rows, tmp_path / "x.tsl", overwrite=True)
+        except ts.InputError as error:
+            hypothesis.assume("two columns" not in str(error) and "no value" not in str(error))
+            raise
+        assert_same(ds, as_json_lines(rows, tmp_path))
+
+    check()
+
+
+def test_arrays_and_schemas_inside_dicts(tmp_path):
+    rows = [{"t": [{"box": np.full(4, i, "f4"), "mask": np.zeros((i, 2), bool)}] * i} for i in range(4)]
+    schema = {"t.box": ts.list(ts.tensor("bf16", (4,), cast_from="f32"))}
+    ds = importers.from_iterable(rows, tmp_path / "out.tsl", schema)
+    found = {name: (column.dtype, column.shape, column.levels) for name, column in ds.schema.items()}
+    assert found == {"t.box": ("bf16", (4,), [False]), "t.mask": ("bool", (None, 2), [False])}
+    assert [box.tolist() for box in ds["t.box"][3]] == [[3.0] * 4] * 3
+
+
+def test_members_of_dicts_that_are_stored(tmp_path):
+    def stored(columns):
+        return importers.from_iterable(CHATS, tmp_path / "out.tsl", columns=columns, overwrite=True).columns
+
+    assert stored(["target", "id"]) == ["target", "target.box", "target.of", "target.of.flag", "id"]
+    assert stored(["target.of.flag"]) == ["target", "target.of", "target.of.flag"]
+    assert stored(["messages.role", "messages.content"]) == ["messages.role", "messages.content"]
+    assert stored(["a.b"]) == ["a.b.words", "a.b.pair"]
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "message"),
+    [
+        ({"a": 1}, {"a": 1, "b": 2}, "sample 1: it has 'x.b', which the first samples do not have"),
+        ({"a": 1}, None, "sample 1: 'x' is None, and is a dict in all of the first samples"),
+        ({"a": 1}, 5, "sample 1: 'x' is int, and a dict in the first samples"),
+        ({"a": {"b": 1}}, {}, "sample 1: 'x.a' is None, and is a dict"),
+        ([{"a": 1}], [{"a": 1}, None], "sample 1: 'x' is None, and is a dict"),
+        ([{"a": 1}], {"a": 1}, "sample 1: 'x' is dict, and a list in the first samples"),
+        (5, {"a": 1}, "sample 1: column .x.: .* is no element of i64"),
+        ({"a": 1}, {"a": None}, "sample 1: .*null"),
+    ],
+)
+def test_later_dicts_of_other_members_are_refused(tmp_path, first, later, message):
+    with pytest.raises(ts.InputError, match=message):
+        importers.from_iterable([{"x": first}, {"x": later}], tmp_path / "out.tsl", examined=1)
+    assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"x": 1}, {"x": {"a": 1}}], "column 'x': values of different types: dict, int"),
+        ([{"x": {"a": 1}}, {"x": {"a": "b"}}], "column 'x.a': values of different types: int, str"),
+        ([{"x": [{"a": 1}]}, {"x": "b"}], "column 'x': values of different types: list, str"),
+        ([{"x": [{"a": 1}, "b"]}], "column 'x': values of different types: dict, str"),
+        ([{"x": {0: 1}}], "column 'x': a dict has the key 0"),
+        ([{"x": {"a": 1}, "x.a": 2}], "column 'x.a': two columns have this name"),
+        ([{"x": {"a": None}}], "column 'x.a': there is no value"),
+    ],
+)
+def test_dicts_without_a_common_type(tmp_path, rows, message):
+    with pytest.raises(ts.InputError, match=message):
+        importers.from_iterable(rows, tmp_path / "out.tsl")
+    assert files(tmp_path) == []

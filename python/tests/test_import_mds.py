@@ -124,8 +124,8 @@ def test_mds_values_that_are_pickled(tmp_path):
         importers.from_mds(tmp_path / "in", tmp_path / "out.tsl")
     assert caught.value.column == "p"
     assert list(importers.from_mds(tmp_path / "in", tmp_path / "q.tsl", columns=["q"])) == [{"q": i} for i in range(3)]
-    with pytest.raises(TypeError, match="dict cannot be stored"):
-        importers.from_mds(tmp_path / "in", tmp_path / "out.tsl", allow_pickle=True)
+    ds = importers.from_mds(tmp_path / "in", tmp_path / "dicts.tsl", allow_pickle=True)
+    assert list(ds) == [{"p.nested": i, "q": i} for i in range(3)]
     numbers = [{"p": pickle.dumps(i)} for i in range(3)]
     write_mds(tmp_path / "numbers", {"p": ("pkl", None)}, [numbers])
     ds = importers.from_mds(tmp_path / "numbers", tmp_path / "out.tsl", allow_pickle=True)

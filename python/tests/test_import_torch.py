@@ -71,3 +71,26 @@ def test_samples_of_torch_datasets(tmp_path):
     assert list(ds) == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
     ds = importers.from_torch_dataset([1.5, 2.5], tmp_path / "one.tsl", names="x")
     assert list(ds) == [{"x": 1.5}, {"x": 2.5}]
+
+
+class Targets:
+    """Detection targets: a list of dicts for each image."""
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, i):
+        import torch
+
+        box = [{"box": torch.full((4,), float(k)), "label": f"{k}"} for k in range(i % 3)]
+        return {"image": torch.full((2, 2), i, dtype=torch.uint8), "target": box}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_targets_in_lists_of_dicts(tmp_path, workers):
+    pytest.importorskip("torch")
+    ds = importers.from_torch_dataset(Targets(), tmp_path / "out.tsl", num_workers=workers)
+    assert ds.columns == ["image", "target.box", "target.label"]
+    for i, row in enumerate(ds):
+        assert row["target.label"] == [f"{k}" for k in range(i % 3)]
+        assert [box.tolist() for box in row["target.box"]] == [[float(k)] * 4 for k in range(i % 3)]

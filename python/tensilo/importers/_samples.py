@@ -7,7 +7,8 @@ from itertools import chain, islice
 
 from .. import _tensilo
 from .._progress import shown
-from ._schema import find_type, plain, refused
+from ._columns import check, columns_of
+from ._schema import plain, refused
 
 BATCH_BYTES = 16 << 20
 _BATCH_SAMPLES = 1024
@@ -48,9 +49,9 @@ def write_samples(samples, output, *, schema, columns, examined, total, progress
             break
     if not head:
         raise refused("there are no samples")
-    names = list(dict.fromkeys(chain(known, *head))) if columns is None else list(columns)
-    types = {name: known.get(name) or _found(name, head) for name in names}
-    batches = _batches(chain(head, samples), names, is_strict=columns is None)
+    leaves, structures = _columns(known, head, columns)
+    types = {leaf.name: leaf.type for leaf in leaves}
+    batches = _batches(chain(head, samples), leaves, structures, is_strict=columns is None)
     return write_batches(batches, output, types, total=total, progress=progress, options=options)
 
 
@@ -80,6 +81,8 @@ def size_of(value):
     if isinstance(value, (list, tuple)):
         is_numbers = bool(value) and isinstance(value[0], (int, float))
         return 8 * len(value) if is_numbers else sum(map(size_of, value))
+    if isinstance(value, dict):
+        return sum(map(size_of, value.values()))
     return int(getattr(value, "nbytes", 8))
 
 
@@ -104,30 +107,72 @@ def _numbered(samples):
         number += 1
 
 
-def _found(name, head):
-    try:
-        return find_type([sample.get(name) for sample in head])
-    except (TypeError, ValueError) as error:
-        text = f"{error}, in the first {len(head)} samples; pass schema={{{name!r}: ...}}"
-        raise refused(text, column=name) from None
+def _columns(known, head, columns):
+    """Returns the columns of samples, and for each key the structure of its dicts."""
+    keys = dict.fromkeys(chain(*head))
+    # a schema may name a member of a dict, which is no key
+    keys = dict.fromkeys([*(name for name in known if not any(_is_member(name, key) for key in keys)), *keys])
+    if columns is not None:
+        wanted = [next((key for key in keys if _is_in(name, key)), name) for name in columns]
+        keys = dict.fromkeys(wanted)
+    leaves, structures = [], {}
+    for key in keys:
+        found, structures[key] = columns_of(key, [sample.get(key) for sample in head], known)
+        leaves += found
+    if columns is not None:
+        leaves = _chosen(leaves, columns)
+    names = set()
+    for leaf in leaves:
+        if leaf.name in names:
+            raise refused("two columns have this name: a key with dots, and a member of a dict", column=leaf.name)
+        names.add(leaf.name)
+    return leaves, structures
 
 
-def _batches(samples, names, is_strict):
+def _chosen(leaves, columns):
+    """Returns the columns that are named, or are members of what is named, each behind the dicts around it."""
+    chosen = {}
+    for name in columns:
+        found = [leaf for leaf in leaves if _is_in(leaf.name, name)]
+        if not found:
+            raise refused("no sample of the first has this key", column=name)
+        for leaf in found:
+            chosen.update({other: None for other in leaves if other.is_of_dicts and _is_in(leaf.name, other.name)})
+            chosen[leaf] = None
+    return list(chosen)
+
+
+def _is_member(name, key):
+    return name.startswith(f"{key}.")
+
+
+def _is_in(name, outer):
+    """Returns whether a name is that of a column, or of a member of it."""
+    return name == outer or _is_member(name, outer)
+
+
+def _batches(samples, leaves, structures, is_strict):
     count, size, number = 0, 0, 0
-    batch = {name: [] for name in names}
+    nested = {key: structure for key, structure in structures.items() if structure is not None}
+    batch = {leaf.name: [] for leaf in leaves}
     for sample in samples:
-        if is_strict and not batch.keys() >= sample.keys():
-            extra = ", ".join(repr(key) for key in sample if key not in batch)
+        if is_strict and not structures.keys() >= sample.keys():
+            extra = ", ".join(repr(key) for key in sample if key not in structures)
             text = f"sample {number} has {extra}, which the first samples do not have"
             raise refused(f"{text}; pass schema= or columns=")
-        for name, column in batch.items():
-            value = sample.get(name)
+        try:
+            for key, structure in nested.items():
+                check(structure, sample.get(key), key)
+        except ValueError as error:
+            raise refused(f"sample {number}: {error}; examine more samples by examined=") from None
+        for leaf, column in zip(leaves, batch.values(), strict=True):
+            value = leaf.value(sample)
             column.append(value)
             size += size_of(value)
         count, number = count + 1, number + 1
         if count == _BATCH_SAMPLES or size >= BATCH_BYTES:
             yield count, batch
-            count, size, batch = 0, 0, {name: [] for name in names}
+            count, size, batch = 0, 0, {leaf.name: [] for leaf in leaves}
     if count:
         yield count, batch
 

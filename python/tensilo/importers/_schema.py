@@ -1,6 +1,7 @@
 """The types of columns, found from samples."""
 
 import sys
+from collections.abc import Mapping
 
 from .. import _tensilo
 from .._errors import InputError
@@ -30,6 +31,8 @@ def plain(value):
         return value if set(map(type, value)) <= _PLAIN else [plain(member) for member in value]
     if isinstance(value, (str, bytes)):
         return value
+    if isinstance(value, Mapping):
+        return {name: plain(member) for name, member in value.items()}
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
     torch, np = sys.modules.get("torch"), sys.modules.get("numpy")
@@ -40,7 +43,7 @@ def plain(value):
     if all(hasattr(value, name) for name in ("__dlpack__", "dtype", "shape")):
         return value
     name = type(value).__name__
-    raise TypeError(f"{name} cannot be stored: make it an array, a number, a str, bytes, or a list of these")
+    raise TypeError(f"{name} cannot be stored: make it an array, a number, a str, bytes, or a list or dict of these")
 
 
 def _plain_array(np, array):

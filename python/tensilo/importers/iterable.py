@@ -17,6 +17,9 @@ def from_iterable(samples, output, schema=None, *, columns=None, examined=1024, 
       are f64.
     - str is utf8; bytes, bytearray and memoryview are bytes.
     - Lists of numbers that are rectangular are tensors like arrays; other lists are lists of these types.
+    - dicts are structs: the members of a dict "box" are columns such as "box.x", and those of the dicts in a
+      list "messages" columns of lists, such as "messages.content". A dict that is None in one of the first
+      samples has a column of its own name for that. Exports join them again.
     - A column with None, or that a sample does not have, is nullable.
 
     Args:
@@ -25,8 +28,8 @@ def from_iterable(samples, output, schema=None, *, columns=None, examined=1024, 
             ``shard_bytes``. It appears when it is complete.
         schema: types of columns, such as ``{"mel": tensilo.tensor("bf16", (None, 80), cast_from="f32")}``;
             those of others are found.
-        columns: the keys to store; by default those of the schema and of the first samples, and a sample
-            with another is an error.
+        columns: the keys to store, or members such as "box.x"; by default those of the schema and of the
+            first samples, and a sample with another is an error.
         examined: the number of the first samples that types are found from.
         progress: True for a line on the standard error, or a function of phase, done and total.
         options: those of ``tensilo.Writer``: ``shard_bytes``, ``profile``, ``metadata``, ``threads``,

@@ -98,6 +98,10 @@ class _Prepare:
         return [self(sample) for sample in samples]
 
 
-def _own(sample):
+def _own(value):
     """Returns a sample of a worker with memory of its own: shared tensors keep a file open each."""
-    return {name: value.clone() if hasattr(value, "clone") else value for name, value in sample.items()}
+    if isinstance(value, Mapping):
+        return {name: _own(member) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_own(member) for member in value]
+    return value.clone() if hasattr(value, "clone") else value

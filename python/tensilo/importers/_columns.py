@@ -1,0 +1,159 @@
+"""The columns that values become: dicts are structs, whose members are columns of their own.
+
+The member "content" of the dicts in a list "messages" is the column "messages.content", whose samples are
+lists. Its metadata have its path, "messages[].content", so that an export joins the members of a struct. A dict
+that is None somewhere, or has no members, has a column of its own name for that. This is what a conversion makes
+of the same values in Arrow structs or in JSON lines.
+"""
+
+from .. import _tensilo
+from ._schema import find_type, refused
+
+_PATH = "tensilo.path"
+_ABSENT = object()
+
+
+class Leaf:
+    """A column, and the way to its values: keys of dicts, and None for the members of lists."""
+
+    def __init__(self, name, key, steps, type_):
+        self.name, self.key, self.type = name, key, type_
+        self._steps = steps
+
+    @property
+    def is_of_dicts(self):
+        """Whether the column says which dicts are None, and has no values."""
+        return _NoValues in self._steps
+
+    def value(self, sample):
+        """Returns the value that a sample has in the column."""
+        value = sample.get(self.key)
+        return _at(value, self._steps) if self._steps else value
+
+
+class _NoValues:
+    """The step from dicts to the column that says which of them are None."""
+
+
+def _at(value, steps):
+    if value is None or not steps:
+        return value
+    step, rest = steps[0], steps[1:]
+    if step is None:
+        return [_at(member, rest) for member in value]
+    return [] if step is _NoValues else _at(value.get(step), rest)
+
+
+class _Struct:
+    """The members that the dicts of a column have in the first samples."""
+
+    def __init__(self, has_nulls, members):
+        self.has_nulls, self.members = has_nulls, members
+
+
+class _List:
+    """Lists whose members have dicts somewhere."""
+
+    def __init__(self, member):
+        self.member = member
+
+
+def columns_of(key, values, known):
+    """Returns the columns that the first values of a key become, and the structure that others must have."""
+    leaves = []
+    if key in known:
+        return [Leaf(key, key, (), known[key])], None
+    structure = _find(leaves, known, len(values), key, key, _escaped(key), (), values, [])
+    return leaves, structure
+
+
+def _find(leaves, known, count, key, name, path, steps, values, nulls):
+    """Adds the columns of values behind some steps; `nulls` says of each list before whether one is None."""
+    present = [value for value in values if value is not None]
+    has_nulls = len(present) < len(values)
+    if any(isinstance(value, dict) for value in present):
+        kinds = sorted({type(value).__name__ for value in present})
+        if len(kinds) > 1:
+            text = f"values of different types: {', '.join(kinds)}, in the first {count} samples"
+            raise refused(f"{text}; pass schema={{{key!r}: ...}}", column=name)
+        members = dict.fromkeys(member for value in present for member in value)
+        if has_nulls or not members:
+            type_ = _in_lists(_tensilo.tensor("bool", (0,), nullable=has_nulls), nulls)
+            leaves.append(Leaf(name, key, (*steps, _NoValues), _with_path(type_, path)))
+        found = {}
+        for member in members:
+            if not isinstance(member, str):
+                raise refused(f"a dict has the key {member!r}, and columns have names of str", column=name)
+            inside = [None if value is None else value.get(member) for value in values]
+            names = f"{name}.{member}", f"{path}.{_escaped(member)}"
+            found[member] = _find(leaves, known, count, key, *names, (*steps, member), inside, nulls)
+        return _Struct(has_nulls or not members, found)
+    if any(_has_dicts(value) for value in present):
+        if not all(isinstance(value, (list, tuple)) for value in present):
+            kinds = ", ".join(sorted({type(value).__name__ for value in present}))
+            raise refused(f"values of different types: {kinds}, in the first {count} samples", column=name)
+        members = [member for value in present for member in value]
+        inside = (*steps, None), members, [*nulls, has_nulls]
+        return _List(_find(leaves, known, count, key, name, path + "[]", *inside))
+    type_ = known.get(name)
+    if type_ is None:
+        try:
+            type_ = _in_lists(find_type(values), nulls)
+        except (TypeError, ValueError) as error:
+            text = f"{error}, in the first {count} samples; pass schema={{{name!r}: ...}}"
+            raise refused(text, column=name) from None
+    is_member = any(step is not None for step in steps)
+    lists = "[]" * (len(type_.levels) - len(nulls))
+    leaves.append(Leaf(name, key, steps, _with_path(type_, path + lists) if is_member else type_))
+    return None
+
+
+def _in_lists(type_, nulls):
+    for nullable in reversed(nulls):
+        type_ = _tensilo.list(type_, nullable=nullable)
+    return type_
+
+
+def _with_path(type_, path):
+    nulls = [*type_.levels, type_.nullable]
+    return _tensilo._column_type(type_.dtype, type_.shape, nulls, type_.cast_from, {**type_.metadata, _PATH: path})
+
+
+def _escaped(name):
+    return "".join("\\" + c if c in "\\.[" else c for c in name)
+
+
+def _has_dicts(value):
+    if isinstance(value, (list, tuple)):
+        return any(_has_dicts(member) for member in value)
+    return isinstance(value, dict)
+
+
+def check(structure, value, name):
+    """Refuses a value whose dicts are not those of the first samples: something of it would be lost. Other
+    values are checked by the writer.
+
+    Raises:
+        ValueError: the text says what differs.
+    """
+    if isinstance(structure, _Struct):
+        if value is None:
+            if structure.has_nulls:
+                return
+            raise ValueError(f"{name!r} is None, and is a dict in all of the first samples")
+        if not isinstance(value, dict):
+            raise ValueError(f"{name!r} is {type(value).__name__}, and a dict in the first samples")
+        for member, inner in value.items():
+            found = structure.members.get(member, _ABSENT)
+            if found is _ABSENT:
+                raise ValueError(f"it has '{name}.{member}', which the first samples do not have")
+            check(found, inner, f"{name}.{member}")
+        for member in structure.members.keys() - value.keys():
+            check(structure.members[member], None, f"{name}.{member}")
+    elif isinstance(structure, _List):
+        if value is None:
+            return
+        if not isinstance(value, (list, tuple)):
+            raise ValueError(f"{name!r} is {type(value).__name__}, and a list in the first samples")
+        for member in value:
+            check(structure.member, member, name)
