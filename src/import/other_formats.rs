@@ -1,7 +1,7 @@
 //! Formats that a program adds to those of this crate.
 
 use super::arrow::records::{ArrowSource, RecordBatches, Records};
-use super::arrow::types::BF16;
+use super::arrow::types::{BF16, REFUSED};
 use super::input_file::{InputFile, InputReader};
 use super::store::OptionalStore;
 use crate::Result;
@@ -109,6 +109,13 @@ pub trait RecordSource: Send + Sync {
 /// be the item of lists.
 pub fn bf16_field(name: &str, nullable: bool) -> Field {
     Field::new(name, DataType::UInt16, nullable).with_metadata([(BF16, "")])
+}
+
+/// Returns a field whose values cannot be stored, for `reason`. A conversion that leaves the column
+/// out succeeds; any other fails with the reason, and advises to leave it out. The field is never
+/// asked for in [`RecordSource::record_batches`].
+pub fn refused_field(name: &str, reason: &str) -> Field {
+    Field::new(name, DataType::Null, true).with_metadata([(REFUSED, reason)])
 }
 
 /// A file that an [`InputFormat`] reads. Clones are of the same file.

@@ -1,6 +1,6 @@
 //! Safetensors: named tensors behind a header in JSON.
 
-use crate::error::{of_array, unreadable};
+use crate::error::unreadable;
 use crate::options::FormatOptions;
 use crate::tensor::{ColumnBytes, TensorColumn, TensorTable};
 use safetensors::Dtype;
@@ -39,7 +39,7 @@ impl InputFormat for SafetensorsFormat {
             let due = metadata.data_len();
             return Err(Error::bad_input(format!("the tensors take {due} bytes, and there are {data_bytes}")));
         }
-        let columns = columns(file, &metadata, LENGTH_BYTES.saturating_add(header_bytes), self.0)?;
+        let columns = columns(file, &metadata, LENGTH_BYTES.saturating_add(header_bytes), self.0);
         let own = metadata.metadata().clone().unwrap_or_default();
         Ok(Some(Box::new(TensorTable::new(columns, own, FormatOptions::SAMPLE_ADVICE)?)))
     }
@@ -62,18 +62,29 @@ fn header_bytes(file: &FormatFile, reader: &mut impl Read) -> Result<Option<u64>
 }
 
 /// Returns the columns, in the order of their bytes.
-fn columns(file: &FormatFile, metadata: &Metadata, data: u64, options: FormatOptions) -> Result<Vec<TensorColumn>> {
-    let column = |name: String| {
-        let info = metadata.info(&name).ok_or_else(|| Error::bad_input("a tensor without a description"))?;
+fn columns(
+    file: &FormatFile,
+    metadata: &Metadata,
+    data: u64,
+    options: FormatOptions,
+) -> Vec<(String, Result<TensorColumn>)> {
+    let column = |name: &str| {
+        let info = metadata.info(name).ok_or_else(|| Error::bad_input("a tensor without a description"))?;
         let offset = |offset: usize| u64::try_from(offset).ok().and_then(|offset| offset.checked_add(data));
         let offset = offset(info.data_offsets.0).ok_or_else(|| Error::bad_input("an offset over 2^64"))?;
         let extents: Vec<u64> = info.shape.iter().map(|&extent| u64::try_from(extent).unwrap_or(u64::MAX)).collect();
         let bytes = ColumnBytes::Plain { file: file.clone(), offset };
-        let column = TensorColumn::new(&name, element_type(info.dtype)?, &extents, bytes)?;
+        let column = TensorColumn::new(name, element_type(info.dtype)?, &extents, bytes)?;
         if options.file_is_sample { column.into_sample(&extents) } else { Ok(column) }
     };
-    let named = |name: String| column(name.clone()).map_err(|error| of_array(&name, error));
-    metadata.offset_keys().into_iter().map(named).collect()
+    // tensors without elements share offsets
+    let mut names = metadata.offset_keys();
+    names.sort_by_key(|name| (metadata.info(name).map(|info| info.data_offsets), name.clone()));
+    let named = |name: String| {
+        let column = column(&name);
+        (name, column)
+    };
+    names.into_iter().map(named).collect()
 }
 
 fn element_type(dtype: Dtype) -> Result<DType> {
@@ -92,7 +103,7 @@ fn element_type(dtype: Dtype) -> Result<DType> {
         Dtype::I64 => DType::I64,
         Dtype::F64 => DType::F64,
         other => {
-            let message = format!("the type {other:?} cannot be stored; save a view of the tensor as bytes (U8)");
+            let message = format!("the type {other:?}; save a view of the tensor as bytes (U8)");
             return Err(Error::bad_input(message));
         }
     })

@@ -1,7 +1,7 @@
 //! The columns of a schema, as they are stored.
 
 use super::extension;
-use super::types::{BF16, ENCRYPTED, INT96, decoded, element, is_nullable};
+use super::types::{BF16, ENCRYPTED, INT96, REFUSED, decoded, element, is_nullable};
 use crate::DType;
 use crate::arrow_type::{ArrowType, StoredElement};
 use crate::import::input_column::{ColumnKind, Level};
@@ -12,6 +12,9 @@ use std::result::Result;
 /// Returns how a field that is no plain struct is stored, or why it cannot be. It may be a member
 /// of lists.
 pub(super) fn kind_of(field: &Field, in_list: bool) -> Result<ColumnKind, String> {
+    if let Some(reason) = field.metadata().get(REFUSED) {
+        return Err(reason.clone());
+    }
     if extension::is_variable_tensor(field) {
         return extension::variable_tensor(field);
     }

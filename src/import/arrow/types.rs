@@ -12,6 +12,9 @@ pub(in crate::import) const BF16: &str = "tensilo.bf16";
 /// In the metadata of a field: its values are encrypted.
 pub(in crate::import) const ENCRYPTED: &str = "PARQUET:encrypted";
 
+/// In the metadata of a field: the reason why its values cannot be stored.
+pub(in crate::import) const REFUSED: &str = "tensilo.refused";
+
 /// Returns the type behind encodings of a whole array.
 pub(in crate::import) fn decoded(data_type: &DataType) -> &DataType {
     match data_type {

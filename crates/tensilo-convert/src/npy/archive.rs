@@ -2,13 +2,14 @@
 
 use super::array::{check_length, column};
 use super::header::NpyHeader;
-use crate::error::{of_array, unreadable};
+use crate::error::unreadable;
 use crate::options::FormatOptions;
-use crate::tensor::{ArchivedStream, ColumnBytes, Order, TensorColumn, TensorTable};
+use crate::tensor::{ArchivedStream, ColumnBytes, TensorColumn, TensorTable};
 use flate2::read::DeflateDecoder;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use tensilo::import::{FormatFile, InputFormat, InputReader, RecordSource};
 use tensilo::{Error, Result};
+use zip::read::ZipFile;
 use zip::{CompressionMethod, ZipArchive};
 
 /// Archives of NumPy.
@@ -27,15 +28,23 @@ impl InputFormat for Npz {
             return Ok(None);
         }
         let mut archive = ZipArchive::new(reader).map_err(|error| malformed(&error))?;
-        let mut columns = Vec::new();
+        let (mut columns, mut other, mut array_count) = (Vec::new(), None, 0_usize);
         for i in 0..archive.len() {
-            let entry = Entry::of(&mut archive, i)?;
-            let name = entry.name.strip_suffix(".npy").ok_or_else(|| {
-                Error::bad_input(format!("the archive has {:?}, which is no array (.npy)", entry.name))
-            })?;
-            let array = array(file, name, &entry);
-            let array = array.map_err(|error| of_array(name, error))?;
-            columns.push(if self.0.file_is_sample { array.0.into_sample(&array.1)? } else { array.0 });
+            let (name, entry) = Entry::of(&mut archive, i)?;
+            let Some(name) = name.strip_suffix(".npy") else {
+                let no_array = format!("the archive has {name:?}, which is not an array (.npy)");
+                other.get_or_insert_with(|| no_array.clone());
+                columns.push((name, Err(Error::bad_input(no_array))));
+                continue;
+            };
+            array_count += 1;
+            let array = entry.and_then(|entry| array(file, name, &entry)).and_then(|(column, extents)| {
+                if self.0.file_is_sample { column.into_sample(&extents) } else { Ok(column) }
+            });
+            columns.push((name.to_owned(), array));
+        }
+        if let Some(other) = other.filter(|_| array_count == 0) {
+            return Err(Error::bad_input(other)); // another kind of archive
         }
         Ok(Some(Box::new(TensorTable::new(columns, [], FormatOptions::SAMPLE_ADVICE)?)))
     }
@@ -47,7 +56,6 @@ fn malformed(error: &zip::result::ZipError) -> Error {
 
 /// A file in an archive.
 struct Entry {
-    name: String,
     is_deflated: bool,
     /// The offset of its bytes in the archive.
     offset: u64,
@@ -57,10 +65,15 @@ struct Entry {
 }
 
 impl Entry {
-    fn of(archive: &mut ZipArchive<InputReader>, i: usize) -> Result<Self> {
+    /// Returns the name of a file, and where it is.
+    fn of(archive: &mut ZipArchive<InputReader>, i: usize) -> Result<(String, Result<Self>)> {
         let entry = archive.by_index_raw(i).map_err(|error| malformed(&error))?;
         let name = entry.name().map_err(|error| malformed(&error))?.into_owned();
-        let refused = |what: &str| Err(Error::bad_input(format!("{name:?} in the archive {what}")));
+        Ok((name, Self::located(&entry)))
+    }
+
+    fn located<R: Read>(entry: &ZipFile<'_, R>) -> Result<Self> {
+        let refused = |what: &str| Err(Error::bad_input(format!("the file in the archive {what}")));
         if entry.encrypted() {
             return refused("is encrypted");
         }
@@ -79,7 +92,6 @@ impl Entry {
             byte_count: entry.size(),
             crc: entry.crc32(),
             is_deflated,
-            name,
         })
     }
 }
@@ -96,22 +108,9 @@ fn array(file: &FormatFile, name: &str, entry: &Entry) -> Result<(TensorColumn, 
         true => NpyHeader::read(&mut DeflateDecoder::new(stored))?,
         false => NpyHeader::read(&mut { stored })?,
     };
-    if entry.is_deflated && header.order == Order::Fortran {
-        let message = "is compressed and in Fortran order, so that no sample can be read before the last; save it by \
-                       numpy.savez, or after numpy.ascontiguousarray";
-        return Err(Error::bad_input(message));
-    }
     let Entry { offset, stored_bytes, is_deflated, crc, .. } = *entry;
     let stream = ArchivedStream { offset, stored_bytes, is_deflated, crc };
-    let bytes = match header.order {
-        Order::C => ColumnBytes::Archived { file: file.clone(), stream, skipped: header.byte_count },
-        Order::Fortran => {
-            // it is not read from front to back, so that the checksum is compared before
-            let damaged = |error: io::Error| Error::bad_input(format!("the array is damaged: {error}"));
-            io::copy(&mut stream.open(file)?, &mut io::sink()).map_err(damaged)?;
-            ColumnBytes::Plain { file: file.clone(), offset: offset.saturating_add(header.byte_count) }
-        }
-    };
+    let bytes = ColumnBytes::Archived { file: file.clone(), stream, skipped: header.byte_count };
     let column = column(name, &header, bytes)?;
     check_length(&column, &header, entry.byte_count.saturating_sub(header.byte_count))?;
     Ok((column, header.extents))

@@ -31,7 +31,7 @@ impl InputFormat for Npy {
         let column = column(COLUMN, &header, bytes)?;
         let rest = reader.byte_count().saturating_sub(header.byte_count);
         check_length(&column, &header, rest)?;
-        Ok(Some(Box::new(TensorTable::new(vec![column], [], "")?)))
+        Ok(Some(Box::new(TensorTable::new(vec![(COLUMN.to_owned(), Ok(column))], [], "")?)))
     }
 }
 

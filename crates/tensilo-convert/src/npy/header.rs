@@ -129,7 +129,7 @@ fn refused(descr: &str, name: &str) -> Error {
         Some("U" | "S") => "texts are stored from Parquet, Arrow or JSON lines",
         _ => "save the array with another type",
     };
-    Error::bad_input(format!("the elements of the array have the type {descr:?}, which cannot be stored: {advice}"))
+    Error::bad_input(format!("the elements of the array have the type {descr:?}: {advice}"))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tensilo::import::arrow::array::{ArrayRef, FixedSizeListArray, RecordBatch, RecordBatchOptions};
 use tensilo::import::arrow::buffer::MutableBuffer;
 use tensilo::import::arrow::datatypes::{DataType, SchemaRef};
-use tensilo::source::Source as _;
+use tensilo::source::Source;
 use tensilo::{Error, Result};
 
 /// The bytes of a batch, about; at least one sample is in it.
@@ -32,7 +32,7 @@ impl<'a> TensorBatches<'a> {
         let bytes = columns.iter().filter_map(|column| column.sample_bytes()).fold(1, u64::saturating_add);
         let is_fortran = columns.iter().any(|column| column.order == Order::Fortran);
         let batch_bytes = if is_fortran { FORTRAN_BATCH_BYTES } else { BATCH_BYTES };
-        let columns = columns.into_iter().map(|column| Ok((column, column.bytes.open()?))).collect::<Result<_>>()?;
+        let columns = columns.into_iter().map(|column| Ok((column, column.open()?))).collect::<Result<_>>()?;
         let batch_samples = (batch_bytes / bytes).clamp(1, BATCH_SAMPLES);
         Ok(Self { columns, schema, next: 0, end: sample_count, batch_samples })
     }
@@ -101,7 +101,9 @@ fn read(
             reader.read_exact_at(at.ok_or_else(cut_off)?, &mut out).map_err(unreadable)?;
             out
         }
-        (ColumnReader::Plain { reader, offset }, Order::Fortran) => fortran(column, reader, *offset, first, count)?,
+        (ColumnReader::Plain { reader, offset }, Order::Fortran) => {
+            fortran(column, reader.as_ref(), *offset, first, count)?
+        }
         (ColumnReader::Archived(stream), _) => archived(stream, bytes, is_last)?,
     };
     if column.is_swapped {
@@ -133,13 +135,7 @@ fn archived(stream: &mut impl Read, bytes: u64, is_last: bool) -> Result<Mutable
 
 /// Reads samples of a tensor of which the first axis is the fastest: of each element, those of
 /// consecutive samples are one run.
-fn fortran(
-    column: &TensorColumn,
-    reader: &impl tensilo::source::Source,
-    offset: u64,
-    first: u64,
-    count: u64,
-) -> Result<MutableBuffer> {
+fn fortran(column: &TensorColumn, reader: &dyn Source, offset: u64, first: u64, count: u64) -> Result<MutableBuffer> {
     let width = column.dtype.element_bytes();
     let total = column.byte_count().and_then(|bytes| bytes.checked_add(offset));
     if total.is_none_or(|end| end > reader.byte_count()) {
@@ -153,10 +149,11 @@ fn fortran(
     };
     let mut out = MutableBuffer::from_len_zeroed(run_bytes.checked_mul(elements).ok_or_else(too_large)?);
     let mut run = vec![0; run_bytes];
-    let mut index = vec![0_u64; column.shape.len()];
+    let shape: Vec<u64> = column.shape.iter().map(|&extent| extent.into()).collect();
+    let mut index = vec![0_u64; shape.len()];
     for element in 0..elements {
         // no overflow: all of it lies in the file
-        let run_number = fortran_number(&index, &column.shape);
+        let run_number = fortran_number(&index, &shape);
         let at = offset + (run_number * column.sample_count + first) * column.width();
         reader.read_exact_at(at, &mut run).map_err(unreadable)?;
         for (value, sample) in run.chunks_exact(width).zip(out.chunks_exact_mut(sample_bytes)) {
@@ -165,21 +162,34 @@ fn fortran(
                 place.copy_from_slice(value);
             }
         }
-        advance(&mut index, &column.shape);
+        advance(&mut index, &shape);
     }
     Ok(out)
 }
 
+/// Returns the elements of a whole array in C order. Their bytes are those of its shape.
+pub(crate) fn in_c_order(fortran: &[u8], extents: &[u64], width: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(fortran.len());
+    let mut index = vec![0_u64; extents.len()];
+    while out.len() < fortran.len() {
+        // inside the array, which is in memory
+        let at = usize::try_from(fortran_number(&index, extents)).unwrap_or(usize::MAX).saturating_mul(width);
+        out.extend_from_slice(fortran.get(at..at.saturating_add(width)).unwrap_or_default());
+        advance(&mut index, extents);
+    }
+    out
+}
+
 /// Returns the number of an element of a sample in Fortran order.
-fn fortran_number(index: &[u64], shape: &[u32]) -> u64 {
-    index.iter().zip(shape).rev().fold(0, |number, (&i, &extent)| number * u64::from(extent) + i)
+fn fortran_number(index: &[u64], shape: &[u64]) -> u64 {
+    index.iter().zip(shape).rev().fold(0, |number, (&i, &extent)| number * extent + i)
 }
 
 /// Goes to the next element in C order.
-fn advance(index: &mut [u64], shape: &[u32]) {
+fn advance(index: &mut [u64], shape: &[u64]) {
     for (i, &extent) in index.iter_mut().zip(shape).rev() {
         *i += 1;
-        if *i < u64::from(extent) {
+        if *i < extent {
             return;
         }
         *i = 0;

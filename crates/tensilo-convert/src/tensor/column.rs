@@ -3,10 +3,11 @@
 use crate::element::element_field;
 use crate::error::unreadable;
 use flate2::read::DeflateDecoder;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
+use tensilo::import::FormatFile;
 use tensilo::import::arrow::datatypes::{DataType, Field};
-use tensilo::import::{FormatFile, InputReader};
+use tensilo::source::{PositionedFile, Source};
 use tensilo::{DType, Error, Result, limits};
 
 /// A tensor in a file, of which each sample is a part.
@@ -110,6 +111,37 @@ impl TensorColumn {
         u64::try_from(self.dtype.element_bytes()).unwrap_or(8) // at most 8
     }
 
+    /// Returns a reader of all bytes from the first element.
+    ///
+    /// Elements in Fortran order are not read from front to back. The checksum of a stream of them is
+    /// compared first, and a compressed one is decompressed to a temporary file.
+    pub(super) fn open(&self) -> Result<ColumnReader> {
+        let (file, stream, skipped) = match &self.bytes {
+            ColumnBytes::Plain { file, offset } => return Ok(ColumnReader::plain(file.reader()?, *offset)),
+            ColumnBytes::Archived { file, stream, skipped } => (file, stream, *skipped),
+        };
+        let mut bytes = stream.open(file)?;
+        match self.order {
+            Order::C => {
+                let header = io::copy(&mut (&mut bytes).take(skipped), &mut io::sink()).map_err(unreadable)?;
+                if header < skipped {
+                    return Err(Error::bad_input("an array of the archive is cut off"));
+                }
+                Ok(ColumnReader::Archived(bytes))
+            }
+            Order::Fortran => {
+                let byte_count = self.byte_count().and_then(|bytes| bytes.checked_add(skipped)).unwrap_or(u64::MAX);
+                if stream.is_deflated {
+                    let mut copy = tempfile::tempfile().map_err(temporary)?;
+                    bytes.copy_all(byte_count, &mut copy)?;
+                    return Ok(ColumnReader::plain(PositionedFile::from_file(copy)?, skipped));
+                }
+                bytes.copy_all(byte_count, &mut io::sink())?;
+                Ok(ColumnReader::plain(file.reader()?, stream.offset.saturating_add(skipped)))
+            }
+        }
+    }
+
     /// Returns the field of the samples.
     pub(crate) fn field(&self) -> Result<Field> {
         sample_field(&self.name, self.dtype, &self.shape, false)
@@ -144,27 +176,20 @@ fn sample_field(name: &str, dtype: DType, shape: &[u32], nullable: bool) -> Resu
     ]))
 }
 
-impl ColumnBytes {
-    /// Returns a reader of all bytes from the first element.
-    pub(crate) fn open(&self) -> Result<ColumnReader> {
-        match self {
-            Self::Plain { file, offset } => Ok(ColumnReader::Plain { reader: file.reader()?, offset: *offset }),
-            Self::Archived { file, stream, skipped } => {
-                let mut stream = stream.open(file)?;
-                let header = io::copy(&mut (&mut stream).take(*skipped), &mut io::sink()).map_err(unreadable)?;
-                if header < *skipped {
-                    return Err(Error::bad_input("an array of the archive is cut off"));
-                }
-                Ok(ColumnReader::Archived(stream))
-            }
-        }
+/// A reader of the elements of a column.
+pub(crate) enum ColumnReader {
+    Plain { reader: Box<dyn Source>, offset: u64 },
+    Archived(Checked),
+}
+
+impl ColumnReader {
+    fn plain(reader: impl Source + 'static, offset: u64) -> Self {
+        Self::Plain { reader: Box::new(reader), offset }
     }
 }
 
-/// A reader of the elements of a column.
-pub(crate) enum ColumnReader {
-    Plain { reader: InputReader, offset: u64 },
-    Archived(Checked),
+fn temporary(error: io::Error) -> Error {
+    Error::io("decompressing an array in Fortran order to a temporary file", error)
 }
 
 /// A stream whose CRC-32 is compared at its end.
@@ -172,6 +197,24 @@ pub(crate) struct Checked {
     inner: Box<dyn Read + Send>,
     /// `None` behind the end.
     hash: Option<(crc32fast::Hasher, u32)>,
+}
+
+impl Checked {
+    /// Copies all bytes, of which there have to be so many.
+    fn copy_all(mut self, byte_count: u64, out: &mut impl Write) -> Result<()> {
+        let (mut buffer, mut rest) = (vec![0; 1 << 16], byte_count);
+        loop {
+            let read = self.read(&mut buffer);
+            let count = read.map_err(|error| Error::bad_input(format!("the array is damaged: {error}")))?;
+            let left = u64::try_from(count).ok().and_then(|count| rest.checked_sub(count));
+            rest = left.ok_or_else(|| Error::bad_input("bytes follow the elements of the array"))?;
+            match buffer.get(..count).unwrap_or_default() {
+                [] if rest > 0 => return Err(Error::bad_input("an array of the archive is cut off")),
+                [] => return Ok(()),
+                bytes => out.write_all(bytes).map_err(temporary)?,
+            }
+        }
+    }
 }
 
 impl Read for Checked {

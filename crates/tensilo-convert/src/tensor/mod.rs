@@ -4,5 +4,6 @@ mod batches;
 mod column;
 mod table;
 
+pub(crate) use batches::in_c_order;
 pub(crate) use column::{ArchivedStream, ColumnBytes, Order, TensorColumn};
 pub(crate) use table::TensorTable;

@@ -1,52 +1,63 @@
 //! A file of tensors as a source of record batches.
+//!
+//! A tensor that cannot be stored, or that has another first axis than others, is no reason to
+//! refuse the file: which columns are converted is not known here. So such a tensor is a field that
+//! is refused, and first axes are compared when a pass over some columns begins.
 
 use super::batches::TensorBatches;
 use super::column::TensorColumn;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tensilo::import::RecordSource;
 use tensilo::import::arrow::array::RecordBatch;
-use tensilo::import::arrow::datatypes::{Field, Schema, SchemaRef};
-use tensilo::{Error, Result};
+use tensilo::import::arrow::datatypes::{Schema, SchemaRef};
+use tensilo::import::{RecordSource, refused_field};
+use tensilo::{Error, ErrorKind, Result};
 
 /// The most samples of tensors without elements.
 const EMPTY_SAMPLES: u64 = 1 << 24;
 
-/// Tensors with the same number of samples.
+/// Advice about tensors whose first axes differ.
+const SKIP_ADVICE: &str = "; leave one of them out (`ConvertOptions::skip`, --skip)";
+
+/// Tensors as columns.
 #[derive(Debug)]
 pub(crate) struct TensorTable {
-    columns: Vec<TensorColumn>,
+    /// The fields of the schema; `None` is one that is refused.
+    columns: Vec<Option<TensorColumn>>,
     schema: SchemaRef,
-    sample_count: u64,
+    advice: &'static str,
 }
 
 impl TensorTable {
-    /// Makes a table. Refuses tensors whose first axes differ, and none at all.
+    /// Makes a table of tensors with their names. Refuses a file without any.
     ///
-    /// `metadata` are those of the file, and `advice` says how such tensors can be read otherwise.
+    /// `metadata` are those of the file, and `advice` says how tensors whose first axes differ can
+    /// be read otherwise.
     pub(crate) fn new(
-        columns: Vec<TensorColumn>,
+        tensors: Vec<(String, Result<TensorColumn>)>,
         metadata: impl IntoIterator<Item = (String, String)>,
-        advice: &str,
+        advice: &'static str,
     ) -> Result<Self> {
-        let Some(first) = columns.first() else { return Err(Error::bad_input("the file has no arrays")) };
-        let sample_count = first.sample_count;
-        if let Some(other) = columns.iter().find(|column| column.sample_count != sample_count) {
-            return Err(Error::bad_input(format!(
-                "array {:?} has {sample_count} samples, and {:?} has {}: columns have the same first axis{advice}",
-                first.name, other.name, other.sample_count
-            )));
+        if tensors.is_empty() {
+            return Err(Error::bad_input("the file has no arrays"));
         }
-        // nothing in the file would bound their number
-        if sample_count > EMPTY_SAMPLES && columns.iter().all(|column| column.sample_bytes() == Some(0)) {
-            return Err(Error::bad_input(format!(
-                "{sample_count} samples without elements, more than {EMPTY_SAMPLES}"
-            )));
+        let (mut columns, mut fields) = (Vec::new(), Vec::new());
+        for (name, column) in tensors {
+            match column.and_then(|column| Ok((column.field()?, column))) {
+                Ok((field, column)) => {
+                    fields.push(field);
+                    columns.push(Some(column));
+                }
+                Err(error) if error.kind() == ErrorKind::BadInput => {
+                    fields.push(refused_field(&name, error.message()));
+                    columns.push(None);
+                }
+                Err(error) => return Err(error),
+            }
         }
-        let fields = columns.iter().map(TensorColumn::field).collect::<Result<Vec<Field>>>()?;
         let metadata: HashMap<String, String> = metadata.into_iter().collect();
         let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
-        Ok(Self { columns, schema, sample_count })
+        Ok(Self { columns, schema, advice })
     }
 }
 
@@ -56,12 +67,33 @@ impl RecordSource for TensorTable {
     }
 
     fn row_count(&self) -> Option<u64> {
-        Some(self.sample_count)
+        let mut counts = self.columns.iter().flatten().map(|column| column.sample_count);
+        let first = counts.next()?;
+        counts.all(|count| count == first).then_some(first)
     }
 
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {
-        let columns: Vec<&TensorColumn> = fields.iter().filter_map(|&i| self.columns.get(i)).collect();
+        let columns: Vec<&TensorColumn> = fields.iter().filter_map(|&i| self.columns.get(i)?.as_ref()).collect();
+        let sample_count = sample_count(&columns, self.advice)?;
         let schema = self.schema.project(fields).map_err(|error| Error::bad_input(error.to_string()))?;
-        Ok(Box::new(TensorBatches::new(columns, Arc::new(schema), self.sample_count)?))
+        Ok(Box::new(TensorBatches::new(columns, Arc::new(schema), sample_count)?))
     }
+}
+
+/// Returns the number of samples of columns, which all have to have.
+fn sample_count(columns: &[&TensorColumn], advice: &str) -> Result<u64> {
+    let Some(first) = columns.first() else { return Ok(0) };
+    let sample_count = first.sample_count;
+    if let Some(other) = columns.iter().find(|column| column.sample_count != sample_count) {
+        return Err(Error::bad_input(format!(
+            "array {:?} has {sample_count} samples, and {:?} has {}: columns have the same first \
+             axis{advice}{SKIP_ADVICE}",
+            first.name, other.name, other.sample_count
+        )));
+    }
+    // nothing in the file would bound their number
+    if sample_count > EMPTY_SAMPLES && columns.iter().all(|column| column.sample_bytes() == Some(0)) {
+        return Err(Error::bad_input(format!("{sample_count} samples without elements, more than {EMPTY_SAMPLES}")));
+    }
+    Ok(sample_count)
 }

@@ -7,6 +7,7 @@ use tensilo::import::arrow::array::{
     ArrayRef, BinaryBuilder, Float32Builder, Int64Builder, ListBuilder, RecordBatch, RecordBatchOptions,
 };
 use tensilo::import::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use tensilo::import::refused_field;
 use tensilo::{Error, Result, limits};
 
 /// The facts that all examples tell about a feature.
@@ -18,6 +19,8 @@ struct FoundFeature {
     is_single: bool,
     /// The number of examples that have it.
     count: u64,
+    /// The reason why its values cannot be stored.
+    refused: Option<String>,
 }
 
 /// The features of all examples of a file, in the order of their names: a map has no other.
@@ -28,20 +31,19 @@ pub(super) struct FoundFeatures {
 }
 
 impl FoundFeatures {
-    /// Takes an example into account.
-    pub(super) fn observe(&mut self, example: &Example) -> Result<()> {
+    /// Takes an example into account, which is `record` in errors.
+    pub(super) fn observe(&mut self, example: &Example, record: &dyn Fn() -> String) -> Result<()> {
         for (name, feature) in example.features.iter().flat_map(|features| &features.feature) {
             let Some(values) = &feature.values else { continue };
             let is_single = values.count() == 1;
-            let new = FoundFeature { type_name: values.type_name(), is_single, count: 0 };
+            let new = FoundFeature { type_name: values.type_name(), is_single, count: 0, refused: None };
             if !self.features.contains_key(name) && self.features.len() >= limits::COLUMNS {
                 return Err(Error::bad_input(format!("more than {} features", limits::COLUMNS)));
             }
             let found = self.features.entry(name.clone()).or_insert(new);
             if found.type_name != values.type_name() {
-                let message =
-                    format!("feature {name:?} is a {} here, and a {} before", values.type_name(), found.type_name);
-                return Err(Error::bad_input(message));
+                let reason = || format!("{}: a {} after a {}", record(), values.type_name(), found.type_name);
+                found.refused = Some(found.refused.take().unwrap_or_else(reason));
             }
             found.is_single &= is_single;
             found.count = found.count.saturating_add(1);
@@ -52,6 +54,9 @@ impl FoundFeatures {
 
     pub(super) fn schema(&self) -> SchemaRef {
         let field = |(name, found): (&String, &FoundFeature)| {
+            if let Some(reason) = &found.refused {
+                return refused_field(name, reason);
+            }
             let element = match found.type_name {
                 "bytes_list" => DataType::Binary,
                 "float_list" => DataType::Float32,

@@ -32,7 +32,8 @@ impl InputFormat for TfRecord {
         let mut found = FoundFeatures::default();
         let mut records = Records::open(file)?;
         while let Some(example) = records.next_example()? {
-            found.observe(&example.0).map_err(|error| records.at(error.message()))?;
+            let observed = found.observe(&example.0, &|| records.last());
+            observed.map_err(|error| Error::bad_input(format!("{}: {}", records.last(), error.message())))?;
         }
         Ok(Some(Box::new(TfRecordFile { file: file.clone(), schema: found.schema(), row_count: found.example_count })))
     }
@@ -89,9 +90,9 @@ impl Records {
         Ok(Self { stream: ByteStream::open(file)?, next: 0, offset: 0 })
     }
 
-    /// Returns the error about the last record that was read.
-    fn at(&self, what: &str) -> Error {
-        Error::bad_input(format!("record {}, which ends at byte {}: {what}", self.next.saturating_sub(1), self.offset))
+    /// Describes the last record that was read.
+    fn last(&self) -> String {
+        format!("record {}, which ends at byte {}", self.next.saturating_sub(1), self.offset)
     }
 
     /// Returns the next example, and the bytes of its record.

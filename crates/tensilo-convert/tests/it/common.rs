@@ -1,9 +1,10 @@
 //! Conversions in memory, and what they are compared with.
 
 use serde_json::{Value, json};
-use std::fs;
+use std::fs::{self, File};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 use tensilo::import::{ConvertOptions, convert_into};
 use tensilo::sink::Stream;
 use tensilo::{Column, ColumnBuffer, DType, Reader, Result};
@@ -26,9 +27,19 @@ pub fn names_in(folder: &str) -> Vec<String> {
 
 /// Converts files to a file in memory.
 pub fn convert(inputs: &[PathBuf], formats: FormatOptions) -> Result<Reader> {
-    let options = ConvertOptions::new().formats(input_formats(formats));
-    let written = convert_into(inputs, Stream(Vec::new()), &options, &mut |_| ControlFlow::Continue(()))?;
+    convert_options(inputs, &ConvertOptions::new().formats(input_formats(formats)))
+}
+
+/// Converts files with options of all kinds.
+pub fn convert_options(inputs: &[PathBuf], options: &ConvertOptions) -> Result<Reader> {
+    let written = convert_into(inputs, Stream(Vec::new()), options, &mut |_| ControlFlow::Continue(()))?;
     Reader::from_bytes(written.sink.0)
+}
+
+/// Makes a file look old: a conversion waits until the tick of the last change is over.
+pub fn age(path: &Path) {
+    let file = File::options().write(true).open(path).unwrap();
+    file.set_modified(UNIX_EPOCH + Duration::new(1_000_000_000, 1)).unwrap();
 }
 
 /// Checks that a file of test data has the values that its library reads.

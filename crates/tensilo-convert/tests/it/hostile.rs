@@ -1,11 +1,10 @@
 //! Damaged files give an error that names them, or values. They never panic.
 
-use super::common::{columns, convert, data, names_in};
+use super::common::{age, columns, convert, data, names_in};
 use proptest::prelude::*;
 use serde_json::Value;
-use std::fs::{self, File};
+use std::fs;
 use std::path::PathBuf;
-use std::time::UNIX_EPOCH;
 use tensilo_convert::FormatOptions;
 use tensilo_testing::{Folder, repository};
 
@@ -47,12 +46,6 @@ impl Damaged {
         }
         converted.ok().map(|reader| columns(&reader))
     }
-}
-
-/// Makes a file look old: a conversion waits until the tick of the last change is over.
-fn age(path: &std::path::Path) {
-    let file = File::options().write(true).open(path).unwrap();
-    file.set_modified(UNIX_EPOCH + std::time::Duration::new(1_000_000_000, 1)).unwrap();
 }
 
 #[test]

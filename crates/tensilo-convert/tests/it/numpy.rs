@@ -1,7 +1,9 @@
 //! Arrays of NumPy, and archives of them.
 
-use super::common::{check, check_refused, convert, data, names_in};
-use tensilo_convert::FormatOptions;
+use super::common::{check, check_refused, convert, convert_options, data, names_in};
+use tensilo::import::ConvertOptions;
+use tensilo_convert::{FormatOptions, input_formats};
+use tensilo_testing::Folder;
 
 #[test]
 fn arrays_have_the_values_that_numpy_reads() {
@@ -26,7 +28,58 @@ fn arrays_that_cannot_be_stored_are_refused_with_a_reason() {
     check_refused(&data("refused/objects.npy"), "pickled");
     check_refused(&data("refused/bfloat16.npy"), "safetensors");
     check_refused(&data("refused/axes.npz"), "same first axis");
-    check_refused(&data("refused/fortran.npz"), "Fortran");
+}
+
+/// A file of numbers, in an archive with others.
+fn zip(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, bytes) in arrays {
+        archive.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        std::io::Write::write_all(&mut archive, bytes).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+fn array(descr: &str, count: usize, bytes: usize) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({count},), }}");
+    [b"\x93NUMPY\x01\x00\x76\x00".as_slice(), format!("{header:<117}\n").as_bytes(), &vec![1; bytes]].concat()
+}
+
+#[test]
+fn arrays_that_are_left_out_may_be_of_any_kind() {
+    let folder = Folder::new();
+    for (name, bytes, text) in [
+        ("names.npy", array("<U1", 4, 16), "texts"),
+        ("objects.npy", array("|O", 4, 32), "pickled"),
+        ("complex.npy", array("<c8", 4, 32), "imaginary"),
+        ("short.npy", array("<f4", 4, 12), "cut off"),
+        ("long.npy", array("<f4", 5, 20), "has 5"),
+        ("header.npy", b"\x93NUMPY\x01\x00\x02\x00{}".to_vec(), "malformed"),
+        ("meta.json", b"{}".to_vec(), "not an array"),
+    ] {
+        let path = folder.file("a.npz", zip(&[("x.npy", array("<f4", 4, 16)), (name, bytes)]));
+        let options = ConvertOptions::new().formats(input_formats(FormatOptions::new()));
+        let error = convert_options(std::slice::from_ref(&path), &options).err().unwrap();
+        assert!(error.to_string().contains(text), "{error}");
+        assert!(error.to_string().contains("ConvertOptions::skip"), "{error}");
+        let column = name.strip_suffix(".npy").unwrap_or(name);
+        for options in [options.clone().skip([column]), options.clone().columns(["x"])] {
+            let reader = convert_options(std::slice::from_ref(&path), &options).unwrap();
+            assert_eq!((reader.sample_count(), reader.schema().columns.len()), (4, 1), "{name}");
+        }
+    }
+}
+
+#[test]
+fn tensors_that_are_left_out_may_be_of_any_type() {
+    let header = r#"{"w8":{"dtype":"F8_E4M3","shape":[2,2],"data_offsets":[0,4]},"x":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}"#;
+    let file = [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &[0; 12]].concat();
+    let folder = Folder::new();
+    let path = folder.file("a.safetensors", file);
+    check_refused(&path, "F8_E4M3");
+    check_refused(&path, "ConvertOptions::skip");
+    let options = ConvertOptions::new().formats(input_formats(FormatOptions::new())).skip(["w8"]);
+    assert_eq!(convert_options(&[path], &options).unwrap().sample_count(), 2);
 }
 
 #[test]
