@@ -1,24 +1,42 @@
 //! Samples as files of a tar archive, as WebDataset reads them.
+//!
+//! An archive has neither a schema nor a list of samples: names of files are all that a reader has.
+//! A sample that they do not tell from another, or not at all, is refused.
 
 use super::batches::{Exported, ExportedBatch, sample_bytes};
 use super::npy::{Bf16, element_descr, npy_header, write_elements, written};
-use crate::webdataset::{KEY, SuffixKind, kind_of};
+use crate::webdataset::{KEY, Keys, SuffixKind, key_and_suffix, kind_of};
+use std::collections::HashMap;
 use std::io::{self, Write};
 use tar::{Builder, EntryType, Header};
 use tensilo::export::Table;
-use tensilo::{ColumnBuffer, ColumnSchema, DType, Error, Extent, Result};
+use tensilo::{ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, Extent, Result, limits};
 
-/// Writes a `.tar` file. Nulls are left out.
+/// Writes a `.tar` file. Nulls are left out, and so are columns without a value.
 pub(super) fn write<T: Table>(
     mut exported: Exported<'_, T>,
     out: &mut impl Write,
 ) -> std::result::Result<(), T::Error> {
-    let columns = exported.columns().map(Cell::of).collect::<Result<Vec<_>>>()?;
-    let mut archive = Builder::new(out);
-    exported.for_each(&mut |batch| {
-        (0..batch.sample_count).try_for_each(|i| write_sample(&mut archive, &columns, &batch, i))
-    })?;
-    archive.finish().map_err(written)?;
+    let cells = exported.columns().map(Cell::of).collect::<Result<Vec<_>>>()?;
+    check_suffixes(&cells)?;
+    let mut samples = Samples { archive: Builder::new(out), cells, keys: Keys::default(), last: String::new() };
+    exported.for_each(&mut |batch| (0..batch.sample_count).try_for_each(|i| samples.write(&batch, i)))?;
+    samples.archive.finish().map_err(written)?;
+    Ok(())
+}
+
+/// Refuses columns whose files would have the same name.
+fn check_suffixes(cells: &[Cell]) -> Result<()> {
+    let mut names: HashMap<&str, &str> = HashMap::new();
+    for cell in cells.iter().filter(|cell| !cell.is_key) {
+        if let Some(other) = names.insert(&cell.suffix, &cell.name) {
+            let (name, suffix) = (&cell.name, &cell.suffix);
+            return Err(Error::bad_input(format!(
+                "columns {other:?} and {name:?} have the same suffix {suffix:?} in an archive: export one of them, or \
+                 rename it"
+            )));
+        }
+    }
     Ok(())
 }
 
@@ -26,6 +44,7 @@ pub(super) fn write<T: Table>(
 struct Cell {
     /// Set if the column has the keys.
     is_key: bool,
+    name: String,
     suffix: String,
     form: CellForm,
     dtype: DType,
@@ -66,15 +85,26 @@ impl Cell {
         };
         let suffix = if has_ending { name } else { format!("{name}.{ending}") };
         let is_key = column.name == KEY && column.dtype == DType::Utf8;
-        Ok(Self { is_key, suffix, form, dtype: column.dtype, extents: column.shape.extents().to_vec() })
+        if suffix == KEY && !is_key || suffix.len() > limits::NAME_BYTES {
+            return refused("the name cannot be a suffix of files");
+        }
+        let (name, extents) = (column.name.clone(), column.shape.extents().to_vec());
+        Ok(Self { is_key, name, suffix, form, dtype: column.dtype, extents })
     }
 
     /// Returns the content of the file of a sample.
-    fn content(&self, buffer: &ColumnBuffer, i: usize) -> io::Result<Vec<u8>> {
+    fn content(&self, buffer: &ColumnBuffer, i: usize) -> Result<Vec<u8>> {
         let bytes = sample_bytes(buffer, i, self.dtype, &self.extents);
         match self.form {
             CellForm::Plain => Ok(bytes.to_vec()),
-            CellForm::Integer => Ok(decimal(self.dtype, bytes).into_bytes()),
+            CellForm::Integer => {
+                let text = decimal(self.dtype, bytes);
+                if text.parse::<i64>().is_err() {
+                    let what = format!("{text} is beyond the integers of 64 bits with a sign, which readers expect");
+                    return Err(Error::bad_input(format!("{what}; export to .parquet or .npz")));
+                }
+                Ok(text.into_bytes())
+            }
             CellForm::Npy => {
                 let varying = self.extents.iter().filter(|extent| **extent == Extent::Varying).count();
                 // they are in memory
@@ -86,7 +116,7 @@ impl Cell {
                 };
                 let shape: Vec<u64> = self.extents.iter().map(extent).collect();
                 let mut file = npy_header(element_descr(self.dtype), &shape);
-                write_elements(self.dtype, Bf16::Widened, bytes, &mut file)?;
+                write_elements(self.dtype, Bf16::Widened, bytes, &mut file).map_err(written)?;
                 Ok(file)
             }
         }
@@ -111,31 +141,92 @@ fn decimal(dtype: DType, bytes: &[u8]) -> String {
     }
 }
 
-fn write_sample(archive: &mut Builder<impl Write>, cells: &[Cell], batch: &ExportedBatch<'_>, i: usize) -> Result<()> {
-    let number = batch.first.saturating_add(u64::try_from(i).unwrap_or(u64::MAX));
-    let refused = |what: String| Error::bad_input(format!("sample {number}: {what}"));
-    let mut key = format!("{number:09}");
-    let present = |buffer: &'_ Option<ColumnBuffer>| buffer.as_ref().is_some_and(|buffer| !buffer.is_null(i));
-    for (cell, buffer) in cells.iter().zip(batch.columns).filter(|(cell, buffer)| cell.is_key && present(buffer)) {
-        let bytes = buffer.as_ref().map_or(&[][..], |buffer| sample_bytes(buffer, i, cell.dtype, &cell.extents));
-        key = String::from_utf8_lossy(bytes).into_owned(); // a text
-        let name = key.rsplit('/').next().unwrap_or_default();
-        if name.is_empty() || name.contains('.') || key.starts_with('/') || key.split('/').any(|part| part == "..") {
-            return Err(refused(format!("the key {key:?} is no name of a file without a dot")));
+/// The samples of an archive that is written.
+struct Samples<W: Write> {
+    archive: Builder<W>,
+    cells: Vec<Cell>,
+    /// Those of the column of keys; numbers differ by themselves.
+    keys: Keys,
+    /// The last key.
+    last: String,
+}
+
+impl<W: Write> Samples<W> {
+    fn write(&mut self, batch: &ExportedBatch<'_>, i: usize) -> Result<()> {
+        let number = batch.first.saturating_add(u64::try_from(i).unwrap_or(u64::MAX));
+        let refused = |what: String| Error::bad_input(format!("sample {number}: {what}"));
+        let present = |buffer: &'_ Option<ColumnBuffer>| buffer.as_ref().is_some_and(|buffer| !buffer.is_null(i));
+        let cells = || self.cells.iter().zip(batch.columns);
+        let files = || cells().filter(|(cell, buffer)| !cell.is_key && present(buffer));
+        if files().next().is_none() {
+            let what = "all its values are null, so that it has no file; export to .parquet or .arrow".to_owned();
+            return Err(refused(what));
         }
+        let key = match cells().find(|(cell, _)| cell.is_key) {
+            None => format!("{number:09}"),
+            Some((cell, Some(buffer))) if !buffer.is_null(i) => {
+                let bytes = sample_bytes(buffer, i, cell.dtype, &cell.extents);
+                let key = String::from_utf8_lossy(bytes).into_owned(); // a text
+                let suffixes = files().map(|(cell, _)| cell.suffix.as_str());
+                let half_of = self.keys.half_of(&key, suffixes);
+                if key == self.last && number > 0 {
+                    return Err(refused(format!("it has the key of the sample before, {key:?}")));
+                }
+                if let Some(other) = half_of {
+                    let what = format!("it has the key of sample {other}, {key:?}, and values of other columns");
+                    return Err(refused(what));
+                }
+                key
+            }
+            Some(_) => return Err(refused(format!("its key ({KEY}) is null"))),
+        };
+        for (cell, buffer) in files() {
+            let Some(buffer) = buffer else { continue };
+            let content = cell.content(buffer, i).map_err(|error| match error.kind() {
+                ErrorKind::BadInput => refused(format!("column {:?}: {}", cell.name, error.message())),
+                _ => error,
+            })?;
+            let path = format!("{key}.{}", cell.suffix);
+            if !is_path(&key) || key_and_suffix(&path) != Some((key.as_str(), cell.suffix.clone())) {
+                return Err(refused(format!(
+                    "the key {key:?} cannot be that of a file with the suffix {:?}",
+                    cell.suffix
+                )));
+            }
+            write_file(&mut self.archive, &path, &content).map_err(written)?;
+        }
+        self.last = key;
+        Ok(())
     }
-    for (cell, buffer) in cells.iter().zip(batch.columns).filter(|(cell, buffer)| !cell.is_key && present(buffer)) {
-        let Some(buffer) = buffer else { continue };
-        let content = cell.content(buffer, i).map_err(written)?;
-        let mut header = Header::new_ustar();
-        header.set_entry_type(EntryType::Regular);
-        header.set_mode(0o644);
-        header.set_mtime(0);
-        header.set_uid(0);
-        header.set_gid(0);
-        header.set_size(u64::try_from(content.len()).unwrap_or(u64::MAX)); // in memory
-        let path = format!("{key}.{}", cell.suffix);
-        archive.append_data(&mut header, &path, content.as_slice()).map_err(written)?;
+}
+
+/// Returns whether programs that unpack an archive keep a file with this key in their folder, under
+/// its whole name.
+fn is_path(key: &str) -> bool {
+    !key.starts_with('/') && !key.contains('\0') && key.split('/').all(|part| part != "..")
+}
+
+fn write_file(archive: &mut Builder<impl Write>, path: &str, content: &[u8]) -> io::Result<()> {
+    let mut header = Header::new_ustar();
+    header.set_entry_type(EntryType::Regular);
+    header.set_mode(0o644);
+    header.set_mtime(0);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_size(u64::try_from(content.len()).unwrap_or(u64::MAX)); // in memory
+    let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
+    if path.starts_with("./") || folders.split('/').any(|part| part == "." || part.is_empty() && !folders.is_empty()) {
+        // the crate would write the shortest form of such a path, which is another key
+        let name = [path.as_bytes(), b"\0"].concat();
+        let mut long_name = Header::new_gnu();
+        long_name.set_entry_type(EntryType::GNULongName);
+        long_name.set_path("././@LongLink")?;
+        long_name.set_size(u64::try_from(name.len()).unwrap_or(u64::MAX)); // in memory
+        long_name.set_cksum();
+        archive.append(&long_name, name.as_slice())?;
+        header.set_path("long-name")?;
+        header.set_cksum();
+        return archive.append(&header, content);
     }
-    Ok(())
+    archive.append_data(&mut header, path, content)
 }

@@ -1,6 +1,8 @@
 //! Tar archives of samples, compressed by gzip or not.
 
 use super::cell::{SuffixColumn, array_type};
+use super::keys::Keys;
+use super::members::Content;
 use super::name::KEY;
 use super::samples::{ArchivedSample, ArchivedSamples};
 use super::suffix::{SuffixKind, kind_of};
@@ -11,10 +13,14 @@ use std::sync::Arc;
 use tensilo::import::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use tensilo::import::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use tensilo::import::{FormatFile, InputFormat, RecordSource};
-use tensilo::{Error, Result, limits};
+use tensilo::{Error, ErrorKind, Result, limits};
 
 /// The bytes of files in a batch, about.
 const BATCH_BYTES: usize = 2 << 20;
+/// Samples of a batch of the first pass, whatever their size.
+const BATCH_SAMPLES: usize = 1 << 16;
+/// The bytes of each file that the first pass reads: more than the header of most arrays.
+const HEAD_BYTES: u64 = 4 << 10;
 
 /// Archives of WebDataset.
 pub(crate) struct WebDataset;
@@ -43,14 +49,17 @@ impl InputFormat for WebDataset {
 fn survey(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
     let (mut columns, mut sample_count): (Vec<SuffixColumn>, u64) = (Vec::new(), 0);
     let mut numbers: HashMap<String, usize> = HashMap::new();
-    let mut samples = ArchivedSamples::open(file, false)?;
+    let mut keys = Keys::default();
+    let mut samples = ArchivedSamples::open(file, HEAD_BYTES)?;
     loop {
-        let some = samples.some(usize::MAX, BATCH_BYTES)?;
+        let some = samples.some(BATCH_SAMPLES, BATCH_BYTES)?;
         if some.is_empty() {
-            samples.finish()?;
             return Ok((columns, sample_count));
         }
         for sample in some {
+            if let Some(first) = keys.half_of(&sample.key, sample.files.iter().map(|(suffix, _)| suffix.as_str())) {
+                return Err(halved(&sample, first, sample_count));
+            }
             for (suffix, head) in sample.files {
                 let number = *numbers.entry(suffix.clone()).or_insert(columns.len());
                 if number == columns.len() {
@@ -59,11 +68,25 @@ fn survey(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
                 }
                 if let Some(column) = columns.get_mut(number) {
                     column.count = column.count.saturating_add(1);
+                    if let (None, Err(reason)) = (&column.refused, head) {
+                        column.refused = Some(of_file(&sample.key, &column.suffix, &reason));
+                    }
                 }
             }
             sample_count = sample_count.saturating_add(1);
         }
     }
+}
+
+/// Returns the error about a sample whose key an earlier one has, with other files.
+fn halved(sample: &ArchivedSample, first: u64, second: u64) -> Error {
+    let suffixes: Vec<&str> = sample.files.iter().map(|(suffix, _)| suffix.as_str()).collect();
+    Error::bad_input(format!(
+        "the files of the key {:?} do not follow one another: sample {first} has some, and sample {second} has others \
+         ({}); make the archive with tar --sort=name, or give samples different keys",
+        sample.key,
+        suffixes.join(", ")
+    ))
 }
 
 /// Refuses more columns than a file can have.
@@ -74,17 +97,24 @@ fn check_count(columns: usize) -> Result<()> {
     }
 }
 
-fn new_column(suffix: String, head: &[u8], key: &str) -> Result<SuffixColumn> {
+/// Makes the column of a suffix, from its first file.
+fn new_column(suffix: String, head: &Content, key: &str) -> Result<SuffixColumn> {
     let kind = kind_of(&suffix);
-    let array = match kind {
-        SuffixKind::Npy => Some(array_type(head).map_err(|error| of_file(key, &suffix, &error))?),
-        _ => None,
-    };
-    Ok(SuffixColumn { suffix, kind, array, count: 0 })
+    let (mut array, mut refused) = (None, None);
+    if let (SuffixKind::Npy, Ok(head)) = (kind, head) {
+        match array_type(head) {
+            Ok(found) => array = Some(found),
+            Err(error) if error.kind() == ErrorKind::BadInput => {
+                refused = Some(of_file(key, &suffix, error.message()));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(SuffixColumn { suffix, kind, array, count: 0, refused })
 }
 
-fn of_file(key: &str, suffix: &str, error: &Error) -> Error {
-    Error::bad_input(format!("\"{key}.{suffix}\" in the archive: {}", error.message()))
+fn of_file(key: &str, suffix: &str, what: &str) -> String {
+    format!("\"{key}.{suffix}\" in the archive: {what}")
 }
 
 /// An archive whose suffixes are known.
@@ -109,7 +139,7 @@ impl RecordSource for WebDatasetFile {
         let schema = self.schema.project(fields).map_err(|error| Error::bad_input(error.to_string()))?;
         let columns = fields.iter().map(|field| field.checked_sub(1).and_then(|i| self.columns.get(i)));
         let (columns, schema): (Vec<Option<&SuffixColumn>>, _) = (columns.collect(), Arc::new(schema));
-        let (mut samples, most_samples) = (ArchivedSamples::open(&self.file, true)?, most_rows(&schema));
+        let (mut samples, most_samples) = (ArchivedSamples::open(&self.file, u64::MAX)?, most_rows(&schema));
         Ok(Box::new(std::iter::from_fn(move || {
             let some = samples.some(most_samples, BATCH_BYTES);
             let batch = some.and_then(|mut some| match some.is_empty() {
@@ -133,12 +163,16 @@ fn record_batch(
         };
         let file = |sample: &mut ArchivedSample| {
             let file = sample.files.iter_mut().find(|(suffix, _)| *suffix == column.suffix);
-            file.map(|(_, content)| std::mem::take(content))
+            file.map(|(_, content)| std::mem::replace(content, Ok(Vec::new())))
         };
-        let files: Vec<Option<Vec<u8>>> = samples.iter_mut().map(file).collect();
+        let files = samples.iter_mut().map(|sample| match file(sample).transpose() {
+            Ok(file) => Ok(file),
+            Err(reason) => Err(Error::bad_input(of_file(&sample.key, &column.suffix, &reason))),
+        });
+        let files = files.collect::<Result<Vec<Option<Vec<u8>>>>>()?;
         column.values(&files).map_err(|(i, error)| {
             let key = samples.get(i).map_or("", |sample| sample.key.as_str());
-            of_file(key, &column.suffix, &error)
+            Error::bad_input(of_file(key, &column.suffix, error.message()))
         })
     };
     let arrays = columns.iter().map(&mut array).collect::<Result<Vec<_>>>()?;

@@ -3,7 +3,7 @@
 use super::suffix::SuffixKind;
 use crate::element::{element_array, element_field, swap_bytes};
 use crate::npy::NpyHeader;
-use crate::tensor::Order;
+use crate::tensor::{Order, in_c_order};
 use std::sync::Arc;
 use tensilo::import::arrow::array::{
     Array, ArrayRef, BinaryBuilder, FixedSizeListArray, Int32Array, Int64Builder, ListArray, StringBuilder,
@@ -11,6 +11,7 @@ use tensilo::import::arrow::array::{
 };
 use tensilo::import::arrow::buffer::{BooleanBuffer, MutableBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use tensilo::import::arrow::datatypes::{DataType, Field, Fields};
+use tensilo::import::refused_field;
 use tensilo::{DType, Error, Result, limits};
 
 /// A column of files with one suffix.
@@ -22,12 +23,17 @@ pub(super) struct SuffixColumn {
     pub array: Option<(DType, usize)>,
     /// The number of samples that have such a file.
     pub count: u64,
+    /// The reason why its files cannot be stored.
+    pub refused: Option<String>,
 }
 
 impl SuffixColumn {
     /// Returns the field of the column.
     pub(super) fn field(&self, nullable: bool) -> Field {
         let name = self.suffix.as_str();
+        if let Some(reason) = &self.refused {
+            return refused_field(name, reason);
+        }
         match (self.kind, self.array) {
             (SuffixKind::Text, _) => Field::new(name, DataType::Utf8, nullable),
             (SuffixKind::Integer, _) => Field::new(name, DataType::Int64, nullable),
@@ -118,9 +124,6 @@ fn array_of(file: &[u8], dtype: DType, rank: usize) -> Result<(NpyHeader, Vec<u8
             header.extents.len()
         )));
     }
-    if header.order == Order::Fortran {
-        return Err(Error::bad_input("the array is in Fortran order; save it after numpy.ascontiguousarray"));
-    }
     let width = u64::try_from(dtype.element_bytes()).unwrap_or(8); // at most 8
     let due = header.extents.iter().try_fold(width, |bytes, &extent| bytes.checked_mul(extent));
     if due != u64::try_from(rest.len()).ok() {
@@ -128,7 +131,10 @@ fn array_of(file: &[u8], dtype: DType, rank: usize) -> Result<(NpyHeader, Vec<u8
         let message = format!("the array of shape {extents:?} has {} bytes instead of those of its shape", rest.len());
         return Err(Error::bad_input(message));
     }
-    let mut bytes = rest.to_vec();
+    let mut bytes = match header.order {
+        Order::C => rest.to_vec(),
+        Order::Fortran => in_c_order(rest, &header.extents, dtype.element_bytes()),
+    };
     if header.is_swapped {
         swap_bytes(dtype.element_bytes(), &mut bytes);
     }

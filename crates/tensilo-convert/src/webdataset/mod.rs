@@ -2,10 +2,14 @@
 
 mod archive;
 mod cell;
+mod keys;
+mod members;
 mod name;
 mod samples;
+mod sparse;
 mod suffix;
 
 pub(crate) use archive::WebDataset;
-pub(crate) use name::KEY;
+pub(crate) use keys::Keys;
+pub(crate) use name::{KEY, key_and_suffix};
 pub(crate) use suffix::{SuffixKind, kind_of};

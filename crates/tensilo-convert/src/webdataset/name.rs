@@ -6,7 +6,7 @@ pub(crate) const KEY: &str = "__key__";
 /// Splits a path at the first dot of its last component: the key of the sample, and the suffix, in
 /// lower case. Returns `None` if the file is no part of a sample, as in the library: its name
 /// begins with a dot or has none, or it describes the archive (`__name__`).
-pub(super) fn key_and_suffix(path: &str) -> Option<(&str, String)> {
+pub(crate) fn key_and_suffix(path: &str) -> Option<(&str, String)> {
     let name_start = path.rfind('/').map_or(0, |slash| slash + 1);
     let dot = name_start + path.get(name_start..)?.find('.')?;
     let (key, suffix) = (path.get(..dot)?, path.get(dot + 1..)?);

@@ -2,8 +2,8 @@
 
 use super::common::{columns, convert, data};
 use std::fs;
-use tensilo::Reader;
 use tensilo::sink::Stream;
+use tensilo::{ColumnSchema, DType, Reader, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_convert::{FormatOptions, TargetFormat, TargetOptions, export_megatron, export_to};
 use tensilo_testing::Folder;
 
@@ -81,6 +81,57 @@ fn columns_get_suffixes_that_tell_their_types() {
     let names: Vec<&str> = second.schema().columns.iter().map(|column| column.name.as_str()).collect();
     for name in ["__key__", "embedding.npy", "half.npy", "label.cls", "mask.npy", "image.npy"] {
         assert!(names.contains(&name), "{names:?}");
+    }
+}
+
+/// Exports samples of these columns to an archive.
+fn archive(columns: &[ColumnSchema], samples: &[&[Value<'_>]]) -> tensilo::Result<Vec<u8>> {
+    let mut writer = Writer::new(Stream(Vec::new()), Schema::new(columns.to_vec()), &WriterOptions::new())?;
+    samples.iter().try_for_each(|sample| writer.push(sample))?;
+    let reader = Reader::from_bytes(writer.finish()?.sink.0)?;
+    Ok(export_to(&reader, Stream(Vec::new()), TargetFormat::WebDataset, TargetOptions::new())?.0)
+}
+
+#[test]
+fn samples_that_an_archive_does_not_tell_apart_are_refused() {
+    let key = || ColumnSchema::tensor("__key__", DType::Utf8, Shape::ragged()).nullable();
+    let text = |name: &str| ColumnSchema::tensor(name, DType::Utf8, Shape::ragged()).nullable();
+    let (a, b, x) = (Value::text("a"), Value::text("b"), Value::text("x"));
+    let keyed = [key(), text("t"), text("u")];
+    for (samples, text) in [
+        (&[&[a, x, x][..], &[b, Value::NULL, Value::NULL]][..], "sample 1: all its values are null"),
+        (&[&[a, x, x], &[a, x, x]], "sample 1: it has the key of the sample before"),
+        (&[&[a, x, Value::NULL], &[b, x, x], &[a, Value::NULL, x]], "sample 2: it has the key of sample 0"),
+        (&[&[Value::NULL, x, x]], "sample 0: its key (__key__) is null"),
+        (&[&[Value::text("a.b"), x, x]], "sample 0: the key \"a.b\""),
+        (&[&[Value::text(""), x, x]], "sample 0: the key \"\""),
+        (&[&[Value::text("a/"), x, x]], "sample 0: the key \"a/\""),
+        (&[&[Value::text("../a"), x, x]], "sample 0: the key"),
+    ] {
+        let error = archive(&keyed, samples).err().unwrap().to_string();
+        assert!(error.contains(text), "{text:?} in {error}");
+    }
+    for (columns, text) in [([text("t"), text("T")], "\"t.txt\""), ([text("t"), text("t.txt")], "\"t.txt\"")] {
+        let error = archive(&columns, &[]).err().unwrap().to_string();
+        assert!(error.contains(text), "{text:?} in {error}");
+    }
+    let large = [ColumnSchema::tensor("n", DType::U64, Shape::scalar())];
+    let error = archive(&large, &[&[Value::tensor(&[u64::MAX])]]).err().unwrap().to_string();
+    assert!(error.contains("sample 0: column \"n\": 18446744073709551615"), "{error}");
+}
+
+#[test]
+fn keys_are_written_as_they_are() {
+    let columns = ["__key__", "t"].map(|name| ColumnSchema::tensor(name, DType::Utf8, Shape::ragged()));
+    let long = format!("{}/a", "f".repeat(300));
+    for key in ["./a", "a//b", "a/./b", "a b", "ä", &long, "."] {
+        let found = archive(&columns, &[&[Value::text(key), Value::text("x")]]);
+        if key == "." {
+            assert!(found.is_err());
+            continue;
+        }
+        let reader = convert(&[Folder::new().file("a.tar", found.unwrap())], FormatOptions::new()).unwrap();
+        assert_eq!(reader.column("__key__").unwrap().cursor().read(0).unwrap().bytes(), key.as_bytes());
     }
 }
 

@@ -1,5 +1,6 @@
 //! Files of the original libraries, and what these read from them.
 
+mod archives;
 mod common;
 mod exports;
 mod files;

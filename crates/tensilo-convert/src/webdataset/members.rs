@@ -1,0 +1,359 @@
+//! The members of a tar archive, in order.
+//!
+//! Archives come from many programs, and the format has grown four ways to state a name, two to
+//! state a size and four to store a sparse file. A member that is passed over is a value that a
+//! sample lacks without an error, so the rule is: what could be part of a sample is read, or is
+//! handed over with the reason why it cannot be.
+//!
+//! The crate `tar` reads the fields of headers. Its iterator is not used: it stops at the first
+//! zero block, where archives that were joined go on, it hands over the table of holes as the
+//! content of a sparse file, and a record of PAX that it cannot read is a record that is not there.
+
+use super::sparse::{Chunk, HoleTable, MOST_TABLE_BYTES, SparseMap, decimal, number};
+use crate::stream::{ByteStream, VALUE_BYTES, cut_off, stream_error};
+use std::io::{self, Read};
+use tar::Header;
+use tensilo::import::FormatFile;
+use tensilo::{Error, Result};
+
+const BLOCK: usize = 512;
+const BLOCK_BYTES: u64 = 512;
+
+/// The most bytes of a name, or of the PAX records of a member.
+const RECORD_BYTES: u64 = 1 << 20;
+
+/// What errors about no member are about.
+const ARCHIVE: &str = "the archive";
+
+/// A reader of members. Their bytes are read in order, and skipped if they are not asked for.
+pub(super) struct Members {
+    stream: ByteStream,
+    /// The number of bytes that were read.
+    position: u64,
+    /// The offset of the next header.
+    next: u64,
+    /// What is read, for errors.
+    what: String,
+}
+
+/// A member that has a content, or should have.
+pub(super) struct Member {
+    pub path: String,
+    form: Form,
+}
+
+enum Form {
+    /// So many bytes.
+    Plain(u64),
+    Sparse(SparseMap),
+    /// The reason why the member cannot be read.
+    Refused(String),
+}
+
+/// The bytes of a member, or the reason why it cannot be read.
+pub(super) type Content = std::result::Result<Vec<u8>, String>;
+
+/// What members before a member state about it.
+#[derive(Default)]
+struct Announced {
+    long_name: Option<Vec<u8>>,
+    pax: Option<Pax>,
+}
+
+/// The PAX records of a member that matter here.
+#[derive(Default)]
+struct Pax {
+    path: Option<Vec<u8>>,
+    size: Option<u64>,
+    /// Those whose key begins with `GNU.sparse.`, without that.
+    sparse: Vec<(String, Vec<u8>)>,
+}
+
+impl Members {
+    pub(super) fn open(file: &FormatFile) -> Result<Self> {
+        Ok(Self { stream: ByteStream::open(file)?, position: 0, next: 0, what: ARCHIVE.to_owned() })
+    }
+
+    /// Goes to the next member. Directories are passed over, and the blocks of zeros at the end of
+    /// an archive: another one may follow.
+    ///
+    /// Reads to the end of the file: the checksum of a compressed archive is there.
+    pub(super) fn next_member(&mut self) -> Result<Option<Member>> {
+        let mut announced = Announced::default();
+        loop {
+            self.skip_rest()?;
+            let Some(header) = self.header()? else {
+                let is_over = announced.long_name.is_none() && announced.pax.is_none();
+                return if is_over { Ok(None) } else { Err(cut_off(ARCHIVE)) };
+            };
+            let kind = header.entry_type().as_byte();
+            let stored = number(&header.as_old().size).ok_or_else(|| self.malformed("the size is no number"))?;
+            match kind {
+                b'L' => announced.long_name = Some(self.record(stored)?),
+                b'K' => drop(self.record(stored)?), // the target of a link
+                b'x' | b'X' => announced.pax = Some(self.pax(stored)?),
+                b'g' => {
+                    let pax = self.pax(stored)?;
+                    if pax.path.is_some() || pax.size.is_some() || !pax.sparse.is_empty() {
+                        return Err(self.malformed("names or sizes for all members that follow"));
+                    }
+                }
+                _ => {
+                    let member = self.member(&header, kind, stored, std::mem::take(&mut announced))?;
+                    if let Some(member) = member {
+                        return Ok(Some(member));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the member of a header; `None` if it never has a content.
+    fn member(&mut self, header: &Header, kind: u8, stored: u64, announced: Announced) -> Result<Option<Member>> {
+        let pax = announced.pax.unwrap_or_default();
+        let stored = pax.size.unwrap_or(stored);
+        let sparse_name = pax.sparse.iter().find(|(key, _)| key == "name").map(|(_, name)| name.clone());
+        let path = sparse_name.or(pax.path).or(announced.long_name);
+        let path = path.unwrap_or_else(|| header.path_bytes().into_owned());
+        let path = String::from_utf8(path).map_err(|error| {
+            let lossy = String::from_utf8_lossy(error.as_bytes()).into_owned();
+            Error::bad_input(format!("the name {lossy:?} in the archive is not UTF-8"))
+        })?;
+        self.what = format!("{path:?} in the archive");
+        // links, devices, folders and pipes have no bytes, whatever their size says
+        let has_bytes = !(b'1'..=b'6').contains(&kind);
+        if kind == b'1' && stored > 0 {
+            return Err(self.malformed("a hard link that states a content"));
+        }
+        let target = || String::from_utf8_lossy(&header.link_name_bytes().unwrap_or_default()).into_owned();
+        let sparse = match kind {
+            b'S' => Some(self.gnu_table(header)?),
+            _ if !pax.sparse.is_empty() => Some(HoleTable::of_pax(&pax.sparse)),
+            _ => None,
+        };
+        self.next = has_bytes.then_some(stored).and_then(|bytes| self.after(bytes)).unwrap_or(self.position);
+        if has_bytes && stored > 0 && self.next == self.position {
+            return Err(self.malformed("the size is over 2^63"));
+        }
+        let form = match (kind, sparse) {
+            (b'5' | b'D' | b'V', _) => return Ok(None),
+            (b'M', _) => return Err(self.malformed("the rest of a file of another archive")),
+            (b'0' | b'7' | b'S', Some(table)) => match self.sparse_map(table, stored)? {
+                Ok(map) => Form::Sparse(map),
+                Err(reason) => Form::Refused(format!("it is a sparse file that is not read: {reason}")),
+            },
+            (b'0' | b'7', None) => Form::Plain(stored),
+            (b'1', _) => Form::Refused(format!(
+                "it is a hard link to {:?}; make the archive with tar --hard-dereference",
+                target()
+            )),
+            (b'2', _) => Form::Refused(format!(
+                "it is a symbolic link to {:?}; make the archive with tar --dereference",
+                target()
+            )),
+            (b'3' | b'4' | b'6', _) => Form::Refused("it is a device or a named pipe".to_owned()),
+            (kind, _) => Form::Refused(format!("it is a member of the unknown type {:?}", char::from(kind))),
+        };
+        let size = match &form {
+            Form::Plain(size) => *size,
+            Form::Sparse(map) => map.size,
+            Form::Refused(_) => 0,
+        };
+        Ok(Some(match size > VALUE_BYTES {
+            true => Member { path, form: Form::Refused(format!("it has {size} bytes, more than {VALUE_BYTES}")) },
+            false => Member { path, form },
+        }))
+    }
+
+    /// Reads the content of a member, the last that was returned, or the first bytes of it. Memory
+    /// is allocated for bytes that are there, and for holes.
+    pub(super) fn read(&mut self, member: Member, most_bytes: u64) -> Result<Content> {
+        let mut bytes = Vec::new();
+        match member.form {
+            Form::Refused(reason) => return Ok(Err(reason)),
+            Form::Plain(size) => self.take(size.min(most_bytes), &mut bytes)?,
+            Form::Sparse(map) => {
+                let size = map.size.min(most_bytes);
+                if bytes.try_reserve_exact(usize::try_from(size).unwrap_or(usize::MAX)).is_err() {
+                    return Ok(Err(format!("{size} bytes of memory cannot be allocated")));
+                }
+                for &Chunk { offset, length } in &map.chunks {
+                    // the size is below 2^31
+                    bytes.resize(usize::try_from(offset.min(size)).unwrap_or(0), 0);
+                    self.take(length.min(size.saturating_sub(offset)), &mut bytes)?;
+                }
+                bytes.resize(usize::try_from(size).unwrap_or(0), 0);
+            }
+        }
+        Ok(Ok(bytes))
+    }
+
+    /// Appends the next bytes.
+    fn take(&mut self, count: u64, bytes: &mut Vec<u8>) -> Result<()> {
+        let read = (&mut self.stream).take(count).read_to_end(bytes);
+        let read = read.map_err(|error| stream_error(&error, &self.what))?;
+        let read = u64::try_from(read).unwrap_or(u64::MAX);
+        self.position = self.position.saturating_add(read);
+        if read == count { Ok(()) } else { Err(cut_off(&self.what)) }
+    }
+
+    /// Goes to the next header.
+    fn skip_rest(&mut self) -> Result<()> {
+        let rest = self.next.saturating_sub(self.position);
+        let skipped = io::copy(&mut (&mut self.stream).take(rest), &mut io::sink());
+        let skipped = skipped.map_err(|error| stream_error(&error, &self.what))?;
+        self.position = self.position.saturating_add(skipped);
+        if skipped == rest { Ok(()) } else { Err(cut_off(&self.what)) }
+    }
+
+    /// Reads the next header. Returns `None` at the end of the file.
+    fn header(&mut self) -> Result<Option<Header>> {
+        loop {
+            let mut block = Vec::new();
+            let read = (&mut self.stream).take(BLOCK_BYTES).read_to_end(&mut block);
+            read.map_err(|error| stream_error(&error, ARCHIVE))?;
+            let is_zero = block.iter().all(|byte| *byte == 0);
+            let Ok(block) = <[u8; BLOCK]>::try_from(block) else {
+                return if is_zero { Ok(None) } else { Err(cut_off(ARCHIVE)) };
+            };
+            (self.position, self.next) = (self.position + BLOCK_BYTES, self.position + BLOCK_BYTES);
+            if is_zero {
+                continue;
+            }
+            self.what = format!("the member at {} of the archive", self.position - BLOCK_BYTES);
+            let header = Header::from_byte_slice(&block).clone();
+            // old programs summed signed bytes
+            let others = || block.iter().take(148).chain(block.iter().skip(156));
+            let unsigned = others().map(|byte| i64::from(*byte)).sum::<i64>() + 8 * 32;
+            let signed = others().map(|byte| i64::from(byte.cast_signed())).sum::<i64>() + 8 * 32;
+            let stated = number(&header.as_old().cksum).and_then(|sum| i64::try_from(sum).ok());
+            if stated != Some(unsigned) && stated != Some(signed) {
+                return Err(self.malformed("the checksum of its header is wrong, or other bytes follow the archive"));
+            }
+            return Ok(Some(header));
+        }
+    }
+
+    /// Returns the offset behind the next `bytes` and their padding.
+    fn after(&self, bytes: u64) -> Option<u64> {
+        let end = self.position.checked_add(bytes)?.checked_next_multiple_of(BLOCK_BYTES)?;
+        (end < 1 << 63).then_some(end)
+    }
+
+    /// Reads the content of a member that is about the next one.
+    fn record(&mut self, bytes: u64) -> Result<Vec<u8>> {
+        if bytes > RECORD_BYTES {
+            return Err(self.malformed(&format!("{bytes} bytes about a member, more than {RECORD_BYTES}")));
+        }
+        self.next = self.after(bytes).unwrap_or(self.position);
+        let mut record = Vec::new();
+        self.take(bytes, &mut record)?;
+        // a name ends with a zero
+        let end = record.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        record.truncate(end);
+        Ok(record)
+    }
+
+    fn pax(&mut self, bytes: u64) -> Result<Pax> {
+        let record = self.record(bytes)?;
+        let mut pax = Pax::default();
+        let records = pax_records(&record).ok_or_else(|| self.malformed("records of PAX that are malformed"))?;
+        for (key, value) in records {
+            match (key, key.strip_prefix(b"GNU.sparse.")) {
+                (b"path", _) => pax.path = Some(value.to_vec()),
+                (b"size", _) => {
+                    let size = str::from_utf8(value).ok().and_then(|size| size.parse().ok());
+                    pax.size = Some(size.ok_or_else(|| self.malformed("the size is no number"))?);
+                }
+                (_, Some(key)) => pax.sparse.push((String::from_utf8_lossy(key).into_owned(), value.to_vec())),
+                _ => {}
+            }
+        }
+        Ok(pax)
+    }
+
+    /// Reads the table of a sparse file in the old format of GNU: in its header, and in blocks
+    /// behind it.
+    fn gnu_table(&mut self, header: &Header) -> Result<std::result::Result<HoleTable, String>> {
+        const IN_HEADER: std::ops::Range<usize> = 386..482;
+        let block = header.as_bytes();
+        let Some(gnu) = header.as_gnu() else { return Ok(Err("its header is not GNU's".to_owned())) };
+        let mut table = block.get(IN_HEADER).unwrap_or_default().to_vec();
+        let mut goes_on = gnu.is_extended();
+        while goes_on {
+            const IN_BLOCK: usize = 504;
+            let mut block = Vec::new();
+            self.take(BLOCK_BYTES, &mut block)?;
+            goes_on = block.get(IN_BLOCK).is_some_and(|byte| *byte != 0);
+            table.extend(block.into_iter().take(IN_BLOCK));
+            if table.len() > MOST_TABLE_BYTES {
+                return Err(self.malformed("a table of holes that is too long"));
+            }
+        }
+        Ok(HoleTable::of_gnu(&gnu.realsize, &table))
+    }
+
+    /// Reads the table of a sparse file in version 1.0 of POSIX's format, which stands before the
+    /// data: decimal numbers, each in a line, the first of which counts the chunks. It is padded to
+    /// whole blocks.
+    fn table_in_data(&mut self, stored: u64) -> Result<std::result::Result<Vec<u64>, String>> {
+        let (mut text, mut lines, mut due) = (Vec::new(), 0_usize, None);
+        while due.is_none_or(|due| lines < due) {
+            let end = text.len() + BLOCK;
+            if end > MOST_TABLE_BYTES || u64::try_from(end).is_ok_and(|end| end > stored) {
+                return Ok(Err("its table of holes is cut off or too long".to_owned()));
+            }
+            self.take(BLOCK_BYTES, &mut text)?;
+            let block = text.get(end - BLOCK..).unwrap_or_default();
+            lines += block.iter().filter(|byte| **byte == b'\n').count();
+            if due.is_none() && lines > 0 {
+                let count = text.split(|byte| *byte == b'\n').next().and_then(decimal);
+                let due_lines = count.and_then(|count| usize::try_from(count).ok()?.checked_mul(2)?.checked_add(1));
+                let Some(count) = due_lines else { return Ok(Err("its table of holes is malformed".to_owned())) };
+                due = Some(count);
+            }
+        }
+        let numbers = text.split(|byte| *byte == b'\n').take(due.unwrap_or(0)).skip(1).map(decimal);
+        Ok(numbers.collect::<Option<_>>().ok_or_else(|| "its table of holes is malformed".to_owned()))
+    }
+
+    /// Returns the map of a sparse file whose data, and perhaps the table, are the next `stored`
+    /// bytes.
+    fn sparse_map(
+        &mut self,
+        table: std::result::Result<HoleTable, String>,
+        stored: u64,
+    ) -> Result<std::result::Result<SparseMap, String>> {
+        let mut table = match table {
+            Ok(table) => table,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let start = self.position;
+        if table.is_in_data {
+            match self.table_in_data(stored)? {
+                Ok(numbers) => table.numbers = numbers,
+                Err(reason) => return Ok(Err(reason)),
+            }
+        }
+        let read = self.position.saturating_sub(start);
+        Ok(SparseMap::new(&table, stored.saturating_sub(read)))
+    }
+
+    fn malformed(&self, what: &str) -> Error {
+        Error::bad_input(format!("{} is malformed, or not read: {what}", self.what))
+    }
+}
+
+/// Returns the keys and values of PAX records. `None`: they are malformed.
+fn pax_records(mut rest: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
+    let mut records = Vec::new();
+    while !rest.is_empty() {
+        let space = rest.iter().position(|byte| *byte == b' ')?;
+        let length = usize::try_from(decimal(rest.get(..space)?)?).ok()?;
+        let record = rest.get(space + 1..length)?.strip_suffix(b"\n")?;
+        let equals = record.iter().position(|byte| *byte == b'=')?;
+        records.push((record.get(..equals)?, record.get(equals + 1..)?));
+        rest = rest.get(length..)?;
+    }
+    Some(records)
+}

@@ -1,0 +1,171 @@
+//! Sparse files of a tar archive: where their data belong, between holes of zeros.
+//!
+//! GNU tar writes them in four formats. The old one has a table of offsets and lengths in the
+//! header; versions 0.0, 0.1 and 1.0 of POSIX's have it in PAX records, or before the data.
+//! Everywhere the data of all chunks follow one another, each in whole blocks.
+
+/// The most bytes of a table.
+pub(super) const MOST_TABLE_BYTES: usize = 16 << 20;
+
+/// A file that is larger than this by its holes only, and by more than deflate could shrink it, is
+/// refused: nothing else in the archive would bound the memory that it takes.
+const UNBOUNDED_BYTES: u64 = 16 << 20;
+const MOST_GROWTH: u64 = 1_024;
+
+/// What an archive states about a sparse file.
+#[derive(Debug)]
+pub(super) struct HoleTable {
+    size: u64,
+    /// The offset and the length of each chunk, in turn.
+    pub numbers: Vec<u64>,
+    /// Whether the numbers stand before the data.
+    pub is_in_data: bool,
+}
+
+/// The data of a sparse file, and its size. All else is zeros.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct SparseMap {
+    pub size: u64,
+    /// In the order of their offsets; they do not overlap.
+    pub chunks: Vec<Chunk>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Chunk {
+    pub offset: u64,
+    pub length: u64,
+}
+
+impl HoleTable {
+    /// Makes the table of the old format: fields of 12 bytes.
+    pub(super) fn of_gnu(size: &[u8], table: &[u8]) -> Result<Self, String> {
+        const FIELD: usize = 12;
+        let fields = table.as_chunks::<{ 2 * FIELD }>().0.iter().filter(|pair| pair.iter().any(|byte| *byte != 0));
+        let numbers: Option<Vec<u64>> =
+            fields.flat_map(|pair| pair.as_chunks::<FIELD>().0).map(|f| number(f)).collect();
+        match (number(size), numbers) {
+            (Some(size), Some(numbers)) => Ok(Self { size, numbers, is_in_data: false }),
+            _ => Err(malformed()),
+        }
+    }
+
+    /// Makes the table of POSIX's format, from the records that begin with `GNU.sparse.`.
+    pub(super) fn of_pax(records: &[(String, Vec<u8>)]) -> Result<Self, String> {
+        let value = |name: &str| records.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_slice());
+        let size = value("realsize").or(value("size")).and_then(decimal).ok_or_else(malformed)?;
+        let version = (value("major").unwrap_or(b"0"), value("minor").unwrap_or(b"0"));
+        let numbers: Option<Vec<u64>> = match (version, value("map")) {
+            ((b"1", b"0"), _) => return Ok(Self { size, numbers: Vec::new(), is_in_data: true }),
+            ((b"0", _), Some(b"")) => Some(Vec::new()),
+            ((b"0", _), Some(map)) => map.split(|byte| *byte == b',').map(decimal).collect(),
+            ((b"0", _), None) => {
+                let numbers = records.iter().filter(|(key, _)| key == "offset" || key == "numbytes");
+                numbers.map(|(_, value)| decimal(value)).collect()
+            }
+            ((major, minor), _) => {
+                let version = [major, b".", minor].concat();
+                return Err(format!("the version {:?} of the format is unknown", String::from_utf8_lossy(&version)));
+            }
+        };
+        Ok(Self { size, numbers: numbers.ok_or_else(malformed)?, is_in_data: false })
+    }
+}
+
+impl SparseMap {
+    /// Makes the map of a file whose data have so many bytes in the archive.
+    pub(super) fn new(table: &HoleTable, stored: u64) -> Result<Self, String> {
+        const BLOCK_BYTES: u64 = 512;
+        let (pairs, rest) = table.numbers.as_chunks();
+        if !rest.is_empty() {
+            return Err(malformed());
+        }
+        let (mut chunks, mut end, mut data) = (Vec::new(), 0_u64, 0_u64);
+        for &[offset, length] in pairs {
+            // the data of a chunk begin with a block
+            let is_aligned = length == 0 || data.is_multiple_of(BLOCK_BYTES);
+            let next = offset.checked_add(length).filter(|next| *next <= table.size);
+            let (Some(next), Some(sum)) = (next, data.checked_add(length)) else { return Err(malformed()) };
+            if offset < end || !is_aligned {
+                return Err(malformed());
+            }
+            (end, data) = (next, sum);
+            chunks.push(Chunk { offset, length });
+        }
+        if data != stored {
+            return Err(format!("its table of holes has {data} bytes of data, and {stored} are stored"));
+        }
+        let size = table.size;
+        if size > UNBOUNDED_BYTES && size / MOST_GROWTH > stored {
+            return Err(format!(
+                "it has {size} bytes, of which {stored} are stored, fewer than 1 of {MOST_GROWTH}; make the archive \
+                 without --sparse"
+            ));
+        }
+        Ok(Self { size, chunks })
+    }
+}
+
+fn malformed() -> String {
+    "its table of holes is malformed".to_owned()
+}
+
+/// Returns the decimal number of a record.
+pub(super) fn decimal(text: &[u8]) -> Option<u64> {
+    str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// Returns the number in a field of a header: octal digits, or 64 bits behind a mark. `None`: it is
+/// malformed, negative or larger.
+pub(super) fn number(field: &[u8]) -> Option<u64> {
+    if let Some((first @ 0x80.., rest)) = field.split_first() {
+        let (front, bits) = rest.split_last_chunk::<8>().or(match rest {
+            // a field of 8 bytes
+            &[a, b, c, d, e, f, g] => return (*first == 0x80).then(|| u64::from_be_bytes([0, a, b, c, d, e, f, g])),
+            _ => None,
+        })?;
+        let is_small = *first == 0x80 && front.iter().all(|byte| *byte == 0);
+        return is_small.then(|| u64::from_be_bytes(*bits));
+    }
+    let digits = field.split(|byte| *byte == 0).next().unwrap_or_default();
+    match str::from_utf8(digits).ok()?.trim() {
+        "" => Some(0),
+        digits => u64::from_str_radix(digits, 8).ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_octal_or_binary() {
+        assert_eq!(number(b"0000644\0"), Some(0o644));
+        assert_eq!(number(b"   644 \0   "), Some(0o644));
+        assert_eq!(number(&[0; 12]), Some(0));
+        assert_eq!(number(b"\x80\0\0\0\0\0\0\x02\0\0\0\x01"), Some(0x2_0000_0001));
+        for field in [&b"\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"[..], b"\x80\0\0\x01\0\0\0\0\0\0\0\0", b"9\0"]
+        {
+            assert_eq!(number(field), None, "{field:?}");
+        }
+    }
+
+    #[test]
+    fn maps_that_contradict_themselves_are_refused() {
+        let map = |numbers: &[u64], size, stored| {
+            SparseMap::new(&HoleTable { size, numbers: numbers.to_vec(), is_in_data: false }, stored)
+        };
+        assert!(map(&[512, 512, 2_048, 5], 4_096, 517).is_ok());
+        assert!(map(&[4_096, 0], 4_096, 0).is_ok());
+        for (numbers, size, stored) in [
+            (&[512, 512, 512, 5][..], 4_096, 517), // overlap
+            (&[512, 5, 1_024, 5], 4_096, 10),      // no whole block
+            (&[512, 512], 1_000, 512),             // behind the end
+            (&[512, 512], 4_096, 511),
+            (&[512], 4_096, 0),
+            (&[u64::MAX, 2], u64::MAX, 2),
+            (&[], 1 << 30, 0), // nothing bounds it
+        ] {
+            assert!(map(numbers, size, stored).is_err(), "{numbers:?}");
+        }
+    }
+}
