@@ -24,6 +24,7 @@ pub(super) fn write_archive<T: Table>(
     out: &mut impl Write,
 ) -> std::result::Result<(), T::Error> {
     let columns: Vec<&ColumnSchema> = exported.columns().collect();
+    check_any(&columns)?;
     let forms = columns.iter().map(|column| ArrayForm::of(column)).collect::<Result<Vec<_>>>()?;
     let sample_count = exported.sample_count()?;
     let mut archive = ZipWriter::new_stream(out);
@@ -84,6 +85,11 @@ pub(super) fn only_column<'a>(mut columns: impl Iterator<Item = &'a ColumnSchema
             first.name, second.name
         ))),
     }
+}
+
+/// Refuses an archive of no columns, which would have no samples.
+pub(super) fn check_any(columns: &[&ColumnSchema]) -> Result<()> {
+    if columns.is_empty() { Err(Error::bad_input("there is no column to export")) } else { Ok(()) }
 }
 
 pub(super) fn null_refused(column: &ColumnSchema, sample: u64) -> Error {

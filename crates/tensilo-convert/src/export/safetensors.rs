@@ -1,7 +1,7 @@
 //! Columns as tensors of a safetensors file.
 
 use super::batches::Exported;
-use super::npy::{ArrayForm, Bf16, write_samples, written};
+use super::npy::{ArrayForm, Bf16, check_any, write_samples, written};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use tensilo::export::Table;
@@ -13,6 +13,7 @@ pub(super) fn write<T: Table>(
     out: &mut impl Write,
 ) -> std::result::Result<(), T::Error> {
     let columns: Vec<&ColumnSchema> = exported.columns().collect();
+    check_any(&columns)?;
     out.write_all(&header(&columns, exported.sample_count()?)?).map_err(written)?;
     for (i, column) in columns.iter().enumerate() {
         write_samples(&mut exported, i, column, Bf16::Kept, out)?;

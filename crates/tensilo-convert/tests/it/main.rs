@@ -6,3 +6,4 @@ mod exports;
 mod files;
 mod hostile;
 mod numpy;
+mod round_trips;
