@@ -1,6 +1,6 @@
 //! Arrays of values of one type.
 
-use serde_json::Value;
+use super::value::Json;
 use std::sync::Arc;
 use tensilo::import::arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, NullArray, StringArray, StructArray, UInt64Array,
@@ -11,23 +11,28 @@ use tensilo::import::arrow::error::ArrowError;
 use tensilo::{Error, Result};
 
 /// Returns values as an array of their type; `None` stands for a null.
-pub(super) fn array(data_type: &DataType, values: &[Option<&Value>]) -> Result<ArrayRef> {
-    let values: Vec<Option<&Value>> = values.iter().map(|value| value.filter(|value| !value.is_null())).collect();
+pub(super) fn array(data_type: &DataType, values: &[Option<&Json>]) -> Result<ArrayRef> {
+    let values: Vec<Option<&Json>> =
+        values.iter().map(|value| value.filter(|value| !matches!(value, Json::Null))).collect();
     let values = values.as_slice();
     Ok(match data_type {
         DataType::Null => Arc::new(NullArray::new(values.len())),
         DataType::Boolean => {
-            Arc::new(values.iter().map(|value| value.and_then(Value::as_bool)).collect::<BooleanArray>())
+            Arc::new(values.iter().map(|value| value.and_then(Json::as_bool)).collect::<BooleanArray>())
         }
-        DataType::Int64 => Arc::new(values.iter().map(|value| value.and_then(Value::as_i64)).collect::<Int64Array>()),
-        DataType::UInt64 => Arc::new(values.iter().map(|value| value.and_then(Value::as_u64)).collect::<UInt64Array>()),
+        DataType::Int64 => {
+            Arc::new(values.iter().map(|value| value.and_then(Json::as_integer::<i64>)).collect::<Int64Array>())
+        }
+        DataType::UInt64 => {
+            Arc::new(values.iter().map(|value| value.and_then(Json::as_integer::<u64>)).collect::<UInt64Array>())
+        }
         DataType::Float64 => {
-            Arc::new(values.iter().map(|value| value.and_then(Value::as_f64)).collect::<Float64Array>())
+            Arc::new(values.iter().map(|value| value.and_then(Json::as_float)).collect::<Float64Array>())
         }
         DataType::List(item) => {
             let (mut members, mut ends, mut end) = (Vec::new(), vec![0], 0_i32);
             for value in values {
-                let list = value.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+                let list = value.and_then(Json::as_array).unwrap_or_default();
                 members.extend(list.iter().map(Some));
                 let count = i32::try_from(list.len()).ok().and_then(|count| end.checked_add(count));
                 end = count.ok_or_else(|| Error::bad_input("the arrays of a batch have more than 2^31 - 1 members"))?;
@@ -39,14 +44,15 @@ pub(super) fn array(data_type: &DataType, values: &[Option<&Value>]) -> Result<A
             Arc::new(lists.map_err(failed)?)
         }
         DataType::Struct(fields) => {
-            let member =
-                |name: &str| values.iter().map(|value| value.and_then(|value| value.get(name))).collect::<Vec<_>>();
+            let member = |name: &str| {
+                values.iter().map(|value| value.and_then(|value| value.as_object()?.get(name))).collect::<Vec<_>>()
+            };
             let arrays = fields.iter().map(|field| array(field.data_type(), &member(field.name())));
             let arrays = arrays.collect::<Result<Vec<_>>>()?;
             let structs = StructArray::try_new_with_length(fields.clone(), arrays, nulls(values), values.len());
             Arc::new(structs.map_err(failed)?)
         }
-        _ => Arc::new(values.iter().map(|value| value.and_then(Value::as_str)).collect::<StringArray>()),
+        _ => Arc::new(values.iter().map(|value| value.and_then(Json::as_text)).collect::<StringArray>()),
     })
 }
 
@@ -54,7 +60,7 @@ fn failed(error: ArrowError) -> Error {
     Error::bad_input(error.to_string())
 }
 
-fn nulls(values: &[Option<&Value>]) -> Option<NullBuffer> {
+fn nulls(values: &[Option<&Json>]) -> Option<NullBuffer> {
     let is_valid: BooleanBuffer = values.iter().map(Option::is_some).collect();
     Some(NullBuffer::new(is_valid)).filter(|nulls| nulls.null_count() > 0)
 }

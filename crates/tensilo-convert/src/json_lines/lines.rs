@@ -1,11 +1,10 @@
-//! The lines of a file.
+//! The objects of a file.
 
 use super::arrays::array;
 use super::kind::Members;
+use super::value::{Fault, Json, Object, Parser};
 use crate::rows;
-use crate::stream::{ByteStream, VALUE_BYTES, stream_error};
-use serde_json::{Map, Value};
-use std::io::{BufRead, Read};
+use crate::stream::{ByteStream, stream_error};
 use std::path::Path;
 use std::sync::Arc;
 use tensilo::import::arrow::array::{RecordBatch, RecordBatchOptions};
@@ -13,7 +12,9 @@ use tensilo::import::arrow::datatypes::{Schema, SchemaRef};
 use tensilo::import::{FormatFile, InputFormat, RecordSource};
 use tensilo::{Error, Result};
 
-/// Files with an object in each line, compressed by gzip or not.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Files of objects that follow one another, or are in one array, compressed by gzip or not.
 pub(crate) struct JsonLines;
 
 impl InputFormat for JsonLines {
@@ -22,29 +23,42 @@ impl InputFormat for JsonLines {
     }
 
     fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>> {
-        let first = ByteStream::first(file, 256)?;
-        let first = first.trim_ascii_start();
-        let is_one = first.starts_with(b"{") || first.is_empty() && is_named_so(file.path());
-        if !is_one {
+        if !is_json(&ByteStream::first(file, 256)?, file.path())? {
             return Ok(None);
         }
         let mut members = Members::default();
-        let mut lines = Lines::open(file)?;
-        while let Some((object, _)) = lines.next_object()? {
+        let mut objects = Objects::open(file)?;
+        while let Some((object, _)) = objects.next_object()? {
             let observed = members.observe(&object);
-            observed.map_err(|what| lines.refused(what.trim_start_matches('.')))?;
+            observed.map_err(|what| objects.refused(&what))?;
         }
-        let schema = Arc::new(Schema::new(members.fields().map_err(Error::bad_input)?));
+        let schema = Arc::new(Schema::new(members.fields()));
         let row_count = members.object_count();
         Ok(Some(Box::new(JsonLinesFile { file: file.clone(), schema, row_count })))
     }
 }
 
-/// Returns whether a name is that of JSON lines: `a.jsonl`, `a.ndjson`, `a.jsonl.gz`.
+/// Returns whether a file with these first bytes is JSON with objects. Refuses UTF-16.
+fn is_json(first: &[u8], path: &Path) -> Result<bool> {
+    let is_text_of_two_bytes = matches!(first, [0xFF, 0xFE, b'{' | b'[', 0, ..] | [0xFE, 0xFF, 0, b'{' | b'[', ..]);
+    if is_text_of_two_bytes || is_named_so(path) && matches!(first, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]) {
+        let message = "the text is UTF-16, and JSON is UTF-8; convert it, for example by `iconv -f UTF-16 -t UTF-8`";
+        return Err(Error::bad_input(message));
+    }
+    let first = first.strip_prefix(BYTE_ORDER_MARK).unwrap_or(first).trim_ascii_start();
+    Ok(match first.split_first() {
+        Some((b'{', _)) => true,
+        Some((b'[', inside)) => inside.trim_ascii_start().starts_with(b"{") || is_named_so(path),
+        Some(_) => false,
+        None => is_named_so(path),
+    })
+}
+
+/// Returns whether a name is that of JSON: `a.jsonl`, `a.ndjson`, `a.json`, `a.jsonl.gz`.
 fn is_named_so(path: &Path) -> bool {
     let is_known = |path: &Path| {
         let extension = path.extension().and_then(|extension| extension.to_str());
-        extension.is_some_and(|extension| matches!(extension, "jsonl" | "ndjson"))
+        extension.is_some_and(|extension| matches!(extension, "jsonl" | "ndjson" | "json"))
     };
     is_known(path)
         || (path.extension().is_some_and(|extension| extension == "gz") && is_known(&path.with_extension("")))
@@ -68,15 +82,15 @@ impl RecordSource for JsonLinesFile {
 
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {
         let schema = self.schema.project(fields).map_err(|error| Error::bad_input(error.to_string()))?;
-        let (mut lines, schema) = (Lines::open(&self.file)?, Arc::new(schema));
+        let (mut objects, schema) = (Objects::open(&self.file)?, Arc::new(schema));
         let of = Arc::clone(&schema);
-        Ok(rows::batches(&schema, move || lines.next_object(), move |objects| record_batch(objects, &of)))
+        Ok(rows::batches(&schema, move || objects.next_object(), move |objects| record_batch(objects, &of)))
     }
 }
 
-fn record_batch(objects: &[Map<String, Value>], schema: &SchemaRef) -> Result<RecordBatch> {
+fn record_batch(objects: &[Object], schema: &SchemaRef) -> Result<RecordBatch> {
     let arrays = schema.fields().iter().map(|field| {
-        let values: Vec<Option<&Value>> = objects.iter().map(|object| object.get(field.name())).collect();
+        let values: Vec<Option<&Json>> = objects.iter().map(|object| object.get(field.name())).collect();
         array(field.data_type(), &values)
     });
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
@@ -85,43 +99,93 @@ fn record_batch(objects: &[Map<String, Value>], schema: &SchemaRef) -> Result<Re
     batch.map_err(|error| Error::bad_input(error.to_string()))
 }
 
+/// How objects follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// Not known before the first byte.
+    Unknown,
+    /// With whitespace between them: a line for each, or several lines.
+    Lines,
+    /// In one array.
+    Array,
+}
+
 /// The objects of a file, in order.
-struct Lines {
-    stream: ByteStream,
-    /// The number of the last line, counted from 1.
+struct Objects {
+    parser: Parser<ByteStream>,
+    layout: Layout,
+    /// The number of objects so far.
+    count: u64,
+    /// The line in which the last object begins.
     line: u64,
 }
 
-impl Lines {
+impl Objects {
     fn open(file: &FormatFile) -> Result<Self> {
-        Ok(Self { stream: ByteStream::open(file)?, line: 0 })
+        let parser = Parser::new(ByteStream::open(file)?);
+        Ok(Self { parser, layout: Layout::Unknown, count: 0, line: 1 })
     }
 
+    /// Returns the error about the last object, of a member whose path comes first.
     fn refused(&self, what: &str) -> Error {
-        Error::bad_input(format!("line {}: {what}", self.line))
+        let what = what.trim_start_matches(['.', ':']).trim_start();
+        match self.layout {
+            Layout::Array => Error::bad_input(format!("object {} (line {}): {what}", self.count, self.line)),
+            _ => Error::bad_input(format!("line {}: {what}", self.line)),
+        }
     }
 
-    /// Returns the next object, and the bytes of its line. Empty lines are passed over.
-    fn next_object(&mut self) -> Result<Option<(Map<String, Value>, usize)>> {
-        loop {
-            let mut line = Vec::new();
-            self.line = self.line.saturating_add(1);
-            let read = (&mut self.stream).take(VALUE_BYTES).read_until(b'\n', &mut line);
-            read.map_err(|error| stream_error(&error, &format!("line {}", self.line)))?;
-            if line.is_empty() {
-                return Ok(None);
+    /// Returns the next object, and its bytes.
+    fn next_object(&mut self) -> Result<Option<(Object, usize)>> {
+        self.next_or_fault().map_err(|fault| match fault {
+            Fault::Stream(error) => stream_error(&error, &format!("line {}", self.parser.line)),
+            Fault::Value(what) => self.refused(&what),
+            Fault::Syntax(what) => {
+                let line = self.parser.line;
+                let begin =
+                    if self.line < line { format!("; the object begins in line {}", self.line) } else { String::new() };
+                Error::bad_input(format!("line {line}: it is no JSON: {what}{begin}"))
             }
-            if u64::try_from(line.len()).is_ok_and(|bytes| bytes >= VALUE_BYTES) {
-                return Err(self.refused(&format!("it has more than {VALUE_BYTES} bytes")));
+        })
+    }
+
+    fn next_or_fault(&mut self) -> std::result::Result<Option<(Object, usize)>, Fault> {
+        let parser = &mut self.parser;
+        if self.layout != Layout::Array {
+            // files that begin with a mark may have been joined
+            parser.skip_whitespace()?;
+            parser.skip_byte_order_mark()?;
+        }
+        parser.skip_whitespace()?;
+        self.line = parser.line;
+        if self.layout == Layout::Unknown {
+            self.layout = if parser.take(b'[')? { Layout::Array } else { Layout::Lines };
+            parser.skip_whitespace()?;
+        }
+        if self.layout == Layout::Array {
+            if parser.take(b']')? {
+                self.layout = Layout::Lines; // nothing but whitespace may follow
+                parser.skip_whitespace()?;
+                return match parser.peek()? {
+                    None => Ok(None),
+                    Some(_) => Err(parser.unexpected("the end of the file behind the array")?),
+                };
             }
-            if line.trim_ascii().is_empty() {
-                continue;
+            if self.count > 0 {
+                if !parser.take(b',')? {
+                    return Err(parser.unexpected("',' or ']' behind an object")?);
+                }
+                parser.skip_whitespace()?;
             }
-            return match serde_json::from_slice(&line) {
-                Ok(Value::Object(object)) => Ok(Some((object, line.len()))),
-                Ok(_) => Err(self.refused("it is no object, whose members become columns")),
-                Err(error) => Err(self.refused(&format!("it is no JSON by itself: {error}"))),
-            };
+        }
+        self.line = parser.line;
+        if self.layout == Layout::Lines && parser.peek()?.is_none() {
+            return Ok(None);
+        }
+        self.count = self.count.saturating_add(1);
+        match parser.value()? {
+            Json::Object(object) => Ok(Some((*object, usize::try_from(parser.value_bytes).unwrap_or(usize::MAX)))),
+            _ => Err(Fault::Value("it is no object, whose members become columns".to_owned())),
         }
     }
 }

@@ -5,5 +5,6 @@ mod common;
 mod exports;
 mod files;
 mod hostile;
+mod json;
 mod numpy;
 mod round_trips;

@@ -1,0 +1,576 @@
+//! JSON values, read from a stream.
+//!
+//! `serde_json` reads most of JSON, but not what Python writes beyond it (`NaN`, `Infinity`), and it
+//! rounds integers beyond 64 bits without a word. It also needs a whole value in memory before it
+//! reads one, so that an array with all objects of a file would be in memory at once. This parser
+//! reads one value at a time, and keeps every number equal to its text, or refuses it.
+
+use crate::stream::VALUE_BYTES;
+use indexmap::IndexMap;
+use std::io::{self, BufRead};
+
+/// The maximum depth of arrays and objects inside each other.
+const DEPTH: usize = 128;
+
+/// The members of an object, in their order. Of equal names the last value counts, as in Python.
+pub(super) type Object = IndexMap<String, Json>;
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Json {
+    Null,
+    Bool(bool),
+    /// An integer that `i64` or `u64` has.
+    Integer(i128),
+    /// A number with a fraction or an exponent, rounded to the nearest `f64`; a larger integer that
+    /// an `f64` equals; NaN or an infinity.
+    Float(f64),
+    Text(String),
+    Array(Vec<Json>),
+    Object(Box<Object>),
+}
+
+impl Json {
+    pub(super) fn as_object(&self) -> Option<&Object> {
+        match self {
+            Self::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    pub(super) fn as_array(&self) -> Option<&[Self]> {
+        match self {
+            Self::Array(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    pub(super) fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(super) fn as_bool(&self) -> Option<bool> {
+        match self {
+            Self::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub(super) fn as_integer<T: TryFrom<i128>>(&self) -> Option<T> {
+        match self {
+            Self::Integer(value) => T::try_from(*value).ok(),
+            _ => None,
+        }
+    }
+
+    /// Returns a number as a float. Integers among floats were found to be equal to one.
+    pub(super) fn as_float(&self) -> Option<f64> {
+        match self {
+            Self::Float(value) => Some(*value),
+            Self::Integer(value) => Some(*value as f64),
+            _ => None,
+        }
+    }
+}
+
+/// Returns whether an `f64` equals the integer.
+pub(super) fn is_float(integer: i128) -> bool {
+    // no integer here is beyond 2^64, so the way back cannot saturate
+    (integer as f64) as i128 == integer
+}
+
+/// The reason why a value cannot be read.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The bytes cannot be read.
+    Stream(io::Error),
+    /// The text is not JSON.
+    Syntax(String),
+    /// The text is JSON, but the value cannot be kept. The path of the member comes first.
+    Value(String),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Stream(error)
+    }
+}
+
+impl Fault {
+    /// Adds the member around to the path.
+    fn inside(self, outer: &str) -> Self {
+        match self {
+            Self::Value(what) => Self::Value(format!("{outer}{what}")),
+            other => other,
+        }
+    }
+}
+
+/// A reader of values that follow one another.
+pub(super) struct Parser<R> {
+    stream: R,
+    /// The number of the current line, counted from 1.
+    pub line: u64,
+    /// The bytes of the current value so far.
+    pub value_bytes: u64,
+}
+
+impl<R: BufRead> Parser<R> {
+    pub(super) fn new(stream: R) -> Self {
+        Self { stream, line: 1, value_bytes: 0 }
+    }
+
+    /// Returns the next bytes, none at the end.
+    fn chunk(&mut self) -> Result<&[u8], Fault> {
+        loop {
+            match self.stream.fill_buf() {
+                Ok(_) => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(self.stream.fill_buf()?)
+    }
+
+    /// Returns the next byte without reading it.
+    pub(super) fn peek(&mut self) -> Result<Option<u8>, Fault> {
+        Ok(self.chunk()?.first().copied())
+    }
+
+    /// Goes behind bytes of the current chunk.
+    fn consume(&mut self, count: usize) -> Result<(), Fault> {
+        self.stream.consume(count);
+        self.value_bytes = self.value_bytes.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+        match self.value_bytes <= VALUE_BYTES {
+            true => Ok(()),
+            false => Err(Fault::Syntax(format!("a value has more than {VALUE_BYTES} bytes"))),
+        }
+    }
+
+    /// Reads the next byte if it is this one.
+    pub(super) fn take(&mut self, byte: u8) -> Result<bool, Fault> {
+        let is_next = self.peek()? == Some(byte);
+        if is_next {
+            self.consume(1)?;
+        }
+        Ok(is_next)
+    }
+
+    pub(super) fn skip_whitespace(&mut self) -> Result<(), Fault> {
+        loop {
+            let chunk = self.chunk()?;
+            let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+            let count = chunk.iter().take_while(|byte| is_space(byte)).count();
+            let lines = chunk.iter().take(count).filter(|byte| **byte == b'\n').count();
+            let is_over = count < chunk.len() || chunk.is_empty();
+            self.stream.consume(count);
+            self.line = self.line.saturating_add(u64::try_from(lines).unwrap_or(u64::MAX));
+            if is_over {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads a byte order mark, which tools of Windows write at the start of a file.
+    pub(super) fn skip_byte_order_mark(&mut self) -> Result<(), Fault> {
+        if self.take(0xEF)? && !(self.take(0xBB)? && self.take(0xBF)?) {
+            return Err(Fault::Syntax("expected a value, found the byte 0xef".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Reads a value, which begins with the next byte.
+    pub(super) fn value(&mut self) -> Result<Json, Fault> {
+        self.value_bytes = 0;
+        self.value_at(0)
+    }
+
+    fn value_at(&mut self, depth: usize) -> Result<Json, Fault> {
+        if depth > DEPTH {
+            return Err(Fault::Syntax(format!("more than {DEPTH} arrays and objects inside each other")));
+        }
+        match self.peek()? {
+            Some(b'{') => self.object(depth),
+            Some(b'[') => self.array(depth),
+            Some(b'"') => self.text().map(Json::Text),
+            Some(byte) if is_in_word(byte) => self.word(),
+            _ => Err(self.unexpected("a value")?),
+        }
+    }
+
+    /// Returns the error about the next byte.
+    pub(super) fn unexpected(&mut self, expected: &str) -> Result<Fault, Fault> {
+        let found = match self.peek()? {
+            None => "the end of the file".to_owned(),
+            Some(byte) if byte.is_ascii_graphic() => format!("'{}'", char::from(byte)),
+            Some(byte) => format!("the byte {byte:#04x}"),
+        };
+        Ok(Fault::Syntax(format!("expected {expected}, found {found}")))
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Json, Fault> {
+        self.consume(1)?;
+        let mut object = Object::new();
+        self.skip_whitespace()?;
+        if self.take(b'}')? {
+            return Ok(Json::Object(Box::new(object)));
+        }
+        loop {
+            self.skip_whitespace()?;
+            if self.peek()? != Some(b'"') {
+                return Err(self.unexpected("the name of a member")?);
+            }
+            let name = self.text()?;
+            self.skip_whitespace()?;
+            if !self.take(b':')? {
+                return Err(self.unexpected(&format!("':' behind {name:?}"))?);
+            }
+            self.skip_whitespace()?;
+            let value = self.value_at(depth + 1).map_err(|fault| fault.inside(&format!(".{name}")))?;
+            object.insert(name, value);
+            self.skip_whitespace()?;
+            if self.take(b'}')? {
+                return Ok(Json::Object(Box::new(object)));
+            }
+            if !self.take(b',')? {
+                return Err(self.unexpected("',' or '}' in an object")?);
+            }
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Json, Fault> {
+        self.consume(1)?;
+        let mut values = Vec::new();
+        self.skip_whitespace()?;
+        if self.take(b']')? {
+            return Ok(Json::Array(values));
+        }
+        loop {
+            self.skip_whitespace()?;
+            values.push(self.value_at(depth + 1).map_err(|fault| fault.inside("[]"))?);
+            self.skip_whitespace()?;
+            if self.take(b']')? {
+                return Ok(Json::Array(values));
+            }
+            if !self.take(b',')? {
+                return Err(self.unexpected("',' or ']' in an array")?);
+            }
+        }
+    }
+
+    fn text(&mut self) -> Result<String, Fault> {
+        self.consume(1)?;
+        let mut bytes = Vec::new();
+        loop {
+            let chunk = self.chunk()?;
+            let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | ..0x20);
+            let count = chunk.iter().position(is_special).unwrap_or(chunk.len());
+            let special = chunk.get(count).copied();
+            bytes.extend_from_slice(chunk.get(..count).unwrap_or_default());
+            let is_over = chunk.is_empty();
+            self.consume(count)?;
+            match special {
+                Some(b'"') => {
+                    self.consume(1)?;
+                    return String::from_utf8(bytes).map_err(|_| Fault::Value(": a text that is not UTF-8".to_owned()));
+                }
+                Some(b'\\') => {
+                    self.consume(1)?;
+                    self.escape(&mut bytes)?;
+                }
+                Some(b'\n' | b'\r') => return Err(Fault::Syntax("a text does not end in its line".to_owned())),
+                Some(byte) => {
+                    return Err(Fault::Syntax(format!(
+                        "a text has the control character {byte:#04x}; expected \\u{byte:04x}"
+                    )));
+                }
+                None if is_over => return Err(self.unexpected("the end of a text")?),
+                None => {}
+            }
+        }
+    }
+
+    /// Reads what is behind a backslash.
+    fn escape(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let plain = match self.peek()? {
+            Some(byte @ (b'"' | b'\\' | b'/')) => byte,
+            Some(b'b') => 8,
+            Some(b'f') => 12,
+            Some(b'n') => b'\n',
+            Some(b'r') => b'\r',
+            Some(b't') => b'\t',
+            Some(b'u') => {
+                self.consume(1)?;
+                let character = self.escaped_character()?;
+                out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                return Ok(());
+            }
+            _ => return Err(self.unexpected("an escape such as \\n")?),
+        };
+        out.push(plain);
+        self.consume(1)
+    }
+
+    /// Reads four digits, and an escape with the other half if they are half of a surrogate pair.
+    fn escaped_character(&mut self) -> Result<char, Fault> {
+        let first = self.four_digits()?;
+        let lone = |half: u32| {
+            Fault::Value(format!(": \\u{half:04x} is one half of a surrogate pair without the other, and no character"))
+        };
+        match first {
+            0xD800..0xDC00 if self.take(b'\\')? => {
+                if !self.take(b'u')? {
+                    return Err(lone(first));
+                }
+                let second = self.four_digits()?;
+                let is_pair = (0xDC00..0xE000).contains(&second);
+                let code = 0x1_0000 + ((first - 0xD800) << 10) + second.wrapping_sub(0xDC00) % 0x400;
+                char::from_u32(code).filter(|_| is_pair).ok_or_else(|| lone(first))
+            }
+            _ => char::from_u32(first).ok_or_else(|| lone(first)),
+        }
+    }
+
+    fn four_digits(&mut self) -> Result<u32, Fault> {
+        let mut code = 0;
+        for _ in 0..4 {
+            let digit = self.peek()?.and_then(|byte| char::from(byte).to_digit(16));
+            let Some(digit) = digit else { return Err(self.unexpected("a hexadecimal digit of \\u")?) };
+            code = code << 4 | digit;
+            self.consume(1)?;
+        }
+        Ok(code)
+    }
+
+    /// Reads a number or a name such as `null`.
+    fn word(&mut self) -> Result<Json, Fault> {
+        let mut word = String::new();
+        loop {
+            let chunk = self.chunk()?;
+            let part = chunk.iter().take_while(|byte| is_in_word(**byte));
+            word.extend(part.map(|byte| char::from(*byte)));
+            let count = chunk.iter().take_while(|byte| is_in_word(**byte)).count();
+            let is_over = count < chunk.len() || chunk.is_empty();
+            self.consume(count)?;
+            if is_over {
+                return of_word(&word);
+            }
+        }
+    }
+}
+
+fn is_in_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
+}
+
+fn of_word(word: &str) -> Result<Json, Fault> {
+    Ok(match word {
+        "null" => Json::Null,
+        "true" => Json::Bool(true),
+        "false" => Json::Bool(false),
+        // these three as Python's `json` writes and reads them
+        "NaN" => Json::Float(f64::NAN),
+        "Infinity" => Json::Float(f64::INFINITY),
+        "-Infinity" => Json::Float(f64::NEG_INFINITY),
+        number => return of_number(number),
+    })
+}
+
+/// Returns the value of a number: an integer if it has neither a fraction nor an exponent.
+fn of_number(text: &str) -> Result<Json, Fault> {
+    let shown = || match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    };
+    let without_sign = text.strip_prefix('-').unwrap_or(text);
+    let (digits, rest) = digits_and_rest(without_sign);
+    let has_leading_zero = digits.len() > 1 && digits.starts_with('0');
+    if digits.is_empty() || has_leading_zero || !is_fraction_and_exponent(rest) {
+        return Err(Fault::Syntax(format!("{} is neither a number nor true, false, null or NaN", shown())));
+    }
+    let is_integer = rest.is_empty();
+    if let Some(integer) = text.parse::<i128>().ok().filter(|_| is_integer)
+        && (i64::try_from(integer).is_ok() || u64::try_from(integer).is_ok())
+    {
+        return Ok(Json::Integer(integer));
+    }
+    let float = text.parse::<f64>().unwrap_or(f64::INFINITY); // as the grammar of Rust has it
+    if float.is_infinite() {
+        return Err(Fault::Value(format!(": the number {} is beyond the range of f64", shown())));
+    }
+    // Rust writes all digits of a float
+    if is_integer && format!("{float:.0}") != text {
+        return Err(Fault::Value(format!(": the integer {} is beyond 64 bits, and no f64 equals it", shown())));
+    }
+    Ok(Json::Float(float))
+}
+
+fn digits_and_rest(text: &str) -> (&str, &str) {
+    let end = text.bytes().take_while(u8::is_ascii_digit).count();
+    text.split_at_checked(end).unwrap_or((text, ""))
+}
+
+fn is_fraction_and_exponent(mut text: &str) -> bool {
+    if let Some(fraction) = text.strip_prefix('.') {
+        let (digits, rest) = digits_and_rest(fraction);
+        if digits.is_empty() {
+            return false;
+        }
+        text = rest;
+    }
+    let Some(exponent) = text.strip_prefix(['e', 'E']) else { return text.is_empty() };
+    let (digits, rest) = digits_and_rest(exponent.strip_prefix(['+', '-']).unwrap_or(exponent));
+    !digits.is_empty() && rest.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::Value;
+    use std::io::BufReader;
+
+    fn parsed(text: &str) -> Result<Json, String> {
+        // chunks of few bytes, so that everything is cut somewhere
+        let mut parser = Parser::new(BufReader::with_capacity(3, text.as_bytes()));
+        let value = parser.value().and_then(|value| {
+            parser.skip_whitespace()?;
+            if parser.peek()?.is_none() { Ok(value) } else { Err(Fault::Syntax("more".to_owned())) }
+        });
+        value.map_err(|fault| match fault {
+            Fault::Stream(error) => error.to_string(),
+            Fault::Syntax(what) | Fault::Value(what) => what,
+        })
+    }
+
+    #[test]
+    fn numbers_are_equal_to_their_texts() {
+        let cases = [
+            ("0", Json::Integer(0)),
+            ("-0", Json::Integer(0)),
+            ("-9223372036854775808", Json::Integer(i64::MIN.into())),
+            ("18446744073709551615", Json::Integer(u64::MAX.into())),
+            ("18446744073709551616", Json::Float(2f64.powi(64))),
+            ("-9223372036854775808.0", Json::Float(-(2f64.powi(63)))),
+            ("1.0", Json::Float(1.0)),
+            ("1e20", Json::Float(1e20)),
+            ("100000000000000000000", Json::Float(1e20)),
+            ("-1E-2", Json::Float(-0.01)),
+            ("1e-400", Json::Float(0.0)),
+            ("Infinity", Json::Float(f64::INFINITY)),
+            ("-Infinity", Json::Float(f64::NEG_INFINITY)),
+        ];
+        for (text, value) in cases {
+            assert_eq!(parsed(text), Ok(value), "{text}");
+        }
+        assert!(matches!(parsed("NaN"), Ok(Json::Float(value)) if value.is_nan()));
+        let long = "1".repeat(400);
+        for text in ["18446744073709551617", "-9223372036854775809", "1e400", "-1e400", &long] {
+            let error = parsed(text).unwrap_err();
+            assert!(error.contains("no f64 equals it") || error.contains("beyond the range"), "{error}");
+            assert!(error.len() < 100, "{error}");
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in [
+            "",
+            "01",
+            "-",
+            "1.",
+            ".5",
+            "1e",
+            "+1",
+            "nan",
+            "-NaN",
+            "tru",
+            "\"",
+            "\"\\x\"",
+            "\"a\nb\"",
+            "{",
+            "{\"a\"}",
+            "{\"a\":1,}",
+            "[1,]",
+            "[1 2]",
+            "{a:1}",
+            "'a'",
+            "\"\\u12g4\"",
+            "\"\u{1}\"",
+            "1 2",
+        ] {
+            assert!(parsed(text).is_err(), "{text}");
+            assert!(serde_json::from_str::<Value>(text).is_err(), "{text}");
+        }
+        assert!(parsed(&"[".repeat(100_000)).unwrap_err().contains("more than 128"));
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_named_with_its_member() {
+        for text in [r#"{"a": {"b": ["\ud83d"]}}"#, r#"{"a": {"b": ["\ud83d\u0041"]}}"#, r#"{"a": {"b": ["\ud83dx"]}}"#]
+        {
+            let error = parsed(text).unwrap_err();
+            assert!(error.starts_with(".a.b[]: \\ud83d is one half of a surrogate pair"), "{error}");
+        }
+        assert_eq!(parsed(r#""\ud83d\ude00\u00e9\/\t""#), Ok(Json::Text("😀é/\t".to_owned())));
+    }
+
+    #[test]
+    fn of_equal_names_the_last_counts() {
+        let value = parsed(r#"{"a": 1, "b": 2, "a": 3}"#).unwrap();
+        let object = value.as_object().unwrap();
+        assert_eq!(object.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(object.get("a"), Some(&Json::Integer(3)));
+    }
+
+    fn same(found: &Json, due: &Value) -> bool {
+        match (found, due) {
+            (Json::Null, Value::Null) => true,
+            (Json::Bool(found), Value::Bool(due)) => found == due,
+            (Json::Integer(found), Value::Number(due)) => found.to_string() == due.to_string(),
+            (Json::Float(found), Value::Number(due)) => Some(*found) == due.as_f64(),
+            (Json::Text(found), Value::String(due)) => found == due,
+            (Json::Array(found), Value::Array(due)) => {
+                found.len() == due.len() && found.iter().zip(due).all(|(found, due)| same(found, due))
+            }
+            (Json::Object(found), Value::Object(due)) => {
+                let pairs = found.iter().zip(due);
+                found.len() == due.len() && pairs.into_iter().all(|(f, d)| f.0 == d.0 && same(f.1, d.1))
+            }
+            _ => false,
+        }
+    }
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec((any::<String>(), inner), 0..4)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+        #[test]
+        fn values_are_those_that_serde_json_reads(value in any_value(), is_pretty in any::<bool>()) {
+            let text = if is_pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
+            let text = text.unwrap();
+            let due: Value = serde_json::from_str(&text).unwrap();
+            prop_assert!(same(&parsed(&text).unwrap(), &due), "{}", text);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! JSON: objects in lines, in several lines, or in an array.
+
+use super::common::{check_refused, columns, convert};
+use serde_json::{Value, json};
+use tensilo::DType;
+use tensilo_convert::FormatOptions;
+use tensilo_testing::Folder;
+
+/// Returns the type of column `a`, and its samples as floats or integers.
+fn numbers(folder: &Folder, text: &str) -> (DType, Vec<Value>) {
+    let file = convert(&[folder.file("a.jsonl", text)], FormatOptions::new()).unwrap_or_else(|error| panic!("{error}"));
+    let column = file.column("a").unwrap();
+    let mut cursor = column.cursor();
+    let dtype = column.schema().dtype;
+    let value = |i: u64| {
+        let bytes: [u8; 8] = cursor.read(i).unwrap().bytes().try_into().unwrap();
+        match dtype {
+            DType::F64 => json!(f64::from_ne_bytes(bytes).to_string()),
+            DType::I64 => json!(i64::from_ne_bytes(bytes)),
+            _ => json!(u64::from_ne_bytes(bytes)),
+        }
+    };
+    (dtype, (0..column.sample_count()).map(value).collect())
+}
+
+#[test]
+fn integers_that_no_float_equals_are_refused() {
+    let folder = Folder::new();
+    for (lines, finding) in [
+        (
+            "{\"a\": 18446744073709551617}\n{\"a\": 18446744073709551616}\n",
+            "line 1: a: the integer 18446744073709551617",
+        ),
+        ("{\"a\": 0}\n{\"a\": {\"b\": [-9223372036854775809]}}\n", "line 2: a.b[]: the integer -9223372036854775809"),
+        (
+            "{\"a\": 9007199254740993}\n{\"a\": 0.5}\n",
+            "line 2: a: a float is among integers, and no f64 equals 9007199254740993",
+        ),
+        ("{\"a\": 0.5}\n{\"a\": 9007199254740993}\n", "line 2: a: the integer 9007199254740993 is among floats"),
+        ("{\"a\": -1}\n{\"a\": 18446744073709551615}\n", "line 2: a: integers from -1 to 18446744073709551615"),
+        ("{\"a\": 1e400}\n", "line 1: a: the number 1e400 is beyond the range of f64"),
+    ] {
+        check_refused(&folder.file("a.jsonl", lines), finding);
+    }
+}
+
+#[test]
+fn integers_that_floats_equal_are_floats_if_they_have_to_be() {
+    let folder = Folder::new();
+    let found = numbers(&folder, "{\"a\": 18446744073709551616}\n{\"a\": 9007199254740994}\n{\"a\": -0}\n");
+    assert_eq!(found, (DType::F64, vec![json!("18446744073709552000"), json!("9007199254740994"), json!("0")]));
+    let found = numbers(&folder, "{\"a\": 18446744073709551615}\n{\"a\": -0}\n");
+    assert_eq!(found, (DType::U64, vec![json!(u64::MAX), json!(0)]));
+    let found = numbers(&folder, "{\"a\": 1.0}\n{\"a\": 1e20}\n{\"a\": 2}\n");
+    assert_eq!(found, (DType::F64, vec![json!("1"), json!("100000000000000000000"), json!("2")]));
+}
+
+#[test]
+fn nan_and_infinities_are_those_of_python() {
+    let folder = Folder::new();
+    let found = numbers(&folder, "{\"a\": NaN}\n{\"a\": Infinity}\n{\"a\": -Infinity}\n{\"a\": 1}\n");
+    assert_eq!(found, (DType::F64, vec![json!("NaN"), json!("inf"), json!("-inf"), json!("1")]));
+}
+
+/// The same objects in every layout have the same samples.
+#[test]
+fn objects_follow_one_another_or_are_in_an_array() {
+    let folder = Folder::new();
+    let due = convert(
+        &[folder.file("due.jsonl", "{\"a\": [1, 2], \"b\": \"x\"}\n{\"a\": [], \"b\": \"y\"}\n")],
+        FormatOptions::new(),
+    );
+    let due = columns(&due.unwrap());
+    let texts = [
+        "\u{feff}{\"a\":[1,2],\"b\":\"x\"}\r\n\r\n{\"a\":[],\"b\":\"y\"}\r\n",
+        "{\"a\":[1,2],\"b\":\"x\"}\n\u{feff}{\"a\":[],\"b\":\"y\"}",
+        "{\n  \"a\": [\n    1,\n    2\n  ],\n  \"b\": \"x\"\n}\n{\n  \"a\": [],\n  \"b\": \"y\"\n}\n",
+        "[{\"a\":[1,2],\"b\":\"x\"},{\"a\":[],\"b\":\"y\"}]",
+        "\u{feff}[\n  {\"a\": [1, 2], \"b\": \"x\"},\n  {\"a\": [], \"b\": \"y\"}\n]\n",
+    ];
+    for (name, text) in texts.iter().flat_map(|text| [("unnamed", text), ("a.json", text)]) {
+        let found = convert(&[folder.file(name, text)], FormatOptions::new());
+        let found = found.unwrap_or_else(|error| panic!("{text:?}: {error}"));
+        assert_eq!(columns(&found), due, "{text:?}");
+    }
+}
+
+#[test]
+fn text_that_is_no_json_is_named_with_its_line() {
+    let folder = Folder::new();
+    for (name, text, finding) in [
+        // a line that was cut off, and the next one
+        (
+            "a.jsonl",
+            "{\"a\": 1}\n{\"a\": 2\n{\"a\": 3}\n",
+            "line 3: it is no JSON: expected ',' or '}' in an object, found '{'",
+        ),
+        ("a.jsonl", "{\"a\": \"x\n{\"a\": \"y\"}\n", "line 1: it is no JSON: a text does not end in its line"),
+        ("a.jsonl", "{\"a\": 1},\n{\"a\": 2}\n", "line 1: it is no JSON: expected a value, found ','"),
+        ("a.jsonl", "{\"a\": nan}\n", "line 1: it is no JSON: nan is neither a number nor true, false, null or NaN"),
+        ("a.jsonl", "{\"t\": \"\\ud83d half\"}\n", "line 1: t: \\ud83d is one half of a surrogate pair"),
+        ("a.json", "[{\"a\": 1}, {\"a\": \"x\"}]", "object 2 (line 1): a: a text after integers"),
+        ("a.json", "[{\"a\": 1}, 2]", "object 2 (line 1): it is no object"),
+        ("a.json", "[1, 2]", "object 1 (line 1): it is no object"),
+        ("a.json", "[{\"a\": 1}\n", "line 2: it is no JSON: expected ',' or ']' behind an object, found the end"),
+        (
+            "a.json",
+            "[{\"a\": 1}]\n[{\"a\": 2}]",
+            "line 2: it is no JSON: expected the end of the file behind the array",
+        ),
+    ] {
+        check_refused(&folder.file(name, text), finding);
+    }
+    for text in [&b"\xFF\xFE{\0}\0"[..], b"\xFE\xFF\0{\0}", b"\xFF\xFE"] {
+        check_refused(&folder.file("a.jsonl", text), "the text is UTF-16");
+    }
+}
