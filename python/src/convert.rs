@@ -133,15 +133,21 @@ pub fn has_manifest(folder: &Path) -> bool {
 
 /// Publishes changes, with the time that programs are to record in place of now.
 pub fn publish(mut changes: Changes, change: &str) -> crate::error::Result<()> {
-    if let Some(time) = time_of_programs() {
+    if let Some(time) = time_of_programs()? {
         changes.set_time(Some(time));
     }
     changes.publish(change).map(|_| ())
 }
 
-/// Returns the time that programs are to record in place of now, in seconds.
-pub fn time_of_programs() -> Option<u64> {
-    std::env::var("SOURCE_DATE_EPOCH").ok()?.parse().ok()
+/// Returns the time that programs are to record in place of now, in seconds. An empty variable
+/// counts as unset.
+pub fn time_of_programs() -> crate::error::Result<Option<u64>> {
+    let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH").filter(|text| !text.is_empty()) else { return Ok(None) };
+    let time = text.to_str().and_then(|text| text.parse().ok());
+    time.map(Some).ok_or_else(|| {
+        let message = format!("SOURCE_DATE_EPOCH={text:?}: expected a number of seconds since 1970");
+        tensilo_data::DataError::BadArgument(message)
+    })
 }
 
 /// Appends files to a file or a dataset: see `tensilo.append`.

@@ -159,8 +159,9 @@ pub fn _publish(py: Python<'_>, job: Job, schema: &Schema, files: Vec<File>, cha
     };
     let files: Vec<JobFile> = files.into_iter().map(file).collect();
     work::run(py, None, move |_| {
+        let time = time_of_programs()?;
         let dataset = job.open()?.publish(&schema.0, &files, change, |changes| {
-            if let Some(time) = time_of_programs() {
+            if let Some(time) = time {
                 changes.set_time(Some(time));
             }
         })?;

@@ -69,8 +69,13 @@ impl Address {
             return Err(refused("the address has no bucket, or no host".to_owned()));
         }
         if scheme == Scheme::Http && key.contains(['?', '#']) {
-            let message = "the address has a query or a fragment, which requests of ranges cannot keep";
+            let message = "the address has a query or a fragment, which requests of ranges cannot keep; leave it out, \
+                           or download the file";
             return Err(refused(message.to_owned()));
+        }
+        // others would make an address that no request can have
+        if let Some(c) = host.chars().find(|c| !c.is_ascii_alphanumeric() && !"-._~@:[]%".contains(*c)) {
+            return Err(refused(format!("the bucket or host has the character {c:?}, which none can have")));
         }
         let parsed = match scheme {
             Scheme::Http => Path::from_url_path(key),

@@ -1,48 +1,89 @@
 //! The profiles that Amazon's tools keep in `~/.aws`.
 
+use crate::settings::{Environment, Settings};
 use object_store::aws::AmazonS3ConfigKey;
+use std::env;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::PathBuf;
-use std::{env, fs};
 
 /// The settings of a profile.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Profile {
-    pub settings: Vec<(AmazonS3ConfigKey, String)>,
+    name: String,
+    settings: Vec<ProfileSetting>,
 }
 
-/// The settings that are used, and their names in the files.
-const SETTINGS: [(&str, AmazonS3ConfigKey); 5] = [
-    ("aws_access_key_id", AmazonS3ConfigKey::AccessKeyId),
-    ("aws_secret_access_key", AmazonS3ConfigKey::SecretAccessKey),
-    ("aws_session_token", AmazonS3ConfigKey::Token),
-    ("region", AmazonS3ConfigKey::Region),
-    ("endpoint_url", AmazonS3ConfigKey::Endpoint),
-];
+#[derive(Debug, PartialEq, Eq)]
+struct ProfileSetting {
+    name: &'static str,
+    value: String,
+    file: PathBuf,
+}
+
+/// The names of the settings that are used.
+const SETTINGS: [&str; 5] =
+    ["aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region", "endpoint_url"];
+/// The bytes of a file that are read at most.
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 impl Profile {
     /// Reads the profile that `AWS_PROFILE` names, or `default`, from the files that
     /// `AWS_SHARED_CREDENTIALS_FILE` and `AWS_CONFIG_FILE` name, or those in `~/.aws`. A file that
     /// cannot be read has none.
-    pub(crate) fn of_environment() -> Option<Self> {
-        let name = env::var("AWS_PROFILE").or_else(|_| env::var("AWS_DEFAULT_PROFILE"));
-        let name = name.unwrap_or_else(|_| "default".to_owned());
+    pub(crate) fn of(environment: &Environment) -> Self {
+        let name = environment.get("AWS_PROFILE").or_else(|| environment.get("AWS_DEFAULT_PROFILE"));
+        let name = name.map_or("default".into(), |name| name.to_string_lossy());
         let file = |variable: &str, name: &str| {
-            let path = env::var_os(variable).map(PathBuf::from);
-            fs::read_to_string(path.or_else(|| Some(env::home_dir()?.join(".aws").join(name)))?).ok()
+            let path = environment.get(variable).map(PathBuf::from);
+            path.or_else(|| Some(env::home_dir()?.join(".aws").join(name))).unwrap_or_default()
         };
-        let credentials = file("AWS_SHARED_CREDENTIALS_FILE", "credentials").unwrap_or_default();
-        let config = file("AWS_CONFIG_FILE", "config").unwrap_or_default();
-        let found = Self::parse(&credentials, &config, &name);
-        (!found.settings.is_empty()).then_some(found)
+        let files =
+            [file("AWS_SHARED_CREDENTIALS_FILE", "credentials"), file("AWS_CONFIG_FILE", "config")].map(|path| {
+                let text = read(&path).unwrap_or_default();
+                (path, text)
+            });
+        Self::parse(&files, &name)
     }
 
-    /// Finds a profile in the texts of both files. What the first one says counts.
-    fn parse(credentials: &str, config: &str, name: &str) -> Self {
+    /// Finds a profile in both files, credentials first. What the first one says counts.
+    fn parse([credentials, config]: &[(PathBuf, String); 2], name: &str) -> Self {
         let of_config = if name == "default" { name.to_owned() } else { format!("profile {name}") };
-        let lines: Vec<_> = section(credentials, name).chain(section(config, &of_config)).collect();
-        let value = |wanted: &str| lines.iter().find(|(key, _)| *key == wanted).map(|(_, value)| (*value).to_owned());
-        Self { settings: SETTINGS.into_iter().filter_map(|(key, setting)| Some((setting, value(key)?))).collect() }
+        let lines = |(path, text): &(PathBuf, String), name: &str| -> Vec<(String, String, PathBuf)> {
+            section(text, name).map(|(key, value)| (key.to_owned(), value.to_owned(), path.clone())).collect()
+        };
+        let lines = [lines(credentials, name), lines(config, &of_config)].concat();
+        let setting = |name: &'static str| {
+            let (_, value, file) = lines.iter().find(|(key, value, _)| key == name && !value.is_empty())?;
+            Some(ProfileSetting { name, value: value.clone(), file: file.clone() })
+        };
+        Self { name: name.to_owned(), settings: SETTINGS.into_iter().filter_map(setting).collect() }
     }
+
+    /// Adds what the profile says and the environment does not.
+    pub(crate) fn add_to(self, settings: &mut Settings<AmazonS3ConfigKey>) -> io::Result<()> {
+        // keys of different sources do not belong together
+        let has_keys = settings.has(&["aws_access_key_id"]);
+        for ProfileSetting { name, value, file } in self.settings {
+            let is_known = match name {
+                "region" => settings.has(&["aws_region", "aws_default_region"]),
+                "endpoint_url" => settings.has(&["aws_endpoint"]),
+                _ => has_keys,
+            };
+            if !is_known {
+                let origin = format!("{name} of the profile {:?} in {}", self.name, file.display());
+                settings.set_named([(name, value)].into_iter(), |_| origin.clone())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads a file. Bytes that are not UTF-8 become U+FFFD, which no setting may have.
+fn read(path: &std::path::Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Returns the keys and values of a section of an INI file. Settings of settings, which are
@@ -83,16 +124,16 @@ endpoint_url = https://lab.example
 
     #[test]
     fn profiles_are_found_in_both_files() {
-        use AmazonS3ConfigKey as K;
+        let files =
+            [(PathBuf::from("credentials"), CREDENTIALS.to_owned()), (PathBuf::from("config"), CONFIG.to_owned())];
         let found = |name| {
-            let settings = Profile::parse(CREDENTIALS, CONFIG, name).settings;
-            settings.into_iter().map(|(key, value)| (key, value.leak() as &str)).collect::<Vec<_>>()
+            let settings = Profile::parse(&files, name).settings;
+            settings.into_iter().map(|setting| (setting.name, setting.value.leak() as &str)).collect::<Vec<_>>()
         };
-        assert_eq!(found("default"), [(K::AccessKeyId, "A"), (K::SecretAccessKey, "B="), (K::Region, "eu-west-1")]);
-        assert_eq!(
-            found("lab"),
-            [(K::AccessKeyId, "C"), (K::Region, "us-west-2"), (K::Endpoint, "https://lab.example")]
-        );
+        let default = [("aws_access_key_id", "A"), ("aws_secret_access_key", "B="), ("region", "eu-west-1")];
+        assert_eq!(found("default"), default);
+        let lab = [("aws_access_key_id", "C"), ("region", "us-west-2"), ("endpoint_url", "https://lab.example")];
+        assert_eq!(found("lab"), lab);
         assert_eq!(found("none"), []);
     }
 }

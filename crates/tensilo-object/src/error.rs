@@ -1,5 +1,6 @@
 //! The error type of the crate.
 
+use std::any::Any;
 use std::io;
 
 /// An error of the crate. The address of the object is in the text.
@@ -64,6 +65,15 @@ pub(crate) fn io_error(error: object_store::Error) -> io::Error {
 pub(crate) fn replaced() -> io::Error {
     let text = "the object was replaced since it was opened: open it again";
     io::Error::new(io::ErrorKind::StaleNetworkFileHandle, text)
+}
+
+/// The begin of the text of [`panicked`].
+pub(crate) const PANICKED: &str = "a library failed while it prepared or sent the request";
+
+/// Returns the error of a library that panicked.
+pub(crate) fn panicked(panic: &(dyn Any + Send)) -> io::Error {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    io::Error::other(format!("{PANICKED} ({})", text.unwrap_or("no message")))
 }
 
 /// A request that failed, in words, and the reason that the store or the network gave.

@@ -33,6 +33,7 @@ mod request;
 mod requests;
 mod runtime;
 mod sequence;
+mod settings;
 mod storage;
 mod upload;
 

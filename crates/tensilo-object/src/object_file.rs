@@ -7,7 +7,7 @@ use crate::lines::{LINE_BYTES, widened};
 use crate::pieces::{Part, split};
 use crate::request::{Pinned, answer};
 use crate::requests::{Asked, Requests, joined};
-use crate::runtime::{threads, wait};
+use crate::runtime::{caught_later, threads, wait};
 use crate::sequence::Sequence;
 use crate::storage::{ObjectStorage, failed};
 use bytes::Bytes;
@@ -161,7 +161,7 @@ impl OpenObject {
             let read = self.read(claim.range.clone())?;
             threads()?.spawn(async move {
                 let mut claim = claim; // all of it is of the task
-                claim.bytes = read.await.ok(); // a reader asks again, and gets the error
+                claim.bytes = caught_later(read).await.ok(); // a reader asks again, and gets the error
             });
         }
         Ok(())
@@ -256,7 +256,7 @@ impl OpenObject {
         let reply = requests.reply(wanted);
         let task = threads()?.spawn(async move {
             let reply = reply; // all of it is of the task
-            reply.send(read.await);
+            reply.send(caught_later(read).await);
         });
         requests.add(task.abort_handle());
         Ok(())

@@ -1,8 +1,11 @@
 //! The threads that send requests. They are the crate's own: programs that embed it need no
 //! asynchronous runtime, and one that they have is left alone.
 
+use crate::error::panicked;
 use crate::per_process::PerProcess;
+use futures_util::FutureExt;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::thread;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -67,12 +70,23 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
 pub(crate) fn wait<T: Send + 'static>(work: impl Future<Output = io::Result<T>> + Send + 'static) -> io::Result<T> {
     let (sender, receiver) = mpsc::sync_channel(1);
     threads()?.spawn(async move {
-        let _ = sender.send(work.await); // the caller is gone
+        let _ = sender.send(caught_later(work).await); // the caller is gone
     });
     receiver.recv().unwrap_or_else(|_| Err(gone()))
 }
 
-/// Returns the error of work that was lost: its thread has panicked.
+/// Runs code of a library that may panic. Returns a panic as an error.
+pub(crate) fn caught<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    // what the code used is dropped, or not used again after an error
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)))
+}
+
+/// As [`caught`], for work on the threads of this process.
+pub(crate) async fn caught_later<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| Err(panicked(&*panic)))
+}
+
+/// Returns the error of work that was lost with its thread.
 pub(crate) fn gone() -> io::Error {
     io::Error::other("a thread that sends requests has ended")
 }

@@ -3,11 +3,12 @@
 use crate::address::Address;
 use crate::cache::{Cache, CachedObject};
 use crate::client::client;
-use crate::error::{ObjectError, Result, io_error};
+use crate::error::{ObjectError, Result};
 use crate::options::ObjectOptions;
 use crate::per_process::PerProcess;
 use crate::pieces::Pieces;
 use crate::request::Pinned;
+use crate::settings::Environment;
 use object_store::ObjectStore;
 use object_store::path::Path;
 use std::convert::Infallible;
@@ -74,7 +75,9 @@ impl ObjectStorage {
 
     /// Returns the client of this process.
     pub(crate) fn client(&self) -> io::Result<&Arc<dyn ObjectStore>> {
-        self.0.client.get_or_try_make(|| client(&self.0.root, &self.0.options).map_err(io_error))
+        self.0
+            .client
+            .get_or_try_make(|| client(&self.0.root, &self.0.options, &Environment::of_process()))
     }
 
     /// Returns the cache of the options, or that of the environment.

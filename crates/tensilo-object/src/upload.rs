@@ -2,7 +2,7 @@
 
 use crate::address::Address;
 use crate::error::{Result, io_error};
-use crate::runtime::{gone, threads, wait};
+use crate::runtime::{caught_later, gone, threads, wait};
 use crate::storage::{ObjectStorage, failed};
 use bytes::Bytes;
 use object_store::path::Path;
@@ -84,7 +84,8 @@ impl ObjectUpload {
         let (sender, receiver) = sync_channel(1);
         let sent = upload.put_part(part);
         threads()?.spawn(async move {
-            let _ = sender.send(sent.await.map_err(io_error)); // the upload was dropped
+            let sent = caught_later(async { sent.await.map_err(io_error) });
+            let _ = sender.send(sent.await); // the upload was dropped
         });
         in_flight.push(receiver);
         let all = in_flight.len();

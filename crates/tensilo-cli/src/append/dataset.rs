@@ -34,7 +34,7 @@ pub(super) fn run(args: &AppendArgs, dataset: &Dataset, options: &AppendOptions,
 /// Returns the new version; the same one if the inputs have no samples.
 fn append(args: &AppendArgs, dataset: &Dataset, options: &AppendOptions, quiet: bool) -> Outcome<Dataset> {
     let mut changes = dataset.change()?;
-    if let Some(time) = source_date_epoch() {
+    if let Some(time) = source_date_epoch()? {
         changes.set_time(Some(time));
     }
     let progress = Progress::new(Unit::Samples, quiet);

@@ -74,7 +74,7 @@ fn convert(args: &ConvertArgs, output: Output, quiet: bool) -> tensilo::Result<S
 /// Converts the inputs to a dataset, and prints a summary.
 fn dataset(args: &ConvertArgs, shard_bytes: u64, quiet: bool) -> Outcome {
     let mut changes = Dataset::create(&args.output)?;
-    if let Some(time) = source_date_epoch() {
+    if let Some(time) = source_date_epoch()? {
         changes.set_time(Some(time));
     }
     let progress = Progress::new(Unit::Samples, quiet);

@@ -70,7 +70,7 @@ fn begin(dataset: &Dataset, folder: &PathBuf) -> Outcome<Changes> {
     let mut changes = Dataset::create(folder)?;
     changes.declare(dataset.schema())?;
     changes.set_order(dataset.order());
-    if let Some(time) = source_date_epoch() {
+    if let Some(time) = source_date_epoch()? {
         changes.set_time(Some(time));
     }
     Ok(changes)

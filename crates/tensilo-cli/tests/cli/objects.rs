@@ -131,3 +131,61 @@ fn mistakes_about_the_cache_are_told() {
     mistake(&[], "set TENSILO_CACHE to a folder");
     mistake(&[("TENSILO_CACHE", "x"), ("TENSILO_CACHE_BYTES", "much")], "expected a number of bytes, such as 200GiB");
 }
+
+/// Variables of a store that no server answers.
+const CLOSED: [(&str, &str); 5] = [
+    ("AWS_ACCESS_KEY_ID", "x"),
+    ("AWS_SECRET_ACCESS_KEY", "y"),
+    ("AWS_REGION", "us-east-1"),
+    ("AWS_ENDPOINT_URL", "http://127.0.0.1:1"),
+    ("AWS_CONFIG_FILE", "none"),
+];
+
+#[test]
+fn a_variable_that_cannot_work_is_named() {
+    for (name, value) in [
+        ("AWS_ENDPOINT_URL", "localhost:9000"),
+        ("AWS_ENDPOINT_URL", "http://"),
+        ("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:99999"),
+        ("AWS_ACCESS_KEY_ID", "x\n"),
+    ] {
+        let mut command = program();
+        command.envs(CLOSED).env(name, value).args(["inspect", "s3://bucket/ds"]);
+        let run = Run::from(command.output().unwrap());
+        assert!(run.code == 3 && run.stderr.contains(name) && !run.stderr.contains("panicked"), "{run:?}");
+    }
+}
+
+/// Any bytes of a variable of the program are used, ignored or named.
+#[cfg(unix)]
+#[test]
+fn any_value_of_a_variable_is_used_or_named() {
+    use std::os::unix::ffi::OsStringExt;
+    let folder = Folder::new();
+    let (data, _) = convert(&folder, "data", "--shard-bytes 30KiB");
+    let mut random = tensilo_testing::Random(7);
+    for (name, words) in [
+        ("TENSILO_CACHE", &["cache", "stat"][..]),
+        ("TENSILO_CACHE_BYTES", &["cache", "stat"]),
+        ("TENSILO_KERNELS", &["verify", "data"]),
+        ("SOURCE_DATE_EPOCH", &["dataset", "repack", "data", "--shard-bytes", "40KiB"]),
+        ("COLUMNS", &["inspect", "data"]),
+        ("TERM", &["inspect", "data"]),
+        ("HOME", &["inspect", "data"]),
+    ] {
+        for i in 0..6 {
+            let bytes = match i {
+                0 => Vec::new(),
+                1 => b"18446744073709551616".to_vec(),
+                _ => random.bytes(i).into_iter().map(|byte| byte.max(1)).collect(),
+            };
+            let value = std::ffi::OsString::from_vec(bytes);
+            let mut command = program();
+            command.current_dir(data.parent().unwrap()).env("TENSILO_CACHE", "cache").env(name, &value).args(words);
+            let output = command.output().unwrap();
+            let text = String::from_utf8_lossy(&output.stderr);
+            let is_named = text.contains(name) && matches!(output.status.code(), Some(2 | 3));
+            assert!(output.status.success() || is_named, "{name}={value:?} {words:?}: {text}");
+        }
+    }
+}

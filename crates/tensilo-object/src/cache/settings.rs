@@ -24,6 +24,7 @@ impl Cache {
     pub(crate) fn of_environment() -> Result<Option<Self>, String> {
         let folder = env::var_os(FOLDER).filter(|folder| !folder.is_empty());
         let most_bytes = match env::var(BYTES) {
+            Ok(text) if text.is_empty() => DEFAULT_BYTES,
             Ok(text) => parse_byte_count(&text).ok_or_else(|| {
                 format!("{BYTES}={text:?}: expected a number of bytes, such as 200GiB or 107374182400")
             })?,

@@ -1,0 +1,242 @@
+//! The settings of a store, and where each comes from.
+//!
+//! A client is built from a dozen variables, files and options, and the library that builds it
+//! knows their values only: it panics in the first request that has a line break in a header, and
+//! says `relative URL without a base` about an endpoint. So settings are collected here, each with
+//! the name that its user knows. Those that could not be part of a request are refused before the
+//! client is built. If building it fails, the setting without which it would not have failed is
+//! named. An empty variable counts as unset, as in other tools.
+
+use crate::error::io_error;
+use crate::runtime::caught;
+use object_store::{Error, Result};
+use std::borrow::Cow;
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::str::FromStr;
+use url::Url;
+
+/// The names and values of the variables of a process.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment(pub Vec<(OsString, OsString)>);
+
+impl Environment {
+    pub(crate) fn of_process() -> Self {
+        Self(env::vars_os().collect())
+    }
+
+    /// Returns the value of a variable, unless it is empty.
+    pub(crate) fn get(&self, name: &str) -> Option<&OsString> {
+        self.0.iter().find(|(known, value)| known == name && !value.is_empty()).map(|(_, value)| value)
+    }
+}
+
+/// The name of a setting of a store.
+pub(crate) trait Key: FromStr<Err = Error> + AsRef<str> + Clone + PartialEq {}
+
+impl<K: FromStr<Err = Error> + AsRef<str> + Clone + PartialEq> Key for K {}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Setting<K> {
+    pub key: K,
+    pub value: String,
+    /// What an error calls it, such as the name of a variable.
+    origin: String,
+}
+
+/// The settings of a store, one for each key.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings<K>(Vec<Setting<K>>);
+
+impl<K> Default for Settings<K> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<K: Key> Settings<K> {
+    /// Returns the settings that variables with this prefix have, and those of `others`, each with
+    /// the name of its setting.
+    pub(crate) fn of_environment(environment: &Environment, prefix: &str, others: &[(&str, &str)]) -> io::Result<Self> {
+        let mut settings = Self::default();
+        for (name, value) in &environment.0 {
+            let Some(name) = name.to_str() else { continue };
+            let other = others.iter().find(|(other, _)| *other == name).map(|(_, setting)| (*setting).to_owned());
+            let setting = name.starts_with(prefix).then(|| name.to_ascii_lowercase()).or(other);
+            let Some(key) = setting.and_then(|setting| setting.parse().ok()) else { continue };
+            let value = value.to_str().ok_or_else(|| bad(name, "the value is not UTF-8"))?;
+            if !value.is_empty() {
+                settings.set(key, value.to_owned(), name.to_owned());
+            }
+        }
+        Ok(settings)
+    }
+
+    /// Returns whether there is one of these settings, which have the names of their variables in
+    /// lower case.
+    pub(crate) fn has(&self, names: &[&str]) -> bool {
+        self.0.iter().any(|setting| names.contains(&setting.key.as_ref()))
+    }
+
+    /// Sets a setting, whatever it was.
+    pub(crate) fn set(&mut self, key: K, value: String, origin: String) {
+        self.0.retain(|setting| setting.key != key);
+        self.0.push(Setting { key, value, origin });
+    }
+
+    /// Sets settings by their names. An empty value unsets one.
+    pub(crate) fn set_named<'a>(
+        &mut self,
+        named: impl Iterator<Item = (&'a str, String)>,
+        origin: impl Fn(&str) -> String,
+    ) -> io::Result<()> {
+        for (name, value) in named {
+            let origin = origin(name);
+            let key: K = name.parse().map_err(|_| bad(&origin, "the store has no setting of this name"))?;
+            self.set(key, value, origin);
+        }
+        self.0.retain(|setting| !setting.value.is_empty());
+        Ok(())
+    }
+
+    /// Allows `http` if an endpoint asks for it, as the tools of Amazon do.
+    pub(crate) fn allow_http(&mut self) -> io::Result<()> {
+        let is_asked = self.0.iter().any(|setting| {
+            Form::of(setting.key.as_ref()) == Form::Endpoint
+                && Url::parse(&setting.value).is_ok_and(|url| url.scheme() == "http")
+        });
+        if !is_asked || self.has(&["allow_http"]) {
+            return Ok(());
+        }
+        self.set_named([("allow_http", "true".to_owned())].into_iter(), str::to_owned)
+    }
+
+    /// Checks the settings, and builds a client from them. An error names the setting that it is
+    /// about.
+    pub(crate) fn build<T>(&self, build: impl Fn(&[Setting<K>]) -> Result<T>) -> io::Result<T> {
+        self.0.iter().try_for_each(Setting::check)?;
+        let build = |settings: &[Setting<K>]| caught(|| Ok(build(settings)));
+        build(&self.0)?.or_else(|error| {
+            let is_cause = |setting: &&Setting<K>| {
+                let others: Vec<_> = self.0.iter().filter(|other| other.key != setting.key).cloned().collect();
+                build(&others).is_ok_and(|built| built.is_ok())
+            };
+            Err(match self.0.iter().find(is_cause) {
+                Some(setting) => bad(&setting.origin, &error.to_string()),
+                None => io_error(error),
+            })
+        })
+    }
+}
+
+/// What a value has to be, so that it can be part of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// The URL of the store itself.
+    Endpoint,
+    /// Another URL.
+    Url,
+    /// A part of a URL.
+    UrlPart,
+    /// The path of a file.
+    Path,
+    /// A text of several lines.
+    Document,
+    /// A part of a header.
+    Header,
+}
+
+impl Form {
+    fn of(key: &str) -> Self {
+        match key {
+            "aws_endpoint" | "aws_endpoint_url_s3" | "azure_storage_endpoint" | "google_base_url" => Self::Endpoint,
+            "aws_endpoint_url_sts"
+            | "aws_metadata_endpoint"
+            | "aws_container_credentials_full_uri"
+            | "azure_storage_authority_host"
+            | "azure_msi_endpoint"
+            | "azure_fabric_token_service_url" => Self::Url,
+            "aws_region"
+            | "aws_default_region"
+            | "aws_container_credentials_relative_uri"
+            | "azure_storage_account_name"
+            | "azure_storage_tenant_id" => Self::UrlPart,
+            "aws_container_authorization_token_file"
+            | "aws_web_identity_token_file"
+            | "azure_federated_token_file"
+            | "google_service_account"
+            | "google_application_credentials" => Self::Path,
+            "google_service_account_key" | "proxy_ca_certificate" => Self::Document,
+            _ => Self::Header,
+        }
+    }
+}
+
+impl<K: Key> Setting<K> {
+    fn check(&self) -> io::Result<()> {
+        let found = match Form::of(self.key.as_ref()) {
+            Form::Endpoint | Form::Url => check_url(&self.value),
+            Form::UrlPart => check_header(&self.value).and_then(|()| check_url_characters(&self.value)),
+            Form::Path => check_line(&self.value),
+            Form::Document => Ok(()),
+            Form::Header => check_header(&self.value),
+        };
+        found.map_err(|message| bad(&self.origin, &message))
+    }
+}
+
+/// A finding about a value. Only URLs are shown: others may be secrets.
+type Finding = std::result::Result<(), Cow<'static, str>>;
+
+fn check_line(value: &str) -> Finding {
+    match value.find(|c: char| c.is_control()) {
+        Some(at) if value.get(at..).is_some_and(|rest| rest.trim_end_matches(['\r', '\n']).is_empty()) => {
+            Err("the value ends with a line break: remove it, as with printf '%s' or tr -d '\\n'".into())
+        }
+        Some(at) => Err(format!("the value has a control character at byte {at}").into()),
+        None => Ok(()),
+    }
+}
+
+fn check_header(value: &str) -> Finding {
+    check_line(value)?;
+    if let Some((at, c)) = value.char_indices().find(|(_, c)| !c.is_ascii()) {
+        return Err(format!("the value has the character {c:?} at byte {at}, which is not ASCII").into());
+    }
+    match value.starts_with(' ') || value.ends_with(' ') {
+        true => Err("the value begins or ends with a space".into()),
+        false => Ok(()),
+    }
+}
+
+/// Checks that a text has only characters of URLs (RFC 3986, section 2).
+fn check_url_characters(value: &str) -> Finding {
+    let is_of_url = |c: char| c.is_ascii_alphanumeric() || "-._~:/?[]@!$&'()*+,;=%".contains(c);
+    match value.find(|c| !is_of_url(c)) {
+        Some(at) => Err(format!("the value has a character at byte {at} that a URL cannot have").into()),
+        None => Ok(()),
+    }
+}
+
+fn check_url(value: &str) -> Finding {
+    check_header(value)?;
+    // one with a user may have a password
+    let shown = if value.contains('@') { String::new() } else { format!("{value:?}: ") };
+    let expected = "expected a URL such as https://host or http://127.0.0.1:9000";
+    let url = match Url::parse(value) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => url,
+        Ok(_) | Err(url::ParseError::RelativeUrlWithoutBase) => {
+            return Err(format!("{shown}the scheme is missing, or is neither http nor https; {expected}").into());
+        }
+        Err(error) => return Err(format!("{shown}{error}; {expected}").into()),
+    };
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(format!("{shown}a query or a fragment is not allowed; {expected}").into());
+    }
+    check_url_characters(value)
+}
+
+fn bad(origin: &str, message: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("{origin}: {message}"))
+}
