@@ -4,8 +4,9 @@ use crate::error::OrRaise;
 use crate::input_data::Inputs;
 use crate::options::{ByteCount, Dict, Threads, dtypes, null_elements, paths, shapes, writer_options};
 use crate::work::{self, Progress};
-use pyo3::exceptions::{PyFileExistsError, PyValueError};
+use pyo3::exceptions::{PyFileExistsError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
+use std::ffi::CString;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,9 +29,20 @@ pub fn formats(file_is_sample: bool) -> Vec<Arc<dyn InputFormat>> {
     tensilo_convert::input_formats(FormatOptions::new().file_is_sample(file_is_sample))
 }
 
-/// Returns the store of inputs that are objects.
+/// Returns the store of inputs that are objects. Warns about those that cannot be read.
 pub fn store() -> Arc<dyn InputStore> {
-    Arc::new(ObjectInputs::new(ObjectOptions::new()))
+    Arc::new(ObjectInputs::new(ObjectOptions::new()).pass_over(|address| {
+        Python::try_attach(|py| warn_of_key(py, address));
+    }))
+}
+
+fn warn_of_key(py: Python<'_>, address: &str) {
+    let text = format!(
+        "{address}: passed over: a key with an empty component, \".\", \"..\" or a control character cannot be read"
+    );
+    let text = CString::new(text).unwrap_or_default(); // control characters are escaped
+    let warned = PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1);
+    warned.unwrap_or_else(|error| error.write_unraisable(py, None));
 }
 
 /// The options that say what a conversion makes.

@@ -27,6 +27,10 @@ pub struct Address {
     key: Path,
 }
 
+/// The reason why a key is not read.
+pub(crate) const UNREADABLE: &str = "a key with an empty component, \".\", \"..\" or a control character cannot be \
+                                     read; copy the object to another key";
+
 /// The kind of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Scheme {
@@ -81,7 +85,7 @@ impl Address {
             Scheme::Http => Path::from_url_path(key),
             _ => Path::parse(key),
         };
-        let key = parsed.map_err(|error| refused(error.to_string()))?;
+        let key = parsed.map_err(|error| refused(format!("{error}; {UNREADABLE}")))?;
         let root = text.get(..text.len() - rest.len() + host.len()).unwrap_or(text); // a boundary
         Ok(Self { scheme, root: root.to_owned(), key })
     }

@@ -4,6 +4,7 @@ use crate::address::{Address, Scheme};
 use crate::aws_profile::Profile;
 use crate::options::ObjectOptions;
 use crate::settings::{Environment, Key, Setting, Settings};
+use crate::unreadable_keys::UnreadableKeys;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
@@ -13,10 +14,12 @@ use std::io;
 use std::sync::Arc;
 
 /// Makes a client for the store of an address, with the settings of these variables. Sends nothing.
+/// Its lists leave out keys that are not readable, and note them.
 pub(crate) fn client(
     address: &Address,
     options: &ObjectOptions,
     environment: &Environment,
+    unreadable: &UnreadableKeys,
 ) -> io::Result<Arc<dyn ObjectStore>> {
     let retries = || RetryConfig {
         backoff: BackoffConfig::default(),
@@ -30,6 +33,7 @@ pub(crate) fn client(
             Profile::of(environment).add_to(&mut found)?;
             complete(found, options)?.build(|settings| {
                 let builder = AmazonS3Builder::new().with_url(root).with_retry(retries());
+                let builder = builder.with_http_connector(unreadable.clone());
                 shared(with(builder, settings, AmazonS3Builder::with_config).build()?)
             })
         }
@@ -38,7 +42,7 @@ pub(crate) fn client(
             let found = Settings::of_environment(environment, "GOOGLE_", &others)?;
             complete(found, options)?.build(|settings| {
                 let builder = GoogleCloudStorageBuilder::new().with_url(root.replacen("gcs://", "gs://", 1));
-                let builder = builder.with_retry(retries());
+                let builder = builder.with_retry(retries()).with_http_connector(unreadable.clone());
                 shared(with(builder, settings, GoogleCloudStorageBuilder::with_config).build()?)
             })
         }
@@ -47,6 +51,7 @@ pub(crate) fn client(
             let found = Settings::of_environment(environment, "AZURE_", &others)?;
             complete(found, options)?.build(|settings| {
                 let builder = MicrosoftAzureBuilder::new().with_url(root).with_retry(retries());
+                let builder = builder.with_http_connector(unreadable.clone());
                 shared(with(builder, settings, MicrosoftAzureBuilder::with_config).build()?)
             })
         }
@@ -117,7 +122,7 @@ mod tests {
     fn failure(address: &str, environment: &Environment) -> io::Error {
         let options = ObjectOptions::new().retries(0, Duration::from_secs(2)).stall_timeout(Duration::from_secs(1));
         let options = options.setting("connect_timeout", "1s");
-        let client = match client(&Address::parse(address).unwrap(), &options, environment)
+        let client = match client(&Address::parse(address).unwrap(), &options, environment, &UnreadableKeys::default())
         {
             Ok(client) => client,
             Err(error) => return error,

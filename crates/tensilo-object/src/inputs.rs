@@ -1,10 +1,11 @@
 //! Inputs of conversions that are objects.
 
-use crate::address::{Address, Scheme};
+use crate::address::{Address, Scheme, UNREADABLE};
 use crate::error::ObjectError;
 use crate::options::ObjectOptions;
 use crate::storage::ObjectStorage;
 use std::collections::HashMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tensilo::import::InputStore;
@@ -24,9 +25,10 @@ use tensilo::{Error, Result};
 ///
 /// let options = ConvertOptions::new().store(Arc::new(ObjectInputs::new(ObjectOptions::new())));
 /// ```
-#[derive(Debug)]
 pub struct ObjectInputs {
     options: ObjectOptions,
+    /// Takes the addresses that are passed over; `None` if they are errors.
+    passed_over: Option<Box<dyn Fn(&str) + Send + Sync>>,
     /// The connections, by the bucket or host.
     storages: Mutex<HashMap<String, ObjectStorage>>,
 }
@@ -34,7 +36,15 @@ pub struct ObjectInputs {
 impl ObjectInputs {
     /// Returns the objects that are read with these options. Sends nothing.
     pub fn new(options: ObjectOptions) -> Self {
-        Self { options, storages: Mutex::default() }
+        Self { options, passed_over: None, storages: Mutex::default() }
+    }
+
+    /// Passes over objects below a prefix whose keys cannot be read, because they have an empty
+    /// component, `.`, `..` or a control character, and calls a function with what each is called.
+    /// By default they are errors: a conversion leaves nothing out in silence.
+    pub fn pass_over(mut self, report: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.passed_over = Some(Box::new(report));
+        self
     }
 
     fn storage(&self, address: &Address) -> ObjectStorage {
@@ -49,8 +59,28 @@ impl ObjectInputs {
         let storage = self.storage(&prefix);
         match prefix.scheme() {
             Scheme::Http => storage.names(&prefix)?.iter().map(|name| prefix.join(name)).collect(),
-            _ => storage.objects(&prefix),
+            _ => {
+                let found = storage.objects(&prefix)?;
+                for key in storage.unreadable_keys(&prefix) {
+                    self.pass(format!("{prefix}/{}", key.escape_debug()))?;
+                }
+                Ok(found)
+            }
         }
+    }
+
+    /// Passes over an address, or fails.
+    fn pass(&self, address: String) -> std::result::Result<(), ObjectError> {
+        match &self.passed_over {
+            Some(report) => Ok(report(&address)),
+            None => Err(ObjectError::BadAddress { message: format!("{address}: {UNREADABLE}"), address }),
+        }
+    }
+}
+
+impl fmt::Debug for ObjectInputs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObjectInputs").field("options", &self.options).finish_non_exhaustive()
     }
 }
 

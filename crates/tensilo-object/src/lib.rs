@@ -35,6 +35,7 @@ mod runtime;
 mod sequence;
 mod settings;
 mod storage;
+mod unreadable_keys;
 mod upload;
 
 pub use address::Address;

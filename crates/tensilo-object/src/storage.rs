@@ -9,6 +9,7 @@ use crate::per_process::PerProcess;
 use crate::pieces::Pieces;
 use crate::request::Pinned;
 use crate::settings::Environment;
+use crate::unreadable_keys::UnreadableKeys;
 use object_store::ObjectStore;
 use object_store::path::Path;
 use std::convert::Infallible;
@@ -29,6 +30,7 @@ struct Shared {
     root: Address,
     options: ObjectOptions,
     client: PerProcess<Arc<dyn ObjectStore>>,
+    unreadable: UnreadableKeys,
     pieces: PerProcess<Pieces>,
     cache: OnceLock<std::result::Result<Option<Cache>, String>>,
     asked: AtomicU64,
@@ -42,6 +44,7 @@ impl ObjectStorage {
             root,
             options,
             client: PerProcess::new(),
+            unreadable: UnreadableKeys::default(),
             pieces: PerProcess::new(),
             cache: OnceLock::new(),
             asked: AtomicU64::new(0),
@@ -77,7 +80,13 @@ impl ObjectStorage {
     pub(crate) fn client(&self) -> io::Result<&Arc<dyn ObjectStore>> {
         self.0
             .client
-            .get_or_try_make(|| client(&self.0.root, &self.0.options, &Environment::of_process()))
+            .get_or_try_make(|| client(&self.0.root, &self.0.options, &Environment::of_process(), &self.0.unreadable))
+    }
+
+    /// Returns the keys that lists have left out below a prefix, without the prefix: see
+    /// [`ObjectStorage::objects`].
+    pub fn unreadable_keys(&self, prefix: &Address) -> Vec<String> {
+        self.0.unreadable.below(prefix.key())
     }
 
     /// Returns the cache of the options, or that of the environment.

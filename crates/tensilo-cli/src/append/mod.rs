@@ -7,18 +7,17 @@ pub(crate) use args::AppendArgs;
 
 use crate::failure::{Failure, Outcome};
 use crate::open::{self, open};
-use crate::options::check_inputs;
+use crate::options::{check_inputs, store};
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
 use crate::signals;
 use crate::terminal::{output_width, write_wrapped};
 use crate::text::human;
-use std::sync::Arc;
 use std::time::Duration;
 use tensilo::error::display_path;
 use tensilo::import::{self, AppendOptions};
 use tensilo_convert::{FormatOptions, input_formats};
-use tensilo_object::{Address, ObjectInputs, ObjectOptions};
+use tensilo_object::Address;
 
 /// The time that the library has to restore the file after a signal.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -73,5 +72,5 @@ fn options(args: &AppendArgs) -> AppendOptions {
         .writer(writer)
         .dash_is_stdin(true)
         .formats(input_formats(FormatOptions::new().file_is_sample(args.file_is_sample)))
-        .store(Arc::new(ObjectInputs::new(ObjectOptions::new())))
+        .store(store())
 }

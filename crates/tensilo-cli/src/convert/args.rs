@@ -73,6 +73,7 @@ folder  All *.parquet files in it and its subfolders; if there are none, all
 s3://, gs://, az://, https://
         An object, a prefix or a pattern in a store, read without a copy. Of
         hosts of https, a prefix or pattern finds names directly below it.
+        A key such as a//b is passed over with a warning.
 
 Folders called key=value become columns of integers or text, also in the path
 of a single file. --skip key leaves such a column out.

@@ -7,20 +7,17 @@ pub(crate) use args::ConvertArgs;
 
 use crate::dataset::source_date_epoch;
 use crate::failure::{Failure, Outcome};
-use crate::options::Names;
-use crate::options::check_inputs;
+use crate::options::{Names, check_inputs, store};
 use crate::output::{Data, Destination, Inputs, Output, shown};
 use crate::progress::{Progress, Unit};
 use crate::{advice, terminal};
 use std::io::Write;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use summary::{write_dataset, write_file};
 use tensilo::Summary;
 use tensilo::import::{self, ConvertOptions};
 use tensilo_convert::{FormatOptions, input_formats};
 use tensilo_data::Dataset;
-use tensilo_object::{ObjectInputs, ObjectOptions};
 
 /// Converts the inputs, and prints a summary.
 pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
@@ -113,7 +110,7 @@ fn options(args: &ConvertArgs) -> ConvertOptions {
         .writer(args.encoding.writer_options().alignment(args.align))
         .dash_is_stdin(true)
         .formats(input_formats(FormatOptions::new().file_is_sample(args.file_is_sample)))
-        .store(Arc::new(ObjectInputs::new(ObjectOptions::new())));
+        .store(store());
     match Names::all(&args.columns) {
         Some(columns) => options.columns(columns),
         None => options,

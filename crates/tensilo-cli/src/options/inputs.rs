@@ -1,8 +1,22 @@
-//! Checks on the inputs of conversions.
+//! The inputs of conversions: checks, and those in object stores.
 
 use crate::failure::{Failure, Outcome};
+use crate::terminal;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tensilo::import::InputStore;
+use tensilo_object::{ObjectInputs, ObjectOptions};
+
+/// Returns the store of inputs that are objects. Warns about those that cannot be read.
+pub(crate) fn store() -> Arc<dyn InputStore> {
+    let warn = |address: &str| {
+        terminal::warning(&format!(
+            "{address}: passed over: a key with an empty component, \".\", \"..\" or a control character cannot be read"
+        ));
+    };
+    Arc::new(ObjectInputs::new(ObjectOptions::new()).pass_over(warn))
+}
 
 /// Fails if the data of an input would come from a terminal.
 pub(crate) fn check_inputs(inputs: &[PathBuf]) -> Outcome {

@@ -6,6 +6,6 @@ mod null_elements;
 pub(crate) mod values;
 
 pub(crate) use encoding::EncodingArgs;
-pub(crate) use inputs::check_inputs;
+pub(crate) use inputs::{check_inputs, store};
 pub(crate) use null_elements::OnNullElement;
 pub(crate) use values::{Names, threads};

@@ -3,7 +3,7 @@
 use super::dataset::convert;
 use super::dataset_reads::whole;
 
-use super::{Folder, Run, on, program, run};
+use super::{Folder, Run, SampleFile, on, program, run};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -187,5 +187,25 @@ fn any_value_of_a_variable_is_used_or_named() {
             let is_named = text.contains(name) && matches!(output.status.code(), Some(2 | 3));
             assert!(output.status.success() || is_named, "{name}={value:?} {words:?}: {text}");
         }
+    }
+}
+
+#[test]
+fn an_object_that_cannot_be_read_is_passed_over_with_a_warning() {
+    let folder = Folder::new();
+    let server = HttpServer::start();
+    let parquet = folder.path("a.parquet");
+    on("export", &folder.samples("a.tsl"), &format!("-o {}", parquet.display())).done();
+    server.put("/bucket/raw/a.parquet", &fs::read(&parquet).unwrap());
+    let entry = |key: &str| {
+        format!("<Contents><Key>{key}</Key><LastModified>2026-11-25T00:00:00Z</LastModified><Size>9</Size></Contents>")
+    };
+    let list = format!("<R>{}{}</R>", entry("raw//b.parquet"), entry("raw/a.parquet"));
+    server.put("/bucket?list-type=2&prefix=raw%2F", list.as_bytes());
+    for input in ["s3://bucket/raw", "s3://bucket/raw/*.parquet"] {
+        let mut command = program();
+        command.envs(CLOSED).env("AWS_ENDPOINT_URL", server.url("")).args(["convert", input, "-q", "-f", "-o"]);
+        let run = Run::from(command.arg(folder.path("out.tsl")).output().unwrap()).done();
+        assert!(run.stderr.contains("s3://bucket/raw//b.parquet: passed over"), "{run:?}");
     }
 }

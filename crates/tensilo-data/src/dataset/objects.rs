@@ -63,8 +63,19 @@ impl Store for Prefix {
         self.at(path, |address| self.storage.read(address, most))
     }
 
+    /// Fails if the prefix itself has a tensilo file that cannot be read: without a manifest, it would
+    /// be left out in silence.
     fn names(&self, folder: &str) -> io::Result<Vec<String>> {
-        self.at(folder, |address| self.storage.names(address))
+        let names = self.at(folder, |address| self.storage.names(address))?;
+        let unreadable = self.storage.unreadable_keys(&self.address);
+        let is_file = |key: &&String| !key.contains('/') && key.ends_with(".tsl");
+        match unreadable.iter().find(is_file).filter(|_| folder.is_empty()) {
+            Some(key) => {
+                let message = format!("the key {key:?} has a control character and cannot be read; copy the object");
+                Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+            }
+            None => Ok(names),
+        }
     }
 
     /// Takes the prefix for the caller alone, if it is one of `data/`: others need no making.

@@ -2,7 +2,7 @@
 
 use crate::common::{Hosted, quick, random_bytes};
 use std::io::ErrorKind;
-use tensilo_object::{Address, ObjectError};
+use tensilo_object::{Address, ObjectError, ObjectOptions, ObjectStorage};
 
 fn kind(error: ObjectError) -> ErrorKind {
     match error {
@@ -37,4 +37,45 @@ fn a_host_that_takes_no_objects_says_so() {
     let hosted = Hosted::new(random_bytes(3), quick());
     let error = hosted.storage.create(&hosted.address, b"x").unwrap_err();
     assert_eq!(kind(error), ErrorKind::Unsupported);
+}
+
+/// Hosts a list of S3 with these keys below `raw/`.
+fn listed(keys: &[&str]) -> (Hosted, Address, ObjectOptions) {
+    let hosted = Hosted::new(random_bytes(3), quick());
+    let time = "<LastModified>2026-11-25T00:00:00.000Z</LastModified><Size>3</Size>";
+    let objects: String = keys.iter().map(|key| format!("<Contents><Key>{key}</Key>{time}</Contents>")).collect();
+    let list = format!("<ListBucketResult><Name>bucket</Name><Prefix>raw/</Prefix>{objects}</ListBucketResult>");
+    hosted.server.put("/bucket?list-type=2&prefix=raw%2F", list.as_bytes());
+    let options = quick().setting("aws_endpoint_url", hosted.server.url("")).setting("aws_skip_signature", "true");
+    (hosted, Address::parse("s3://bucket/raw").unwrap(), options)
+}
+
+#[test]
+fn a_key_that_cannot_be_read_does_not_hide_others() {
+    let (_hosted, raw, options) = listed(&["raw/a.parquet", "raw//b.parquet", "raw/x&#9;y", "raw/c[1].parquet"]);
+    let storage = ObjectStorage::new(&raw, options);
+    let mut found: Vec<String> = storage.objects(&raw).unwrap().iter().map(Address::to_string).collect();
+    found.sort();
+    assert_eq!(found, ["s3://bucket/raw/a.parquet", "s3://bucket/raw/c[1].parquet"]);
+    assert_eq!(storage.unreadable_keys(&raw), ["/b.parquet", "x\ty"]);
+    let direct = Address::parse("s3://bucket/raw//b.parquet").unwrap_err().to_string();
+    assert!(direct.contains("empty component") && direct.contains("copy the object"), "{direct}");
+}
+
+#[cfg(feature = "import")]
+#[test]
+fn an_input_that_cannot_be_read_is_an_error_or_reported() {
+    use std::path::Path;
+    use std::sync::{Arc, Mutex};
+    use tensilo::import::InputStore;
+    use tensilo_object::ObjectInputs;
+    let (_hosted, _, options) = listed(&["raw/a.parquet", "raw//b.parquet"]);
+    let raw = Path::new("s3://bucket/raw");
+    let error = ObjectInputs::new(options.clone()).below(raw).unwrap_err().to_string();
+    assert!(error.contains("s3://bucket/raw//b.parquet: a key with an empty component"), "{error}");
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let noted = reported.clone();
+    let inputs = ObjectInputs::new(options).pass_over(move |address| noted.lock().unwrap().push(address.to_owned()));
+    assert_eq!(inputs.below(raw).unwrap(), [Path::new("s3://bucket/raw/a.parquet")]);
+    assert_eq!(*reported.lock().unwrap(), ["s3://bucket/raw//b.parquet"]);
 }

@@ -1,0 +1,238 @@
+//! Keys that a store may have and a client cannot name.
+//!
+//! A key is any text, such as `raw//a` or one with a tab. The paths of `object_store` are stricter,
+//! and its listing fails as a whole at the first key that is none: one such key below a prefix
+//! would hide all others. So the answer of a listing comes through here first. Its entries with
+//! such keys are taken out and noted, and so are the empty objects `folder/` that some tools create
+//! to show folders, which `object_store` would take for an object `folder`.
+
+use object_store::client::{
+    ClientOptions, HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+};
+use object_store::path::Path;
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The keys that listings have met and no request can name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UnreadableKeys(Arc<Mutex<BTreeSet<String>>>);
+
+impl UnreadableKeys {
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        // no code panics while it holds the lock
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns those below a prefix, in order and without it.
+    pub(crate) fn below(&self, prefix: &Path) -> Vec<String> {
+        let prefix = if prefix.is_root() { String::new() } else { format!("{prefix}/") };
+        self.lock().iter().filter_map(|key| key.strip_prefix(&prefix)).map(str::to_owned).collect()
+    }
+}
+
+/// Connects to stores as `object_store` does.
+impl HttpConnector for UnreadableKeys {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let client = ReqwestConnector::default().connect(options)?;
+        Ok(HttpClient::new(Filter { client, keys: self.clone() }))
+    }
+}
+
+#[derive(Debug)]
+struct Filter {
+    client: HttpClient,
+    keys: UnreadableKeys,
+}
+
+impl HttpService for Filter {
+    fn call<'a, 'b>(
+        &'a self,
+        request: HttpRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'b>>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        Box::pin(async move {
+            // S3 and Google, Azure
+            let mut query = request.uri().query().unwrap_or_default().split('&');
+            let is_list = query.any(|part| matches!(part, "list-type=2" | "comp=list"));
+            let response = self.client.execute(request).await?;
+            if !is_list || !response.status().is_success() {
+                return Ok(response);
+            }
+            let (parts, body) = response.into_parts();
+            let body = body.bytes().await?;
+            let body = match str::from_utf8(&body) {
+                Ok(text) => filtered(text, &mut self.keys.lock()).into(),
+                Err(_) => body.into(), // an error of the client
+            };
+            Ok(HttpResponse::from_parts(parts, body))
+        })
+    }
+}
+
+/// The elements of a list that have a key or a prefix, and the elements with it.
+const ENTRIES: [(&str, &str); 4] =
+    [("Contents", "Key"), ("CommonPrefixes", "Prefix"), ("Blob", "Name"), ("BlobPrefix", "Name")];
+
+/// Returns a list without the entries that are not readable, whose keys are added to `keys`.
+fn filtered(list: &str, keys: &mut BTreeSet<String>) -> String {
+    let mut out = String::with_capacity(list.len());
+    let mut rest = list;
+    while let Some((before, from)) = rest.find('<').and_then(|at| rest.split_at_checked(at)) {
+        out.push_str(before);
+        let name = from.trim_start_matches('<').split(['>', ' ', '/']).next().unwrap_or_default();
+        let entry = ENTRIES.iter().find(|(entry, _)| *entry == name).and_then(|(entry, child)| {
+            let end = format!("</{entry}>");
+            let (element, after) = from.split_at_checked(from.find(&end)?.saturating_add(end.len()))?;
+            Some((element, after, text_of(element, child)?))
+        });
+        let (kept, after) = match &entry {
+            Some((element, after, key)) => match Kind::of(key, element) {
+                Kind::Readable => (*element, *after),
+                Kind::Folder => ("", *after),
+                Kind::Unreadable => {
+                    keys.insert(key.clone());
+                    ("", *after)
+                }
+            },
+            None => from.split_at_checked(1).unwrap_or((from, "")),
+        };
+        out.push_str(kept);
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+enum Kind {
+    Readable,
+    /// An object without bytes that shows a folder.
+    Folder,
+    Unreadable,
+}
+
+impl Kind {
+    fn of(key: &str, element: &str) -> Self {
+        let is_object = element.starts_with("<Contents") || element.starts_with("<Blob>");
+        let size = text_of(element, "Size").or_else(|| text_of(element, "Content-Length"));
+        if is_object && key.ends_with('/') {
+            return if size.as_deref() == Some("0") { Self::Folder } else { Self::Unreadable };
+        }
+        let key = key.strip_suffix('/').unwrap_or(key);
+        match Path::parse(key) {
+            Ok(path) if path.as_ref() == key => Self::Readable,
+            _ => Self::Unreadable,
+        }
+    }
+}
+
+/// Returns the text of the first element of this name.
+fn text_of(element: &str, name: &str) -> Option<String> {
+    let (_, from) = element.split_once(&format!("<{name}")).filter(|(_, from)| from.starts_with(['>', ' ']))?;
+    let (attributes, from) = from.split_once('>')?;
+    let (text, _) = from.split_once(&format!("</{name}>"))?;
+    let text = unescaped(text)?;
+    // Azure escapes names that XML cannot have
+    let is_encoded = attributes.contains("Encoded=\"true\"");
+    Some(if is_encoded { percent_decoded(&text)? } else { text })
+}
+
+/// Returns a text of XML without its references.
+fn unescaped(text: &str) -> Option<String> {
+    let mut parts = text.split('&');
+    let mut out = parts.next()?.to_owned();
+    for part in parts {
+        let (reference, rest) = part.split_once(';')?;
+        out.push(match reference {
+            "lt" => '<',
+            "gt" => '>',
+            "amp" => '&',
+            "quot" => '"',
+            "apos" => '\'',
+            _ => {
+                let number = reference.strip_prefix('#')?;
+                let number = match number.strip_prefix('x') {
+                    Some(hex) => u32::from_str_radix(hex, 16),
+                    None => number.parse(),
+                };
+                char::from_u32(number.ok()?)?
+            }
+        });
+        out.push_str(rest);
+    }
+    Some(out)
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut parts = text.split('%');
+    let mut out = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let (hex, rest) = part.split_at_checked(2)?;
+        out.push(u8::from_str_radix(hex, 16).ok()?);
+        out.extend(rest.as_bytes());
+    }
+    String::from_utf8(out).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(list: &str, due: &str, due_keys: &[&str]) {
+        let mut keys = BTreeSet::new();
+        assert_eq!(filtered(list, &mut keys), due);
+        assert_eq!(keys.iter().map(String::as_str).collect::<Vec<_>>(), due_keys);
+    }
+
+    #[test]
+    fn entries_without_a_readable_key_are_taken_out() {
+        let object = |key: &str, size: u32| format!("<Contents><Key>{key}</Key><Size>{size}</Size></Contents>");
+        let list =
+            |entries: &[String]| format!("<?xml ?><R xmlns=\"x\"><Prefix>raw//</Prefix>{}</R>", entries.concat());
+        let good = [object("raw/a b.parquet", 7), object("raw/&lt;&#9731;", 7)];
+        let odd = [
+            object("raw//b", 7),
+            object("raw/./c", 7),
+            object("raw/../d", 7),
+            object("raw/e&#9;f", 7),
+            object("raw/g\th", 7),
+            object("/i", 7),
+            object("raw/j/", 7),
+            object("raw/folder/", 0),
+            "<CommonPrefixes><Prefix>raw//</Prefix></CommonPrefixes>".to_owned(),
+        ];
+        let prefix = "<CommonPrefixes><Prefix>raw/k/</Prefix></CommonPrefixes>".to_owned();
+        let all = [&good[..1], &odd[..4], &good[1..], &odd[4..], &[prefix.clone()]].concat();
+        let keys = ["/i", "raw/../d", "raw/./c", "raw//", "raw//b", "raw/e\tf", "raw/g\th", "raw/j/"];
+        check(&list(&all), &list(&[&good[..], &[prefix]].concat()), &keys);
+    }
+
+    #[test]
+    fn lists_of_azure_are_filtered() {
+        let blob =
+            |name: &str| format!("<Blob>{name}<Properties><Content-Length>0</Content-Length></Properties></Blob>");
+        let good = blob("<Name>raw/a</Name>");
+        let odd = [blob("<Name>raw//b</Name>"), blob("<Name Encoded=\"true\">raw/c%09%25</Name>")].concat();
+        let list =
+            |entries: &str| format!("<E><Blobs>{entries}<BlobPrefix><Name>raw/d/</Name></BlobPrefix></Blobs></E>");
+        check(&list(&format!("{odd}{good}")), &list(&good), &["raw//b", "raw/c\t%"]);
+    }
+
+    #[test]
+    fn what_is_no_list_stays() {
+        for text in [
+            "",
+            "<",
+            "<Contents>",
+            "<Contents><Key>a</Key>",
+            "<Contents></Contents>",
+            "a<b>&c;",
+            "<Blob><Name>&x;</Name></Blob>",
+        ] {
+            check(text, text, &[]);
+        }
+    }
+}
