@@ -52,7 +52,7 @@
 //!
 //! | | modules | |
 //! |---|---|---|
-//! | 6 | `import`, `export`, `rewrite`, `mmap`, `file`, `arrow_type`, `saved_schema` | formats |
+//! | 6 | `import`, `export`, `rewrite`, `mmap`, `file`, `pattern`, `arrow_type`, `saved_schema` | formats |
 //! | 5 | `read`, `write` | samples from chunks, chunks from samples; neither uses the other |
 //! | 4 | `open` | sources of bytes, and the last commit of a file |
 //! | 3 | `codec` | chunks to stored bytes and back, and the choice of encodings |
@@ -67,7 +67,8 @@
 //! | `zstd` | yes | the encodings `zstd`, `bitshuffle-zstd` and `planes-zstd` |
 //! | `mmap` | yes | `Reader::map` |
 //! | `rayon` | no | `ParallelCursor` |
-//! | `import` | no | `import` of tensilo files |
+//! | `glob` | no | `paths_matching`: the files that a pattern names |
+//! | `import` | no | `import` of tensilo files; implies `glob` |
 //! | `arrow` | no | `import` and `export` for Arrow; implies `import` |
 //! | `parquet` | no | the same for Parquet; implies `arrow` |
 //!
@@ -112,6 +113,8 @@ mod memory;
 mod mmap;
 mod names;
 mod open;
+#[cfg(feature = "glob")]
+mod pattern;
 mod pod;
 mod read;
 mod rewrite;
@@ -126,6 +129,8 @@ pub use byte_count::parse_byte_count;
 pub use codec::Profile;
 pub use error::{Error, ErrorKind, Result};
 pub use format::{CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};
+#[cfg(feature = "glob")]
+pub use pattern::paths_matching;
 pub use pod::Element;
 #[cfg(feature = "rayon")]
 pub use read::ParallelCursor;

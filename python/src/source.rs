@@ -90,12 +90,6 @@ impl Source {
     }
 
     pub fn open(&self) -> Result<Dataset> {
-        // the library that finds the files of a pattern panics at names that are not UTF-8
-        let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.found()));
-        found.unwrap_or_else(|_| Err(DataError::BadArgument(format!("{}: cannot be opened", self.uri.text()))))
-    }
-
-    fn found(&self) -> Result<Dataset> {
         let options = self.options()?;
         match &self.uri {
             Uri::Files(files) => options.open_files(files),

@@ -24,7 +24,7 @@
 //! - A folder that the Python library `datasets` saved. Its shards are read in the order of
 //!   `state.json`.
 //! - A pattern such as `shards/*/part-?.parquet`, as in a shell. `**` matches any folders, and a
-//!   folder that matches is searched.
+//!   folder that matches is searched. A name that is not UTF-8 matches as it is displayed.
 //! - An address in a store that the program adds ([`ConvertOptions::store`]): one of these files, a
 //!   prefix, which is searched as a folder is, or a pattern.
 //!

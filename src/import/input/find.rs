@@ -1,15 +1,11 @@
 //! The files that the names of inputs stand for.
 
 use super::folder;
+use crate::pattern::{has_wildcard, paths_matching};
 use crate::{Error, Result};
-use glob::{MatchOptions, glob_with};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// The rules of a shell: `*` matches no hidden name.
-pub(super) const AS_IN_A_SHELL: MatchOptions =
-    MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
 /// Returns the files that one input means: itself, those of a folder, or those that match a
 /// pattern.
@@ -22,23 +18,10 @@ pub(super) fn files(input: &Path) -> Result<Vec<PathBuf>> {
     }
 }
 
-pub(super) fn has_wildcard(path: &Path) -> bool {
-    path.to_string_lossy().contains(['*', '?', '['])
-}
-
 /// Returns the files that match a pattern, in the byte order of paths. A folder that matches is
 /// searched; what matches inside it is not read again.
 fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
-    let bad = |message: String| Error::bad_argument(message).with_path(pattern);
-    let text = pattern.to_str().ok_or_else(|| bad("a pattern that is not UTF-8".to_owned()))?;
-    let matches = glob_with(text, AS_IN_A_SHELL).map_err(|error| bad(format!("not a pattern: {error}")))?;
-    let mut paths = Vec::new();
-    for path in matches {
-        paths.push(path.map_err(|error| {
-            let path = error.path().to_path_buf();
-            Error::io("looking for files", error.into()).with_path(&path)
-        })?);
-    }
+    let mut paths = paths_matching(pattern)?;
     paths.sort_by(|a, b| folder::compare(a, b));
     let (mut files, mut searched): (Vec<PathBuf>, Option<PathBuf>) = (Vec::new(), None);
     for path in paths {
@@ -53,7 +36,7 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     if files.is_empty() {
-        return Err(bad("no file matches this pattern".to_owned()));
+        return Err(Error::bad_argument("no file matches this pattern").with_path(pattern));
     }
     Ok(files)
 }

@@ -1,9 +1,9 @@
 //! The inputs that an address in a store stands for.
 
-use super::find::{AS_IN_A_SHELL, has_wildcard};
 use super::folder::{CACHE_MARK, DataFiles, compare, is_visible};
 use super::saved;
 use crate::import::store::InputStore;
+use crate::pattern::{AS_IN_A_SHELL, has_wildcard};
 use crate::{Error, Result};
 use glob::Pattern;
 use std::path::{Component, Path, PathBuf};

@@ -255,3 +255,23 @@ fn saved_datasets_that_cannot_be_read_are_refused_with_the_way_out() {
     assert!(error.message().contains(r#""train", "test""#) && error.message().contains("subfolder"), "{error}");
     check_mixed(&dict.convert("train"), 10);
 }
+
+/// Systems other than Linux may refuse such names.
+#[cfg(target_os = "linux")]
+#[test]
+fn names_that_are_not_utf_8_are_read() {
+    use std::os::unix::ffi::OsStrExt;
+    let tree = Tree::new(&["a.parquet"]);
+    let named = |name: &[u8]| tree.path("").join(std::ffi::OsStr::from_bytes(name));
+    fs::write(named(b"notes caf\xe9.txt"), "").unwrap();
+    fs::create_dir(named(b"caf\xe9")).unwrap();
+    assert_eq!(numbers(&tree.convert("*.parquet")), [0]);
+    write_parquet(named(b"caf\xe9.parquet"), &[numbered(1)]);
+    write_parquet(named(b"caf\xe9/b.parquet"), &[numbered(2)]);
+    assert_eq!(numbers(&tree.convert("*.parquet")), [0, 1]);
+    assert_eq!(numbers(&tree.convert("**/*.parquet")), [0, 2, 1]);
+    assert_eq!(numbers(&tree.convert("")), [0, 2, 1]);
+    for input in [&b"caf\xe9/*"[..], b"caf\xe9", b"caf?/*"] {
+        assert_eq!(numbers(&converted(&tree.0, &[named(input)], &ConvertOptions::new()).unwrap()), [2]);
+    }
+}

@@ -101,3 +101,38 @@ fn more_inputs_than_files_may_be_open_are_converted() {
     Run::from(std::process::Command::new("sh").args(["-c", &script]).output().unwrap()).done();
     assert_eq!(run(["inspect", "--json", out.to_str().unwrap()]).done().json()["sample_count"], 600);
 }
+
+/// Systems other than Linux may refuse such names.
+#[cfg(target_os = "linux")]
+#[test]
+fn names_that_are_not_utf_8_do_not_disturb_patterns() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = Folder::new();
+    let odd = |name: &[u8]| folder.root().join(std::ffi::OsStr::from_bytes(name));
+    exported(&folder, "parquet");
+    fs::write(odd(b"caf\xe9.txt"), "").unwrap();
+    let within = |words: &[&str]| Run::from(program().args(words).current_dir(folder.root()).output().unwrap());
+    for words in [
+        &["convert", "*.parquet", "-o", "b.tsl"][..],
+        &["append", "b.tsl", "**/*.parquet"],
+        &["convert", "*.parquet", "-o", "ds", "--shard-bytes", "1GiB"],
+        &["verify", "b*.tsl"],
+        &["inspect", "b*.tsl"],
+        &["get", "b*.tsl", "-c", "x", "-i", "0"],
+        &["map", "b*.tsl"],
+        &["export", "b*.tsl", "-o", "c.parquet"],
+    ] {
+        within(words).done();
+    }
+    // inputs, outputs and folders may have such names themselves
+    fs::create_dir(odd(b"\xe9")).unwrap();
+    fs::rename(folder.path("in.parquet"), odd(b"\xe9/a\xe9.parquet")).unwrap();
+    for input in [odd(b"\xe9"), odd(b"\xe9/a\xe9.parquet"), odd(b"\xe9/*.parquet")] {
+        let mut command = program();
+        command.arg("convert").arg(input).arg("-f").arg("-o").arg(odd(b"o\xe9.tsl"));
+        Run::from(command.output().unwrap()).done();
+    }
+    Run::from(program().arg("inspect").arg(odd(b"o\xe9.tsl")).output().unwrap()).done();
+    // the manifest of a dataset could not name this file
+    within(&["inspect", "o*.tsl"]).failed(2, "the path is not UTF-8; rename the file");
+}

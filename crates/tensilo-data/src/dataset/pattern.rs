@@ -8,14 +8,8 @@ use super::options::DatasetOptions;
 use super::remote::RemoteOptions;
 use super::without_manifest::{files_below, files_in};
 use crate::error::{DataError, Result};
-use glob::{MatchOptions, glob_with};
 use std::io;
 use std::path::{Path, PathBuf};
-use tensilo::error::display_path;
-
-/// The rules of a shell: `*` matches no hidden name.
-const AS_IN_A_SHELL: MatchOptions =
-    MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
 impl DatasetOptions {
     /// Opens the files that match a pattern as a dataset, in the order of the bytes of their names.
@@ -57,19 +51,8 @@ impl Dataset {
 
 /// Returns the files that match a pattern, at least one, in the order of their names.
 fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
-    let bad = |message: &str| DataError::BadArgument(format!("{}: {message}", display_path(pattern)));
-    let text = pattern.to_str().ok_or_else(|| bad("a pattern that is not UTF-8"))?;
-    let matches = glob_with(text, AS_IN_A_SHELL).map_err(|error| bad(&format!("not a pattern: {error}")))?;
-    let mut files = Vec::new();
-    for found in matches {
-        let path = found.map_err(|error| {
-            let path = error.path().to_path_buf();
-            DataError::Io { path, doing: "looking for files", error: error.into() }
-        })?;
-        if !path.is_dir() {
-            files.push(path);
-        }
-    }
+    let mut files = tensilo::paths_matching(pattern)?;
+    files.retain(|path| !path.is_dir());
     if files.is_empty() {
         let error = io::Error::new(io::ErrorKind::NotFound, "no file matches this pattern");
         return Err(DataError::Io { path: pattern.to_path_buf(), doing: "looking for files", error });

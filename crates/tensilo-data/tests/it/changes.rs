@@ -269,3 +269,27 @@ fn files_that_match_a_pattern_are_a_dataset_in_the_order_of_their_names() {
         assert!(error.contains(due) && error.contains(pattern), "{error}");
     }
 }
+
+/// Systems other than Linux may refuse such names.
+#[cfg(target_os = "linux")]
+#[test]
+fn names_that_are_not_utf_8_do_not_disturb_patterns() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = Folder::new();
+    let named = |name: &[u8]| folder.root().join(std::ffi::OsStr::from_bytes(name));
+    write(&folder.path("a.tsl"), &[numbers("x")], 0, 2);
+    fs::write(named(b"notes caf\xe9.txt"), "").unwrap();
+    for pattern in ["*.tsl", "**/*.tsl"] {
+        let dataset = DatasetOptions::new().open_glob(folder.path(pattern)).unwrap();
+        assert_eq!(all(&dataset, "x"), some(0..2));
+        let files = Dataset::files_without_manifest(folder.path(pattern)).unwrap();
+        assert_eq!(files, Some(vec![folder.path("a.tsl")]));
+    }
+    // a file of the dataset is never left out in silence
+    write(&named(b"caf\xe9.tsl"), &[numbers("x")], 2, 1);
+    for path in [folder.path("*.tsl"), folder.root().to_path_buf()] {
+        let opened = if path.is_dir() { Dataset::open(&path) } else { DatasetOptions::new().open_glob(&path) };
+        let error = opened.unwrap_err().to_string();
+        assert!(error.contains("caf") && error.contains("not UTF-8; rename the file"), "{error}");
+    }
+}

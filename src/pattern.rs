@@ -1,0 +1,238 @@
+//! The files that a pattern names.
+//!
+//! The crate `glob` says whether a name matches, and this module lists the folders. Listing them by
+//! `glob`, too, would panic at the first name that is not UTF-8, wherever it is below the pattern,
+//! and would leave such names out. Here a name is matched as it is displayed, with U+FFFD for bytes
+//! that are not UTF-8: `*` and `?` stand for any bytes, so that no file is left out in silence.
+//!
+//! `**` follows links to folders, but not into a folder that the path has come through already.
+
+use crate::{Error, Result};
+use glob::{MatchOptions, Pattern};
+use std::ffi::OsString;
+use std::fs::{self, DirEntry};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+/// The rules of a shell: `*` matches no hidden name.
+pub(crate) const AS_IN_A_SHELL: MatchOptions =
+    MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
+
+/// Returns whether a path has a character of patterns.
+#[cfg(feature = "import")]
+pub(crate) fn has_wildcard(path: &Path) -> bool {
+    path.to_string_lossy().contains(WILDCARDS)
+}
+
+const WILDCARDS: [char; 3] = ['*', '?', '['];
+
+/// Returns the files and folders that match a pattern, in no order; none if none does.
+///
+/// In a pattern, `*` stands for any characters but `/`, `?` for one, `[ab]` and `[a-f]` for one of
+/// several, and `**` for any number of folders. Hidden names match only a pattern that has the dot.
+/// A pattern that ends in `/` matches folders only.
+pub fn paths_matching(pattern: &Path) -> Result<Vec<PathBuf>> {
+    let (start, parts) = parsed(pattern)?;
+    let only_folders = pattern.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let mut found = Vec::new();
+    let mut todo = vec![Step { path: start, part: 0, through: None }];
+    while let Some(step) = todo.pop() {
+        match parts.get(step.part) {
+            None if only_folders && !step.path.is_dir() => {}
+            None => found.push(step.path),
+            Some(Part::Plain(name)) => {
+                let path = step.path.join(name);
+                if path.symlink_metadata().is_ok() {
+                    todo.push(Step { path, part: step.part + 1, through: None });
+                }
+            }
+            Some(Part::Wild(rule)) => {
+                for name in entries(&step.path)?.iter().map(DirEntry::file_name) {
+                    if rule.matches_with(&name.to_string_lossy(), AS_IN_A_SHELL) {
+                        todo.push(Step { path: step.path.join(name), part: step.part + 1, through: None });
+                    }
+                }
+            }
+            Some(Part::Folders) => {
+                todo.extend(subfolders(&step)?);
+                // at the end of a pattern, the folders themselves match
+                todo.push(Step { path: step.path, part: step.part + 1, through: None });
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A component of a pattern.
+enum Part {
+    Plain(OsString),
+    Wild(Pattern),
+    /// `**`
+    Folders,
+}
+
+/// A path that matches the parts before this one.
+struct Step {
+    path: PathBuf,
+    part: usize,
+    /// The way of `**` to this folder.
+    through: Option<Arc<Way>>,
+}
+
+/// The folders, without links, that `**` has come through.
+struct Way {
+    canonical: PathBuf,
+    before: Option<Arc<Way>>,
+}
+
+/// Splits a pattern into the folder that it begins with, and its parts.
+fn parsed(pattern: &Path) -> Result<(PathBuf, Vec<Part>)> {
+    let bad = |message: String| Error::bad_argument(message).with_path(pattern);
+    let (mut start, mut parts) = (PathBuf::new(), Vec::new());
+    for component in pattern.components() {
+        let Component::Normal(name) = component else {
+            match component {
+                Component::CurDir => {}
+                Component::ParentDir if !parts.is_empty() => parts.push(Part::Plain("..".into())),
+                other => start.push(other),
+            }
+            continue;
+        };
+        parts.push(match name.to_str() {
+            _ if !name.to_string_lossy().contains(WILDCARDS) => Part::Plain(name.to_owned()),
+            None => return Err(bad(format!("the part {name:?} of the pattern is not UTF-8"))),
+            Some("**") => Part::Folders,
+            Some(text) => Part::Wild(Pattern::new(text).map_err(|error| bad(format!("not a pattern: {error}")))?),
+        });
+    }
+    parts.dedup_by(|a, b| matches!((a, b), (Part::Folders, Part::Folders)));
+    Ok((start, parts))
+}
+
+/// Returns the path of a folder for the system, for which an empty path is none.
+fn named(folder: &Path) -> &Path {
+    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
+}
+
+/// Returns what a folder has. Anything else has nothing.
+fn entries(folder: &Path) -> Result<Vec<DirEntry>> {
+    let folder = named(folder);
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let entries = fs::read_dir(folder).and_then(Iterator::collect);
+    entries.map_err(|error| Error::io("listing the folder", error).with_path(folder))
+}
+
+/// Returns the folders in a folder that `**` goes through.
+fn subfolders(step: &Step) -> Result<Vec<Step>> {
+    let failed = |path: &Path, error| Error::io("looking for files", error).with_path(path);
+    let canonical = |path: &Path| named(path).canonicalize().map_err(|error| failed(path, error));
+    let mut found = Vec::new();
+    let mut way = step.through.clone();
+    for entry in entries(&step.path)? {
+        let name = entry.file_name();
+        let path = step.path.join(&name);
+        let file_type = entry.file_type().map_err(|error| failed(&path, error))?;
+        let is_folder = file_type.is_dir() || (file_type.is_symlink() && path.is_dir());
+        if !is_folder || name.as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        let here = match &way {
+            Some(here) => here,
+            None => way.insert(Arc::new(Way { canonical: canonical(&step.path)?, before: None })),
+        };
+        let is_link = file_type.is_symlink();
+        let folder = if is_link { canonical(&path)? } else { here.canonical.join(&name) };
+        let mut come_through = std::iter::successors(Some(here), |way| way.before.as_ref());
+        if !is_link || !come_through.any(|way| way.canonical.starts_with(&folder)) {
+            let through = Some(Arc::new(Way { canonical: folder, before: Some(here.clone()) }));
+            found.push(Step { path, part: step.part, through });
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes files, and returns what matches, sorted and without the folder.
+    fn matching(folder: &Path, pattern: &str) -> Vec<String> {
+        let mut found = paths_matching(&folder.join(pattern)).unwrap();
+        found.sort();
+        found.iter().map(|path| path.strip_prefix(folder).unwrap().display().to_string()).collect()
+    }
+
+    fn tree(files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn patterns_mean_what_they_mean_in_a_shell() {
+        let tree = tree(&["a.x", "b.x", "c.y", ".d.x", "e/a.x", "e/f/b.x", ".g/a.x", "h[1].x"]);
+        for (pattern, due) in [
+            ("*.x", vec!["a.x", "b.x", "h[1].x"]),
+            ("?.[xy]", vec!["a.x", "b.x", "c.y"]),
+            ("[!a].x", vec!["b.x"]),
+            (".*.x", vec![".d.x"]),
+            ("*/a.x", vec!["e/a.x"]),
+            (".g/*", vec![".g/a.x"]),
+            ("**/*.x", vec!["a.x", "b.x", "e/a.x", "e/f/b.x", "h[1].x"]),
+            ("e/**/**/b.x", vec!["e/f/b.x"]),
+            ("e/**", vec!["e", "e/f"]),
+            ("*/", vec!["e"]),
+            ("e/../*.y", vec!["e/../c.y"]),
+            ("*/../c.?", vec!["e/../c.y"]),
+            ("h[[]1].x", vec!["h[1].x"]),
+            ("none/*", vec![]),
+            ("a.x/*", vec![]),
+        ] {
+            assert_eq!(matching(tree.path(), pattern), due, "{pattern}");
+        }
+        for pattern in ["[", "a**", "***"] {
+            assert!(paths_matching(Path::new(pattern)).unwrap_err().message().contains("not a pattern"), "{pattern}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn loops_of_links_end() {
+        use std::os::unix::fs::symlink;
+        let tree = tree(&["a/b/x", "c/y"]);
+        symlink("../..", tree.path().join("a/b/up")).unwrap();
+        symlink("../c", tree.path().join("a/c")).unwrap();
+        symlink("../a", tree.path().join("c/a")).unwrap();
+        assert_eq!(matching(tree.path(), "**/x"), ["a/b/x", "c/a/b/x"]);
+        assert_eq!(matching(tree.path(), "**/y"), ["a/c/y", "c/y"]);
+    }
+
+    /// Systems other than Linux may refuse such names.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn names_that_are_not_utf_8_are_matched() {
+        use std::os::unix::ffi::OsStrExt;
+        let tree = tree(&["a.x"]);
+        let named = |bytes: &[u8]| tree.path().join(std::ffi::OsStr::from_bytes(bytes));
+        fs::create_dir(named(b"caf\xe9")).unwrap();
+        for name in [&b"caf\xe9.x"[..], b"caf\xe9.txt", b"caf\xe9/b.x", b".\xe9.x"] {
+            fs::write(named(name), "").unwrap();
+        }
+        let found = |pattern: &[u8]| {
+            let mut found = paths_matching(&named(pattern)).unwrap();
+            found.sort();
+            found
+        };
+        assert_eq!(found(b"*.x"), [named(b"a.x"), named(b"caf\xe9.x")]);
+        assert_eq!(found(b"**/*.x"), [named(b"a.x"), named(b"caf\xe9/b.x"), named(b"caf\xe9.x")]);
+        assert_eq!(found(b"caf?/*"), [named(b"caf\xe9/b.x")]);
+        assert_eq!(found(b"caf\xe9/*"), [named(b"caf\xe9/b.x")]);
+        assert!(paths_matching(&named(b"caf\xe9*")).unwrap_err().message().contains("not UTF-8"));
+    }
+}
