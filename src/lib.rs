@@ -58,7 +58,7 @@
 //! | 3 | `codec` | chunks to stored bytes and back, and the choice of encodings |
 //! | 2 | `format`, `batch`, `list_buffer`, `value` | bytes to structures and back |
 //! | 1 | `kernel`, `checksum`, `pod`, `cast` | loops over elements |
-//! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `byte_count`, `threads` | basics |
+//! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `byte_count`, `threads`, `foreign` | basics |
 //!
 //! # Features
 //!
@@ -99,6 +99,7 @@ pub mod error;
 #[cfg(feature = "arrow")]
 pub mod export;
 mod file;
+mod foreign;
 mod format;
 #[cfg(feature = "import")]
 pub mod import;
@@ -143,6 +144,7 @@ pub mod source {
     //! Sources of bytes to read from: memory, maps, files read by position, and implementations
     //! of [`Source`].
 
+    pub use crate::foreign::explain_missing;
     #[cfg(feature = "mmap")]
     pub use crate::mmap::MappedFile;
     pub use crate::open::{FileIdentity, InMemory, PositionedFile, Source};

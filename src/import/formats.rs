@@ -7,6 +7,8 @@ use super::other_formats::OtherFormats;
 use super::source::BatchSource;
 use super::store::OptionalStore;
 use crate::Result;
+use crate::foreign::{self, FIRST_BYTES};
+use crate::le::u64_of;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
@@ -20,12 +22,16 @@ type Opened = Result<(SharedSource, Vec<u8>)>;
 /// on which the id of a file made from it depends.
 pub(super) fn open(file: &Arc<InputFile>, others: &OtherFormats, store: &OptionalStore) -> Opened {
     let mut magic = Vec::new();
-    file.reader()?.take(8).read_to_end(&mut magic).map_err(|error| file.io("reading the file", error))?;
+    file.reader()?
+        .take(u64_of(FIRST_BYTES))
+        .read_to_end(&mut magic)
+        .map_err(|error| file.io("reading the file", error))?;
     match magic.as_slice() {
         [b'P', b'A', b'R', b'1', ..] => parquet(file),
         [b'P', b'A', b'R', b'E', ..] => encrypted_parquet(),
         [b'A', b'R', b'R', b'O', b'W', b'1', ..] => arrow_file(file),
         _ if magic.starts_with(&native::MAGIC) => tensilo_file(file),
+        first if foreign::placeholder(first).is_some() => Err(magic::unknown(first, &magic::accepted(others.names()))),
         _ => match others.open(file, store)? {
             Some((content, companions)) => {
                 let mut origin = ends(file)?;
@@ -120,7 +126,7 @@ mod with_arrow {
 
 #[cfg(not(feature = "arrow"))]
 mod without_arrow {
-    use super::Opened;
+    use super::{FIRST_BYTES, Opened, u64_of};
     use crate::Error;
     use crate::import::input_file::InputFile;
     use crate::import::magic;
@@ -133,7 +139,10 @@ mod without_arrow {
 
     pub(super) fn arrow_stream(file: &Arc<InputFile>, accepted: &str) -> Opened {
         let mut first = Vec::new();
-        file.reader()?.take(16).read_to_end(&mut first).map_err(|error| file.io("reading the file", error))?;
+        file.reader()?
+            .take(u64_of(FIRST_BYTES))
+            .read_to_end(&mut first)
+            .map_err(|error| file.io("reading the file", error))?;
         Err(magic::unknown(&first, accepted))
     }
 }

@@ -1,21 +1,7 @@
 //! Errors about files of other formats, recognised by their first bytes.
 
-use crate::Error;
+use crate::{Error, foreign};
 
-/// First bytes of well-known formats.
-const KNOWN: [(&[u8], &str); 11] = [
-    (b"FEA1", "a Feather file of version 1"),
-    (b"ORC", "an ORC file"),
-    (b"Obj\x01", "an Avro file"),
-    (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
-    (b"\x93NUMPY", "a NumPy array"),
-    (b"PK\x03\x04", "a zip archive"),
-    (b"\x1f\x8b", "compressed with gzip"),
-    (b"\x28\xb5\x2f\xfd", "compressed with Zstandard"),
-    (b"BZh", "compressed with bzip2"),
-    (b"\xfd7zXZ\x00", "compressed with xz"),
-    (b"SQLite format 3", "an SQLite database"),
-];
 /// The number of first bytes that are shown of a file of an unknown format.
 const SHOWN: usize = 8;
 
@@ -35,7 +21,7 @@ pub(super) fn unknown(first: &[u8], accepted: &str) -> Error {
     if first.is_empty() {
         return Error::bad_input(format!("the file is empty; {accepted}"));
     }
-    if let Some((_, what)) = KNOWN.iter().find(|(magic, _)| first.starts_with(magic)) {
+    if let Some(what) = foreign::kind(first) {
         return Error::bad_input(format!("the file is {what}; {accepted}"));
     }
     let shown = first.get(..SHOWN).unwrap_or(first);
@@ -58,7 +44,8 @@ mod tests {
             (&b""[..], "the file is empty"),
             (b"\x1f\x8b\x08", "compressed with gzip"),
             (b"\x93NUMPY\x01\x00", "a NumPy array"),
-            (b"id,name\n1,a", "69 64 2c 6e 61 6d 65 0a, which"),
+            (b"id,name\n1,a", "perhaps CSV"),
+            (b"id:name\n1,a", "69 64 3a 6e 61 6d 65 0a, which"),
             (b"hello, world", "68 65 6c 6c 6f 2c 20 77 (\"hello, w\"), which"),
         ];
         for (first, text) in cases {

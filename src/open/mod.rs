@@ -27,7 +27,7 @@ use crate::format::header::Header;
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align};
 use crate::format::trailer::Trailer;
 use crate::format::{Schema, schema_block};
-use crate::{Error, Result, memory};
+use crate::{Error, Result, foreign, memory};
 use head_scan::Candidate;
 use source::{fetch, fetch_array};
 
@@ -50,7 +50,8 @@ pub(crate) struct OpenedCommit {
 pub(crate) fn open_header(source: &dyn Source) -> Result<OpenedHeader> {
     let first: [u8; HEAD_BYTES] = fetch_array(source, 0)?;
     if !first.starts_with(b"\x89TSL") {
-        let message = "this is not a tensilo file: it does not begin with \\x89TSL";
+        let is = foreign::kind(&first).map(|what| format!(", and is {what}")).unwrap_or_default();
+        let message = format!("this is not a tensilo file: it does not begin with \\x89TSL{is}");
         return Err(Error::corrupt("R-2.2", message).with_offset(0));
     }
     let head = RegionHead::parse(&first, 0)?;

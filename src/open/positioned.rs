@@ -2,6 +2,7 @@
 
 use super::FileIdentity;
 use super::source::Source;
+use crate::foreign::explain_missing;
 use crate::{Error, Result};
 use std::fs::File;
 use std::io;
@@ -22,7 +23,8 @@ impl PositionedFile {
     /// Opens a file for reading. Its length is the length that it has now.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        File::open(path).and_then(Self::of).map_err(|error| Error::io("opening the file", error).with_path(path))
+        let file = File::open(path).and_then(Self::of).map_err(|error| explain_missing(path, error));
+        file.map_err(|error| Error::io("opening the file", error).with_path(path))
     }
 
     /// Returns a file that is open for reading. Its length is the length that it has now.

@@ -15,7 +15,7 @@ struct Layer {
 /// The layers, the lowest first. Modules of one layer may use each other, but not in a cycle.
 const LAYERS: [Layer; 7] = [
     Layer {
-        modules: &["error", "limits", "le", "dtype", "memory", "names", "byte_count", "threads"],
+        modules: &["error", "limits", "le", "dtype", "memory", "names", "byte_count", "threads", "foreign"],
         about: "basics",
     },
     Layer { modules: &["kernel", "checksum", "pod", "cast"], about: "loops over elements" },

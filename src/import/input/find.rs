@@ -1,6 +1,7 @@
 //! The files that the names of inputs stand for.
 
 use super::folder;
+use crate::foreign::explain_missing;
 use crate::pattern::{has_wildcard, paths_matching};
 use crate::{Error, Result};
 use std::fs;
@@ -14,7 +15,7 @@ pub(super) fn files(input: &Path) -> Result<Vec<PathBuf>> {
         Ok(metadata) if metadata.is_dir() => folder::data_files(input),
         Ok(_) => Ok(vec![input.to_path_buf()]),
         Err(error) if error.kind() == io::ErrorKind::NotFound && has_wildcard(input) => matching(input),
-        Err(error) => Err(Error::io("opening the input", error).with_path(input)),
+        Err(error) => Err(Error::io("opening the input", explain_missing(input, error)).with_path(input)),
     }
 }
 

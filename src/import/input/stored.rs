@@ -11,14 +11,21 @@ use std::path::{Component, Path, PathBuf};
 /// Returns the addresses that one input means: itself, those below a prefix, or those that match a
 /// pattern. What has no extension, or ends in `/`, is a prefix if there are inputs below it.
 pub(super) fn inputs(input: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
-    let found = if has_wildcard(input) {
-        matching(input, store)
-    } else if input.extension().is_none() || input.as_os_str().as_encoded_bytes().ends_with(b"/") {
-        below(input, store)
-    } else {
-        Ok(vec![input.to_path_buf()])
+    let is_prefix = input.extension().is_none() || input.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let found = match input {
+        input if has_query(input) => Ok(vec![input.to_path_buf()]),
+        input if has_wildcard(input) => matching(input, store),
+        input if is_prefix => below(input, store),
+        input => Ok(vec![input.to_path_buf()]),
     };
     found.map_err(|error| error.with_path(input))
+}
+
+/// Returns whether a URL has a query, which is no pattern: the store says what it does with it.
+fn has_query(input: &Path) -> bool {
+    let text = input.to_string_lossy();
+    let query = text.split_once('?').filter(|_| text.starts_with("http"));
+    query.is_some_and(|(_, query)| query.contains('='))
 }
 
 /// Returns the addresses that match a pattern. One that is an address itself means that, as the
@@ -27,12 +34,13 @@ fn matching(pattern: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
     let text = pattern.to_str().ok_or_else(|| Error::bad_argument("a pattern that is not UTF-8"))?;
     let plain = text.find(['*', '?', '[']).and_then(|wildcard| text.get(..wildcard)).unwrap_or(text);
     let prefix = plain.rfind('/').and_then(|slash| plain.get(..=slash)).unwrap_or(plain);
-    let mut found = store.below(Path::new(prefix))?;
-    if found.iter().any(|path| path == pattern) {
+    let all = store.below(Path::new(prefix))?;
+    if all.contains(&pattern.to_path_buf()) {
         return Ok(vec![pattern.to_path_buf()]);
     }
     let rule = Pattern::new(text).map_err(|error| Error::bad_argument(format!("not a pattern: {error}")))?;
-    found.retain(|path| path.to_str().is_some_and(|path| rule.matches_with(path, AS_IN_A_SHELL)));
+    let is_match = |path: &&PathBuf| path.to_str().is_some_and(|path| rule.matches_with(path, AS_IN_A_SHELL));
+    let mut found: Vec<PathBuf> = all.iter().filter(is_match).cloned().collect();
     if found.is_empty() {
         return Err(Error::bad_argument("no object matches this pattern"));
     }

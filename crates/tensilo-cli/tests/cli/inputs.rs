@@ -136,3 +136,29 @@ fn names_that_are_not_utf_8_do_not_disturb_patterns() {
     // the manifest of a dataset could not name this file
     within(&["inspect", "o*.tsl"]).failed(2, "the path is not UTF-8; rename the file");
 }
+
+#[test]
+fn what_is_no_data_is_reported_as_what_it_is() {
+    let folder = Folder::new();
+    let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0000000000000000000000000000000000000000000000000000000000000000\nsize 146946961\n";
+    let page = b"<!DOCTYPE html><html><body>Please log in, so that you can download the file</body></html>\n";
+    let out = folder.path("out.tsl");
+    for name in ["x.parquet", "x.tar", "x.tfrecord", "x.npy", "x.jsonl", "x.safetensors", "x.tsl"] {
+        for (bytes, due) in [(&pointer[..], "run \"git lfs pull\""), (page, "a page of HTML")] {
+            let path = folder.file(name, bytes);
+            on("convert", &path, &format!("-o {}", out.display())).failed(2, due);
+            on("inspect", &path, "").failed(1, due);
+        }
+    }
+    for (path, due) in [
+        ("file:///none.parquet", "file:// is not read; give the path \"/none.parquet\""),
+        ("hf://datasets/a/b", "huggingface_hub"),
+        ("ftp://host/x.parquet", "ftp:// is not read"),
+    ] {
+        on("convert", Path::new(path), &format!("-o {}", out.display())).failed(3, due);
+        on("inspect", Path::new(path), "").failed(3, due);
+    }
+    let address = Path::new("http://127.0.0.1:1/a.parquet?download=true");
+    on("convert", address, &format!("-o {}", out.display())).failed(3, "the address has a query");
+    assert!(!out.exists());
+}

@@ -25,7 +25,10 @@ pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
         true => "listing the folder (DatasetOptions::open_glob opens a pattern)",
         false => "listing the folder",
     };
-    let io = |error| DataError::Io { path: folder.to_path_buf(), doing, error };
+    let io = |error| {
+        let error = tensilo::source::explain_missing(folder, error);
+        DataError::Io { path: folder.to_path_buf(), doing, error }
+    };
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(io)? {
         let path = entry.map_err(io)?.path();

@@ -1,0 +1,146 @@
+//! What a file is that is not of the expected format, by its first bytes, and what a path is that
+//! names no file.
+
+use std::io;
+use std::path::Path;
+
+/// Formats by their first bytes, or by bytes further behind. A longer magic that begins with
+/// another one comes first.
+const KNOWN: [(usize, &[u8], &str); 44] = [
+    (0, b"version https://git-lfs.github.com/spec/", GIT_LFS),
+    (0, b"PAR1", "a Parquet file"),
+    (0, b"ARROW1", "an Arrow file"),
+    (0, b"FEA1", "a Feather file of version 1"),
+    (0, b"ORC", "an ORC file"),
+    (0, b"Obj\x01", "an Avro file"),
+    (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+    (0, b"CDF\x01", NETCDF),
+    (0, b"CDF\x02", NETCDF),
+    (0, b"CDF\x05", NETCDF),
+    (0, b"MATLAB 5.0 MAT-file", "a MATLAB file"),
+    (0, b"SIMPLE  =", "a FITS file"),
+    (0, b"GGUF", "a GGUF file"),
+    (0, b"\x93NUMPY", "a NumPy array"),
+    (0, b"\x80\x02", PICKLE),
+    (0, b"\x80\x03", PICKLE),
+    (0, b"\x80\x04\x95", PICKLE),
+    (0, b"\x80\x05\x95", PICKLE),
+    (16, b"\xde\xc0\xef\xbe", "an LMDB database"),
+    (0, b"SQLite format 3", "an SQLite database"),
+    (0, b"\x0a\x23\xd7\xce", "an MXNet RecordIO file"),
+    (257, b"ustar", "a tar archive"),
+    (0, b"PK\x03\x04", "a zip archive"),
+    (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (0, b"Rar!", "a RAR archive"),
+    (12, b"BC\x02\x00", "compressed with gzip in blocks (BGZF), such as BAM or VCF"),
+    (0, b"\x1f\x8b", "compressed with gzip"),
+    (0, b"\x28\xb5\x2f\xfd", "compressed with Zstandard"),
+    (0, b"\x04\x22\x4d\x18", "compressed with LZ4"),
+    (0, b"\xff\x06\x00\x00sNaPpY", "compressed with Snappy"),
+    (0, b"BZh", "compressed with bzip2"),
+    (0, b"\xfd7zXZ\x00", "compressed with xz"),
+    (0, b"\xff\xd8\xff", "a JPEG image"),
+    (0, b"\x89PNG\r\n\x1a\n", "a PNG image"),
+    (0, b"GIF8", "a GIF image"),
+    (0, b"II*\x00", "a TIFF image"),
+    (0, b"MM\x00*", "a TIFF image"),
+    (8, b"WEBP", "a WebP image"),
+    (8, b"WAVE", "a WAV file"),
+    (0, b"fLaC", "a FLAC file"),
+    (0, b"OggS", "an Ogg file"),
+    (0, b"ID3", "an MP3 file"),
+    (4, b"ftyp", "an MP4 or HEIF file"),
+    (0, b"%PDF-", "a PDF document"),
+];
+const NETCDF: &str = "a NetCDF file";
+const PICKLE: &str = "a pickle of Python";
+const GIT_LFS: &str = "a pointer of Git LFS, not the data; run \"git lfs pull\" where it was cloned";
+const HTML: &str = "a page of HTML, not the data; the host may ask for a login, or the address is that of a page";
+
+/// Explains that a path does not exist if it is the URL of something that is not read.
+pub fn explain_missing(path: &Path, error: io::Error) -> io::Error {
+    let Some((scheme, rest)) = path.to_str().and_then(|text| text.split_once("://")) else { return error };
+    if error.kind() != io::ErrorKind::NotFound || !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return error;
+    }
+    let advice = match scheme {
+        "file" => format!("file:// is not read; give the path {:?}", rest.trim_start_matches("localhost")),
+        "hf" => "hf:// is not read; download the files with huggingface_hub, or give the address \
+                 https://huggingface.co/datasets/OWNER/NAME/resolve/main/FILE of each"
+            .to_owned(),
+        _ => format!("{scheme}:// is not read; addresses begin with s3://, gs://, az:// or https://"),
+    };
+    io::Error::new(io::ErrorKind::NotFound, advice)
+}
+
+/// The number of first bytes that [`kind`] looks at.
+pub(crate) const FIRST_BYTES: usize = 512;
+
+/// Returns what a file with these first bytes is, for the end of "the file is".
+pub(crate) fn kind(first: &[u8]) -> Option<&'static str> {
+    let of = |&&(at, magic, _): &&(usize, &[u8], &str)| first.get(at..).is_some_and(|rest| rest.starts_with(magic));
+    let is_of_gzip = first.starts_with(b"\x1f\x8b");
+    let known = KNOWN.iter().filter(|(at, ..)| *at != 12 || is_of_gzip).find(of).map(|(_, _, what)| *what);
+    known.or_else(|| text_kind(first))
+}
+
+/// Returns what a file is instead of data: what was left where a download failed.
+#[cfg(feature = "import")]
+pub(crate) fn placeholder(first: &[u8]) -> Option<&'static str> {
+    kind(first).filter(|what| [GIT_LFS, HTML].contains(what))
+}
+
+fn text_kind(first: &[u8]) -> Option<&'static str> {
+    let text = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first).trim_ascii_start();
+    let begins = |with: &[u8]| text.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
+    if begins(b"<!doctype html") || begins(b"<html") {
+        return Some(HTML);
+    }
+    if begins(b"<?xml") || begins(b"<error>") {
+        return Some("an XML document, such as an error of an object store");
+    }
+    if first.len() >= 16 && first.iter().all(|byte| *byte == 0) {
+        return Some("empty as far as it was looked at: its bytes are 0, as of a download that was broken off");
+    }
+    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let is_text = !line.is_empty() && line.iter().all(|byte| *byte >= b' ' || matches!(byte, b'\t' | b'\r'));
+    let has_fields = |separator: u8| line.contains(&separator) && text.contains(&b'\n');
+    (is_text && (has_fields(b',') || has_fields(b'\t') || has_fields(b';')))
+        .then_some("text, perhaps CSV; write it as Parquet first, by a library that knows its types")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_that_are_not_read_are_explained() {
+        let explained = |path: &str| explain_missing(Path::new(path), io::ErrorKind::NotFound.into()).to_string();
+        assert!(explained("file:///data/x.tsl").ends_with("give the path \"/data/x.tsl\""));
+        assert!(explained("hf://datasets/a/b").contains("huggingface_hub"));
+        assert!(explained("ftp://host/x").starts_with("ftp:// is not read"));
+        assert_eq!(explained("a/x.tsl"), io::Error::from(io::ErrorKind::NotFound).to_string());
+    }
+
+    #[test]
+    fn files_are_recognised() {
+        for (first, due) in [
+            (&b"version https://git-lfs.github.com/spec/v1\noid"[..], Some(GIT_LFS)),
+            (b"<!DOCTYPE html><html>", Some(HTML)),
+            (b"\xef\xbb\xbf\n <HTML lang=\"en\">", Some(HTML)),
+            (b"<?xml version=\"1.0\"?><Error>", Some("an XML document, such as an error of an object store")),
+            (b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0\x1b\0", Some(KNOWN[25].2)),
+            (b"\x1f\x8b\x08", Some("compressed with gzip")),
+            (b"RIFF\0\0\0\0WAVEfmt ", Some("a WAV file")),
+            (b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xde\xc0\xef\xbe\x01", Some("an LMDB database")),
+            (b"\x80\x04\x95\x10", Some(PICKLE)),
+            (b"id,name\n1,a", Some("text, perhaps CSV; write it as Parquet first, by a library that knows its types")),
+            (b"hello, world", None),
+            (b"\x93", None),
+            (b"", None),
+        ] {
+            assert_eq!(kind(first), due, "{}", first.escape_ascii());
+        }
+        assert!(kind(&[0; 64]).is_some_and(|what| what.contains("broken off")));
+    }
+}
