@@ -28,6 +28,10 @@
 //! - An address in a store that the program adds ([`ConvertOptions::store`]): one of these files, a
 //!   prefix, which is searched as a folder is, or a pattern.
 //!
+//! A folder, prefix or pattern may not have files of a table of another library (Delta, Iceberg,
+//! Hudi, Lance, Zarr), whose log says which rows are valid. A file of one that is given by its own
+//! name is read.
+//!
 //! All inputs must have the same columns, in any order. The file has the order of the first input.
 //! The error about columns that differ lists all differences.
 //!

@@ -1,6 +1,6 @@
 //! The files that the names of inputs stand for.
 
-use super::folder;
+use super::{folder, tables};
 use crate::foreign::explain_missing;
 use crate::pattern::{has_wildcard, paths_matching};
 use crate::{Error, Result};
@@ -11,12 +11,17 @@ use std::path::{Path, PathBuf};
 /// Returns the files that one input means: itself, those of a folder, or those that match a
 /// pattern.
 pub(super) fn files(input: &Path) -> Result<Vec<PathBuf>> {
-    match fs::metadata(input) {
-        Ok(metadata) if metadata.is_dir() => folder::data_files(input),
-        Ok(_) => Ok(vec![input.to_path_buf()]),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && has_wildcard(input) => matching(input),
-        Err(error) => Err(Error::io("opening the input", explain_missing(input, error)).with_path(input)),
-    }
+    let found = match fs::metadata(input) {
+        Ok(metadata) if metadata.is_dir() => {
+            tables::refuse(&[input.to_path_buf()])?;
+            folder::data_files(input)?
+        }
+        Ok(_) => return Ok(vec![input.to_path_buf()]),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && has_wildcard(input) => matching(input)?,
+        Err(error) => return Err(Error::io("opening the input", explain_missing(input, error)).with_path(input)),
+    };
+    tables::refuse(&found)?;
+    Ok(found)
 }
 
 /// Returns the files that match a pattern, in the byte order of paths. A folder that matches is

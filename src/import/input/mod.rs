@@ -7,6 +7,7 @@ mod opened;
 mod partition;
 mod saved;
 mod stored;
+mod tables;
 mod value_text;
 
 pub(super) use inputs::{adapt_partitions, check_output, open_all, origin};

@@ -1,7 +1,7 @@
 //! The inputs that an address in a store stands for.
 
 use super::folder::{CACHE_MARK, DataFiles, compare, is_visible};
-use super::saved;
+use super::{saved, tables};
 use crate::import::store::InputStore;
 use crate::pattern::{AS_IN_A_SHELL, has_wildcard};
 use crate::{Error, Result};
@@ -45,7 +45,14 @@ fn matching(pattern: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
         return Err(Error::bad_argument("no object matches this pattern"));
     }
     found.sort_by(|a, b| compare(a, b));
+    tables::refuse_stored(&all, &found)?;
+    refuse_around(Path::new(prefix), store)?;
     Ok(found)
+}
+
+/// Refuses a prefix that is a part of a table.
+fn refuse_around(prefix: &Path, store: &dyn InputStore) -> Result<()> {
+    tables::marks_around(prefix).iter().try_for_each(|mark| tables::refuse_stored(&store.below(mark)?, &[]))
 }
 
 fn below(prefix: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
@@ -65,7 +72,10 @@ fn below(prefix: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
                        the files that are meant, by a pattern, or a local copy of the folder";
         return Err(Error::bad_input(message));
     }
-    found.chosen()
+    let chosen = found.chosen();
+    tables::refuse_stored(&all, chosen.as_deref().unwrap_or(&[]))?;
+    refuse_around(prefix, store)?;
+    chosen
 }
 
 /// Returns whether no name below the prefix is hidden.
@@ -118,6 +128,16 @@ mod tests {
         "s3://b/both/z.parquet",
         "s3://b/odd/a[1].parquet",
         "s3://b/odd/a1.parquet",
+        "s3://b/delta/_delta_log/00000000000000000001.json",
+        "s3://b/delta/part-0.parquet",
+        "s3://b/delta/year=2/part-1.parquet",
+        "s3://b/ice/data/part-0.parquet",
+        "s3://b/ice/metadata/v1.metadata.json",
+        "s3://b/hudi/.hoodie/hoodie.properties",
+        "s3://b/hudi/part-0.parquet",
+        "s3://b/lance/_versions/1.manifest",
+        "s3://b/zarr/x/zarr.json",
+        "s3://b/zarr/zarr.json",
     ];
 
     #[test]
@@ -130,6 +150,27 @@ mod tests {
         assert_eq!(found(BUCKET, "s3://b/train/c.parquet"), ["s3://b/train/c.parquet"]);
         assert_eq!(found(BUCKET, "s3://b/object"), ["s3://b/object"]);
         assert_eq!(found(BUCKET, "s3://b/odd/a[1].parquet"), ["s3://b/odd/a[1].parquet"]);
+    }
+
+    #[test]
+    fn tables_of_other_libraries_are_refused() {
+        for (input, mark) in [
+            ("s3://b/delta", "s3://b/delta: the folder is a Delta table (_delta_log)"),
+            ("s3://b/delta/*.parquet", "(_delta_log)"),
+            ("s3://b/d*/**/*.parquet", "(_delta_log)"),
+            ("s3://b/delta/year=2", "(_delta_log)"),
+            ("s3://b/delta/year=2/*.parquet", "(_delta_log)"),
+            ("s3://b/ice", "s3://b/ice: the folder is an Iceberg table (metadata)"),
+            ("s3://b/ice/data/", "(metadata)"),
+            ("s3://b/hudi", "(.hoodie)"),
+            ("s3://b/lance", "a Lance dataset"),
+            ("s3://b/zarr", "s3://b/zarr: the folder is a Zarr store"),
+        ] {
+            let error = found(BUCKET, input).join(" ");
+            assert!(error.starts_with("error: ") && error.contains(mark), "{input}: {error}");
+        }
+        // by its own name, a file is read
+        assert_eq!(found(BUCKET, "s3://b/delta/part-0.parquet"), ["s3://b/delta/part-0.parquet"]);
     }
 
     #[test]

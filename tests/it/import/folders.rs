@@ -256,6 +256,48 @@ fn saved_datasets_that_cannot_be_read_are_refused_with_the_way_out() {
     check_mixed(&dict.convert("train"), 10);
 }
 
+#[test]
+fn tables_of_other_libraries_are_refused() {
+    let tree = Tree::new(&[
+        "delta/part-0.parquet",
+        "delta/year=2/part-1.parquet",
+        "ice/data/part-0.parquet",
+        "hudi/part-0.parquet",
+        "plain/x.parquet",
+    ]);
+    for (folder, mark) in [
+        ("delta/_delta_log", "00000000000000000001.json"),
+        ("ice/metadata", "v1.metadata.json"),
+        ("hudi/.hoodie", "hoodie.properties"),
+        ("lance/_versions", "1.manifest"),
+        ("zarr", "zarr.json"),
+    ] {
+        fs::create_dir_all(tree.path(folder)).unwrap();
+        fs::write(tree.path(folder).join(mark), "{}").unwrap();
+    }
+    for (input, table, mark) in [
+        ("delta", "delta", "a Delta table (_delta_log)"),
+        ("delta/*.parquet", "delta", "_delta_log"),
+        ("delta/year=2", "delta", "_delta_log"),
+        ("delta/*/*.parquet", "delta", "_delta_log"),
+        ("d*", "delta", "_delta_log"),
+        ("ice", "ice", "an Iceberg table (metadata)"),
+        ("ice/data", "ice", "metadata"),
+        ("hudi", "hudi", "a Hudi table (.hoodie)"),
+        ("lance", "lance", "a Lance dataset"),
+        ("zarr", "zarr", "a Zarr store"),
+        ("**/*.parquet", "delta", "_delta_log"),
+        ("", "delta", "_delta_log"),
+    ] {
+        let error = tree.refused(&[input]);
+        assert_eq!((error.kind(), error.path()), (ErrorKind::BadInput, Some(tree.path(table).as_path())), "{error}");
+        assert!(error.message().contains(mark), "{error}");
+    }
+    // by its own name, a file is read
+    assert_eq!(numbers(&tree.convert("delta/part-0.parquet")), [0]);
+    assert_eq!(numbers(&tree.convert("p*/*.parquet")), [4]);
+}
+
 /// Systems other than Linux may refuse such names.
 #[cfg(target_os = "linux")]
 #[test]

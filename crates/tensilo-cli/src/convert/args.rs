@@ -67,6 +67,8 @@ folder  All *.parquet files in it and its subfolders; if there are none, all
         *.arrow and *.feather files; if there are none, all *.tsl files. Names
         that begin with . or _ are skipped.
         A folder that \"datasets\" saved is read in the order of its state.json.
+        The folder of a table of Delta, Iceberg or Hudi is refused, also through
+        a glob: only its library knows which rows are valid.
 -       The standard input. Like every pipe, it is first copied to an unnamed
         file in the folder for temporary files (TMPDIR).
 

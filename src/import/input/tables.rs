@@ -1,0 +1,121 @@
+//! Folders in which another library keeps a table.
+//!
+//! Such a table is more than its data files. A log says which of them are valid, and rows that were
+//! deleted or rewritten stay in files that the log has removed. Whoever reads all files gets these
+//! rows back, some of them twice. So files that a folder, a prefix or a pattern stands for are
+//! refused if they are in such a table. A file that is given by its own name is read.
+
+use crate::{Error, Result};
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A format of tables.
+struct Table {
+    /// The folder or file that each table has.
+    mark: &'static str,
+    name: &'static str,
+    /// What reads a table.
+    reader: &'static str,
+}
+
+const TABLES: [Table; 8] = [
+    table("_delta_log", "a Delta table", "deltalake.DeltaTable(PATH).to_pyarrow_table()"),
+    table(".hoodie", "a Hudi table", "hudi.HudiTableBuilder.from_base_uri(PATH).build().read_snapshot()"),
+    table(ICEBERG, "an Iceberg table", "pyiceberg's Table.scan().to_arrow()"),
+    table("_versions", "a Lance dataset", "lance.dataset(PATH).to_table()"),
+    table("zarr.json", "a Zarr store", ZARR),
+    table(".zgroup", "a Zarr store", ZARR),
+    table(".zarray", "a Zarr store", ZARR),
+    table(".zmetadata", "a Zarr store", ZARR),
+];
+
+const ZARR: &str = "zarr.open(PATH), whose arrays can be saved as .npy";
+/// The folder of the metadata of Iceberg, which has files of [`ICEBERG_FILE`].
+const ICEBERG: &str = "metadata";
+const ICEBERG_FILE: &str = ".metadata.json";
+
+const fn table(mark: &'static str, name: &'static str, reader: &'static str) -> Table {
+    Table { mark, name, reader }
+}
+
+impl Table {
+    fn error(&self, folder: &Path) -> Error {
+        let Self { mark, name, reader } = self;
+        let message = format!(
+            "the folder is {name} ({mark}), whose files may have rows that were removed or replaced; read it with the \
+             library that owns it ({reader}) and convert the result, or give single files by their own names"
+        );
+        Error::bad_input(message).with_path(folder)
+    }
+
+    /// Returns whether a folder of the file system is a table of this format.
+    fn is_at(&self, folder: &Path) -> bool {
+        let mark = folder.join(self.mark);
+        if self.mark != ICEBERG {
+            return mark.symlink_metadata().is_ok();
+        }
+        let entries = fs::read_dir(mark).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name()).any(|name| is_of_iceberg(name.as_encoded_bytes()))
+    }
+}
+
+fn is_of_iceberg(name: &[u8]) -> bool {
+    name.ends_with(ICEBERG_FILE.as_bytes())
+}
+
+/// Refuses files, or a folder, in a table.
+pub(super) fn refuse(paths: &[PathBuf]) -> Result<()> {
+    let mut seen = HashSet::new();
+    for path in paths {
+        // the folders that a relative path is in count, too
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        for folder in path.ancestors() {
+            if !seen.insert(folder.to_path_buf()) {
+                break; // those that it is in were looked at, too
+            }
+            if let Some(table) = TABLES.iter().find(|table| table.is_at(folder)) {
+                return Err(table.error(folder));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses addresses in a table, whose marks are among `all` addresses. If none is chosen, any table
+/// is the reason.
+pub(super) fn refuse_stored(all: &[PathBuf], chosen: &[PathBuf]) -> Result<()> {
+    let has_chosen = |folder: &Path| chosen.is_empty() || chosen.iter().any(|path| path.starts_with(folder));
+    // a log has thousands of addresses
+    let tables: BTreeMap<&Path, &Table> = all.iter().filter_map(|path| marked(path)).collect();
+    let refused = tables.into_iter().filter(|(folder, _)| has_chosen(folder));
+    match refused.min_by_key(|(folder, _)| folder.components().count()) {
+        Some((folder, table)) => Err(table.error(folder)),
+        None => Ok(()),
+    }
+}
+
+/// Returns the addresses outside a prefix that may have the marks of a table around it: names
+/// `key=value` and `data` are those of folders inside one.
+pub(super) fn marks_around(prefix: &Path) -> Vec<PathBuf> {
+    let is_inside = |folder: &&Path| {
+        let name = folder.file_name().unwrap_or_default().as_encoded_bytes();
+        name == b"data" || name.contains(&b'=')
+    };
+    let around = prefix.ancestors().take_while(is_inside).filter_map(Path::parent);
+    let marks = || TABLES.iter().filter(|table| table.reader != ZARR).map(|table| table.mark);
+    around.flat_map(|folder| marks().map(|mark| folder.join(mark))).collect()
+}
+
+/// Returns the outermost table that an address is a mark of, or is in a mark of.
+fn marked(path: &Path) -> Option<(&Path, &'static Table)> {
+    let tables = path.ancestors().filter_map(|mark| {
+        let name = mark.file_name()?;
+        let is_marked = |table: &&Table| match table.mark {
+            ICEBERG => name == ICEBERG && path.file_name().is_some_and(|file| is_of_iceberg(file.as_encoded_bytes())),
+            mark => name == mark,
+        };
+        Some((mark.parent()?, TABLES.iter().find(is_marked)?))
+    });
+    tables.last()
+}
