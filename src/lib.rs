@@ -147,7 +147,7 @@ pub mod source {
     pub use crate::foreign::explain_missing;
     #[cfg(feature = "mmap")]
     pub use crate::mmap::MappedFile;
-    pub use crate::open::{FileIdentity, InMemory, PositionedFile, Source};
+    pub use crate::open::{FileIdentity, InMemory, PositionedFile, Source, default_open_files};
 }
 
 pub mod sink {

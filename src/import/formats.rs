@@ -33,10 +33,10 @@ pub(super) fn open(file: &Arc<InputFile>, others: &OtherFormats, store: &Optiona
         _ if magic.starts_with(&native::MAGIC) => tensilo_file(file),
         first if foreign::placeholder(first).is_some() => Err(magic::unknown(first, &magic::accepted(others.names()))),
         _ => match others.open(file, store)? {
-            Some((content, companions)) => {
+            Some(content) => {
                 let mut origin = ends(file)?;
-                for companion in &companions {
-                    origin.extend(ends(companion)?);
+                for companion in file.companions() {
+                    origin.extend(ends(&companion)?);
                 }
                 Ok((Arc::new(content), origin))
             }

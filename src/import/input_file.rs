@@ -24,6 +24,8 @@ pub(super) struct InputFile {
     /// The file that the bytes are from; `None` if they are from a stream.
     identity: Option<FileIdentity>,
     handle: Mutex<Handle>,
+    /// Files that belong to this one.
+    companions: Mutex<Vec<Arc<InputFile>>>,
 }
 
 enum Handle {
@@ -65,13 +67,14 @@ impl InputFile {
             stamp: None,
             identity: None,
             handle: Mutex::new(Handle::Held(Arc::new(copy))),
+            companions: Mutex::default(),
         })
     }
 
     fn stored(name: &Path, store: &Arc<dyn InputStore>) -> Result<Self> {
         let source = store.open(name).map_err(|error| error.with_path(name))?;
         let handle = Mutex::new(Handle::Stored(source));
-        Ok(Self { name: name.to_path_buf(), stamp: None, identity: None, handle })
+        Ok(Self { name: name.to_path_buf(), stamp: None, identity: None, handle, companions: Mutex::default() })
     }
 
     fn in_place(name: &Path, file: File) -> Result<Self> {
@@ -82,7 +85,7 @@ impl InputFile {
         let identity = FileIdentity::of(&file).map_err(failed)?;
         let file = PositionedFile::of(file).map_err(failed)?;
         let handle = Mutex::new(Handle::Held(Arc::new(file)));
-        Ok(Self { name: name.to_path_buf(), stamp: Some(stamp), identity, handle })
+        Ok(Self { name: name.to_path_buf(), stamp: Some(stamp), identity, handle, companions: Mutex::default() })
     }
 
     /// Returns the same bytes, as a copy of the file with this identity.
@@ -113,8 +116,24 @@ impl InputFile {
         self.handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the file between passes. Private copies stay open: they have no name.
+    /// Adds a file that is watched for changes, and closed between passes, as this one is.
+    pub(super) fn add_companion(&self, file: Arc<InputFile>) {
+        self.locked_companions().push(file);
+    }
+
+    pub(super) fn companions(&self) -> Vec<Arc<InputFile>> {
+        self.locked_companions().clone()
+    }
+
+    fn locked_companions(&self) -> MutexGuard<'_, Vec<Arc<InputFile>>> {
+        // no code panics while it holds the lock
+        self.companions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes the file between passes, and its companions. Private copies stay open: they have no
+    /// name.
     pub(super) fn release(&self) {
+        self.companions().iter().for_each(|companion| companion.release());
         if self.stamp.is_some() {
             let mut handle = self.handle();
             if let Handle::Held(file) = &*handle {
@@ -154,8 +173,9 @@ impl InputFile {
         PositionedFile::of(file).map_err(|error| self.io("looking at the input", error))
     }
 
-    /// Refuses the file if it was changed since it was opened.
+    /// Refuses the file if it, or a companion, was changed since it was opened.
     pub(super) fn check_unchanged(&self) -> Result<()> {
+        self.companions().iter().try_for_each(|companion| companion.check_unchanged())?;
         let (Some(stamp), Some(now)) = (&self.stamp, self.stamp_now()?) else { return Ok(()) };
         match stamp.changes(&now) {
             // a file that has taken the name of a released one was never read

@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, SchemaRef};
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// A format of files that a program adds to those that this crate reads, see
 /// [`ConvertOptions::formats`](super::ConvertOptions::formats).
@@ -125,14 +125,13 @@ pub fn refused_field(name: &str, reason: &str) -> Field {
 #[derive(Clone)]
 pub struct FormatFile {
     file: Arc<InputFile>,
-    companions: Arc<Mutex<Vec<Arc<InputFile>>>>,
     /// The store that companions may be in.
     store: OptionalStore,
 }
 
 impl FormatFile {
     fn new(file: &Arc<InputFile>, store: &OptionalStore) -> Self {
-        Self { file: Arc::clone(file), companions: Arc::default(), store: store.clone() }
+        Self { file: Arc::clone(file), store: store.clone() }
     }
 
     /// Returns the path, or `standard input`.
@@ -149,17 +148,8 @@ impl FormatFile {
     /// conversion watches it for changes, too.
     pub fn companion(&self, path: &Path) -> Result<Self> {
         let file = Arc::new(InputFile::open(path, &self.store)?);
-        self.lock().push(Arc::clone(&file));
-        Ok(Self { file, companions: Arc::default(), store: self.store.clone() })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<InputFile>>> {
-        // no code panics while it holds the lock
-        self.companions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn companions(&self) -> Vec<Arc<InputFile>> {
-        self.lock().clone()
+        self.file.add_companion(Arc::clone(&file));
+        Ok(Self { file, store: self.store.clone() })
     }
 }
 
@@ -168,9 +158,6 @@ impl fmt::Debug for FormatFile {
         f.debug_tuple("FormatFile").field(&self.path()).finish()
     }
 }
-
-/// The content of a file, and the files that belong to it.
-type OpenedOther = (ArrowSource<OtherRecords>, Vec<Arc<InputFile>>);
 
 /// The formats that a program has added.
 #[derive(Clone, Default)]
@@ -181,15 +168,17 @@ impl OtherFormats {
         Self(formats.into_iter().collect())
     }
 
-    /// Opens a file that one of the formats takes. Returns it and the files beside it.
-    pub(super) fn open(&self, file: &Arc<InputFile>, store: &OptionalStore) -> Result<Option<OpenedOther>> {
+    /// Opens a file that one of the formats takes.
+    pub(super) fn open(
+        &self,
+        file: &Arc<InputFile>,
+        store: &OptionalStore,
+    ) -> Result<Option<ArrowSource<OtherRecords>>> {
         for format in &self.0 {
             let file = FormatFile::new(file, store);
             if let Some(content) = format.open(&file)? {
                 let schema = content.schema();
-                let companions = file.companions();
-                let records = OtherRecords { file, content, companions: companions.clone() };
-                return Ok(Some((ArrowSource::new(&schema, records)?, companions)));
+                return ArrowSource::new(&schema, OtherRecords { file, content }).map(Some);
             }
         }
         Ok(None)
@@ -211,7 +200,6 @@ impl fmt::Debug for OtherFormats {
 pub(super) struct OtherRecords {
     file: FormatFile,
     content: Box<dyn RecordSource>,
-    companions: Vec<Arc<InputFile>>,
 }
 
 impl Records for OtherRecords {
@@ -229,9 +217,5 @@ impl Records for OtherRecords {
 
     fn keeps_schema(&self) -> bool {
         self.content.keeps_schema()
-    }
-
-    fn check_unchanged(&self) -> Result<()> {
-        self.companions.iter().try_for_each(|file| file.check_unchanged())
     }
 }

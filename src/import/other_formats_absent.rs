@@ -13,11 +13,7 @@ pub(super) struct OtherFormats;
 impl OtherFormats {
     /// Opens no file.
     #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "builds with Arrow have formats")]
-    pub(super) fn open(
-        &self,
-        _: &Arc<InputFile>,
-        _: &OptionalStore,
-    ) -> Result<Option<(NativeFile, Vec<Arc<InputFile>>)>> {
+    pub(super) fn open(&self, _: &Arc<InputFile>, _: &OptionalStore) -> Result<Option<NativeFile>> {
         Ok(None)
     }
 

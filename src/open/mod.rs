@@ -16,7 +16,9 @@ pub(crate) use first_bytes::FirstBytes;
 pub(crate) use head_scan::{BlockSizes, HeadScan};
 pub use identity::FileIdentity;
 pub(crate) use identity::refuse_same;
-pub use positioned::PositionedFile;
+#[cfg(feature = "import")]
+pub(crate) use positioned::check_regular;
+pub use positioned::{PositionedFile, default_open_files};
 pub use ranges::{Fragment, RangeError};
 pub use source::{InMemory, Source};
 pub(crate) use table_slot::{TableSlot, no_table};

@@ -4,7 +4,7 @@ use super::FileIdentity;
 use super::source::Source;
 use crate::foreign::explain_missing;
 use crate::{Error, Result};
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io;
 #[cfg(target_os = "linux")]
 use std::num::NonZeroU64;
@@ -23,7 +23,9 @@ impl PositionedFile {
     /// Opens a file for reading. Its length is the length that it has now.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let file = File::open(path).and_then(Self::of).map_err(|error| explain_missing(path, error));
+        // opening a pipe that nobody writes to waits for ever
+        let file = fs::metadata(path).and_then(|metadata| check_regular(&metadata)).and_then(|()| File::open(path));
+        let file = file.and_then(Self::of).map_err(|error| explain_missing(path, error));
         file.map_err(|error| Error::io("opening the file", error).with_path(path))
     }
 
@@ -34,15 +36,59 @@ impl PositionedFile {
 
     pub(crate) fn of(file: File) -> io::Result<Self> {
         let metadata = file.metadata()?;
-        if metadata.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
+        check_regular(&metadata)?;
         Ok(Self { byte_count: metadata.len(), file })
     }
 
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
+}
+
+/// Returns how many files a reader of many files keeps open by default: half of those that this
+/// process may have open, and at most 256. The rest is for everything else.
+pub fn default_open_files() -> usize {
+    (open_file_limit() / 2).clamp(1, 256)
+}
+
+#[cfg(target_os = "linux")]
+fn open_file_limit() -> usize {
+    use rustix::process::{Resource, getrlimit};
+    getrlimit(Resource::Nofile).current.and_then(|limit| limit.try_into().ok()).unwrap_or(usize::MAX)
+}
+
+/// A process of macOS may have 256 open files by default.
+#[cfg(not(target_os = "linux"))]
+fn open_file_limit() -> usize {
+    if cfg!(target_os = "macos") { 256 } else { 512 }
+}
+
+/// Fails for what is not a regular file: it has no length, and no bytes at an offset.
+pub(crate) fn check_regular(metadata: &Metadata) -> io::Result<()> {
+    if metadata.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    match kind_of(metadata) {
+        Some(kind) => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("is {kind}, not a regular file"))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(unix)]
+fn kind_of(metadata: &Metadata) -> Option<&'static str> {
+    use std::os::unix::fs::FileTypeExt;
+    let file_type = metadata.file_type();
+    match () {
+        () if file_type.is_fifo() => Some("a named pipe"),
+        () if file_type.is_socket() => Some("a socket"),
+        () if file_type.is_char_device() || file_type.is_block_device() => Some("a device"),
+        () => None,
+    }
+}
+
+#[cfg(not(unix))]
+fn kind_of(_: &Metadata) -> Option<&'static str> {
+    None
 }
 
 /// The descriptor of the file, for programs that read it by other means.

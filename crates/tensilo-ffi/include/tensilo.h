@@ -292,7 +292,8 @@ typedef struct tensilo_dataset_options {
   uint32_t has_version;
   // How files are read.
   tensilo_access access;
-  // How many files are kept open; 0 for 256, and 4,096 for objects of a store.
+  // How many files are kept open; 0 for half of what the process may have
+  // open, but at most 256, and 4,096 for objects of a store.
   size_t most_open_files;
 } tensilo_dataset_options;
 

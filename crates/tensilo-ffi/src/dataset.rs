@@ -33,7 +33,8 @@ pub struct tensilo_dataset_options {
     pub has_version: u32,
     /// How files are read.
     pub access: tensilo_access,
-    /// How many files are kept open; 0 for 256, and 4,096 for objects of a store.
+    /// How many files are kept open; 0 for half of what the process may have
+    /// open, but at most 256, and 4,096 for objects of a store.
     pub most_open_files: usize,
 }
 

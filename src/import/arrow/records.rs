@@ -65,11 +65,6 @@ pub(in crate::import) trait Records {
     fn keeps_schema(&self) -> bool {
         true
     }
-
-    /// Refuses files that belong to the source if they were changed since they were opened.
-    fn check_unchanged(&self) -> Result<()> {
-        Ok(())
-    }
 }
 
 /// A source that yields record batches.
@@ -163,10 +158,6 @@ impl<R: Records> BatchSource for ArrowSource<R> {
 
     fn part(&self, part: usize, columns: &[usize]) -> Result<BatchIter<'_>> {
         self.pass(columns, |fields| self.records.part(part, fields))
-    }
-
-    fn check_unchanged(&self) -> Result<()> {
-        self.records.check_unchanged()
     }
 }
 

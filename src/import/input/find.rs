@@ -2,6 +2,7 @@
 
 use super::{folder, tables};
 use crate::foreign::explain_missing;
+use crate::open::check_regular;
 use crate::pattern::{has_wildcard, paths_matching};
 use crate::{Error, Result};
 use std::fs;
@@ -34,10 +35,15 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
         if searched.as_ref().is_some_and(|folder| path.starts_with(folder)) {
             continue;
         }
-        if path.is_dir() {
+        // a link without a target has no metadata, and is an error when it is opened
+        let metadata = fs::metadata(&path).ok();
+        if metadata.as_ref().is_some_and(fs::Metadata::is_dir) {
             files.extend(folder::data_files(&path)?);
             searched = Some(path);
         } else {
+            // opening a pipe that nobody writes to waits for ever
+            let checked = metadata.map_or(Ok(()), |metadata| check_regular(&metadata));
+            checked.map_err(|error| Error::io("opening the input", error).with_path(&path))?;
             files.push(path);
         }
     }

@@ -1,6 +1,7 @@
 //! The data files below a folder.
 
 use super::saved;
+use crate::open::check_regular;
 use crate::{Error, Result};
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -163,6 +164,9 @@ impl FolderWalk {
                 true => self.cache = Some(folder.path.clone()),
                 false => check_not_saved(&folder.path, &name)?,
             }
+        } else if !is_file && !is_folder && is_visible && format_of(&name).is_some() {
+            let checked = fs::metadata(&path).and_then(|metadata| check_regular(&metadata));
+            checked.map_err(|error| Error::io("opening the input", error).with_path(&path))?;
         }
         Ok(())
     }

@@ -4,23 +4,19 @@ use super::opened::OpenInput;
 use super::{find, partition, stored};
 use crate::import::options::InputPlaces;
 use crate::le::u64_of;
-use crate::open::{FileIdentity, refuse_same};
+use crate::open::{FileIdentity, default_open_files, refuse_same};
 use crate::{Error, Result, Schema};
 use std::path::{Path, PathBuf};
 
-/// The number of inputs that are kept open. Others are closed after their schema was read, and
-/// opened again for each pass.
-///
-/// A process of macOS may have 256 open files, unless its user says otherwise.
-const HELD: usize = if cfg!(target_os = "macos") { 128 } else { 256 };
-
-/// Opens all inputs. Those of a folder or pattern follow one another. `-` is the standard input if
+/// Opens all inputs. As many stay open as [`default_open_files`] says; others are closed after their
+/// schema was read, and opened again for each pass. Those of a folder or pattern follow one another. `-` is the standard input if
 /// `places` say so. If `threads` is more than 1, other threads read the inputs.
 pub(in crate::import) fn open_all(inputs: &[PathBuf], places: &InputPlaces, threads: usize) -> Result<Vec<OpenInput>> {
     let is_stdin = |input: &Path| places.dash_is_stdin && input == Path::new("-");
     if inputs.iter().filter(|input| is_stdin(input)).count() > 1 {
         return Err(Error::bad_argument("the standard input is given twice, and can be read once"));
     }
+    let mut left = default_open_files();
     let mut out = Vec::new();
     for input in inputs {
         if is_stdin(input) {
@@ -33,8 +29,9 @@ pub(in crate::import) fn open_all(inputs: &[PathBuf], places: &InputPlaces, thre
         };
         for path in paths {
             let input = OpenInput::open(&path, places)?;
-            if out.len() >= HELD {
-                input.release();
+            match left.checked_sub(input.file_count()) {
+                Some(rest) => left = rest,
+                None => input.release(),
             }
             out.push(input);
         }

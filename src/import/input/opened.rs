@@ -99,6 +99,11 @@ impl OpenInput {
         Ok(Box::new(WatchedPass { content, completion, order, input: self, is_over: false, _held: held }))
     }
 
+    /// Returns the number of files: the input, and those that belong to it.
+    pub(super) fn file_count(&self) -> usize {
+        self.file.companions().len().saturating_add(1)
+    }
+
     pub(super) fn release(&self) {
         self.file.release();
     }
@@ -179,8 +184,7 @@ impl BatchSource for OpenInput {
     }
 
     fn check_unchanged(&self) -> Result<()> {
-        self.file.check_unchanged()?;
-        self.content.check_unchanged()
+        self.file.check_unchanged()
     }
 }
 

@@ -317,3 +317,18 @@ fn names_that_are_not_utf_8_are_read() {
         assert_eq!(numbers(&converted(&tree.0, &[named(input)], &ConvertOptions::new()).unwrap()), [2]);
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn what_is_not_a_regular_file_is_refused() {
+    let tree = Tree::new(&["a.parquet", "b/c.parquet"]);
+    let made = std::process::Command::new("mkfifo").args([tree.path("p.parquet"), tree.path("notes")]).status();
+    assert!(made.unwrap().success());
+    for input in ["*.parquet", "**/*.parquet", ""] {
+        let error = tree.refused(&[input]);
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(tree.path("p.parquet").as_path())), "{error}");
+        assert!(error.to_string().contains("is a named pipe, not a regular file"), "{error}");
+    }
+    // a pipe whose name is not that of data is passed over
+    assert_eq!(numbers(&tree.convert("b")), [1]);
+}

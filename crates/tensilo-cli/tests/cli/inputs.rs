@@ -137,6 +137,39 @@ fn names_that_are_not_utf_8_do_not_disturb_patterns() {
     within(&["inspect", "o*.tsl"]).failed(2, "the path is not UTF-8; rename the file");
 }
 
+#[cfg(unix)]
+#[test]
+fn the_number_of_open_files_follows_the_limit() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("data")).unwrap();
+    for i in 0..100 {
+        let file = File::create(folder.path(format!("data/{i:03}.arrow"))).unwrap();
+        let mut writer = FileWriter::try_new(file, &numbers(0).schema()).unwrap();
+        writer.write(&numbers(2)).unwrap();
+        writer.finish().unwrap();
+    }
+    let limited = |words: &str| {
+        let script = format!("ulimit -n 48; exec {} {words}", env!("CARGO_BIN_EXE_tensilo"));
+        let mut command = std::process::Command::new("sh");
+        Run::from(command.args(["-c", &script]).current_dir(folder.root()).output().unwrap())
+    };
+    limited("convert data -o out.tsl").done();
+    limited("convert data -o ds --shard-bytes 8").done();
+    let inspected = run(["inspect", "--json", folder.path("ds").to_str().unwrap()]).done().json();
+    assert_eq!(inspected["sample_count"], 200);
+    limited("export ds -o all.arrow").done();
+    limited("verify ds").done();
+    limited("get ds -c n -i ..").done();
+    // files that belong to an input are closed with it
+    let megatron = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tensilo-convert/tests/data/megatron");
+    let indices: Vec<String> = (0..60).map(|i| format!("{i}.idx")).collect();
+    for i in 0..60 {
+        fs::copy(megatron.join("text.idx"), folder.path(format!("{i}.idx"))).unwrap();
+        fs::copy(megatron.join("text.bin"), folder.path(format!("{i}.bin"))).unwrap();
+    }
+    limited(&format!("convert {} -o tokens.tsl", indices.join(" "))).done();
+}
+
 #[test]
 fn what_is_no_data_is_reported_as_what_it_is() {
     let folder = Folder::new();

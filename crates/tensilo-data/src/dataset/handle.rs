@@ -9,7 +9,7 @@ use super::groups::{Groups, Place, PlacedGroup};
 use super::listed_reader::{self, Listing};
 use super::location::Location;
 use super::open;
-use super::options::{DatasetOptions, OPEN_FILES};
+use super::options::DatasetOptions;
 use super::place::FilePlace;
 use super::store::Store;
 use super::without_manifest;
@@ -163,7 +163,7 @@ impl Dataset {
             let stays_cached = |_: &Access| Access::stays_cached(&path, || groups.stored_bytes(&place));
             options.if_cached.clone().filter(stays_cached).unwrap_or_else(|| Access::choose(&path))
         });
-        let files = OpenFiles::new(options.most_open_files.unwrap_or(OPEN_FILES), access);
+        let files = OpenFiles::new(options.most_open_files.unwrap_or_else(tensilo::source::default_open_files), access);
         Self(Arc::new(OpenedDataset { store, location, options, version, digest, schema, groups, files }))
     }
 

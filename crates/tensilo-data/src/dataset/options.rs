@@ -19,12 +19,10 @@ pub struct DatasetOptions {
     pub(super) remote: RemoteOptions,
 }
 
-/// Files that are kept open unless told. Systems commonly allow a process 1,024.
-pub(super) const OPEN_FILES: usize = 256;
-
 impl DatasetOptions {
-    /// Returns the defaults: the newest version, at most 256 open files, read as suits them
-    /// ([`Dataset::file_access`](crate::Dataset::file_access)).
+    /// Returns the defaults: the newest version, read as suits its files
+    /// ([`Dataset::file_access`](crate::Dataset::file_access)), of which
+    /// [`default_open_files`](tensilo::source::default_open_files) stay open.
     pub fn new() -> Self {
         Self::default()
     }
@@ -36,7 +34,8 @@ impl DatasetOptions {
     }
 
     /// Sets how many files are kept open, at least 1. A reader that was lent stays open as long as
-    /// it is kept. The default is 256, and 4,096 for objects of a store.
+    /// it is kept. The default is half of what the process may have open, but at most 256,
+    /// and 4,096 for objects of a store.
     pub fn most_open_files(mut self, most: usize) -> Self {
         self.most_open_files = Some(most);
         self

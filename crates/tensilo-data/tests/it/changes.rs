@@ -293,3 +293,20 @@ fn names_that_are_not_utf_8_do_not_disturb_patterns() {
         assert!(error.contains("caf") && error.contains("not UTF-8; rename the file"), "{error}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_refused_instead_of_waited_for() {
+    let folder = Folder::new();
+    write(&folder.path("a.tsl"), &[numbers("x")], 0, 2);
+    let pipe = folder.path("p.tsl");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let errors = [
+        DatasetOptions::new().open_glob(folder.path("*.tsl")).unwrap_err().to_string(),
+        Dataset::open(folder.root()).unwrap_err().to_string(),
+        tensilo::Reader::open(&pipe).err().unwrap().to_string(),
+    ];
+    for error in errors {
+        assert!(error.contains("p.tsl") && error.contains("is a named pipe, not a regular file"), "{error}");
+    }
+}
