@@ -196,7 +196,7 @@ def invalid():
     yield 'M-4.1-text-shape', with_column(dtype='utf8')
     yield 'M-4.1-empty-name', with_column(name='')
     yield 'M-4.1-no-levels', with_column(nullable_levels=[])
-    yield 'M-4.1-cast', with_column(cast='bf16')
+    yield 'M-4.1-cast', with_column(cast='bool')
     yield 'M-4.1-rank', with_column(shape=[1] * 17)
     yield 'M-4.1-extent', with_column(shape=[(1 << 32) - 1])
     yield 'M-4.1-names', folder(version(1, [group(WORKED)], [column('x', 0), column('x', 1, nullable=True)]))

@@ -169,6 +169,14 @@ def valid_vectors():
     f.chunk(0, [le(v, 2) for v in (0x3F80, 0x7F80, 0x000B, 0x3F00, 0x4053)])
     yield 'cast', 'cast facts: 1.00390625, 1e39, 1e-39, 0.5, 3.3 from f64 to bf16', f.commit()
 
+    # i64 16777217 (no f32), i8 -128, decimals 1.50 and 0.1 (no f64)
+    f = Tsl([col('i', 'f32', cast=('i64', 1.0, 1 / 16777217, 0, 0)), col('b', 'f64', cast=('i8', 0.0, 0.0, 0, 0)),
+             col('d', 'f64', [2], cast=('decimal', 5.551115123125783e-18, 5.551115123125783e-17, 0, 0))])
+    f.chunk(0, [el('f', 16777216.0)])
+    f.chunk(1, [el('d', -128.0)])
+    f.chunk(2, [el('d', 1.5) + el('d', 0.1)])
+    yield 'cast-numbers', 'casts of integers and decimals: 16777217 to f32, -128 to f64, 1.50 and 0.1 to f64', f.commit()
+
     f = Tsl([col('x', 'u8'), col('y', 'u8')])
     f.table(1, b'first of y')
     f.chunk(0, [b'\1'])

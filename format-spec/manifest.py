@@ -123,7 +123,7 @@ def column_of(value):
         for level in levels:
             a(bool, level)
     if 'cast' in value:
-        possible = cast in ('f16', 'f32', 'f64') and dtype in ('bf16', 'f16', 'f32') and cast != dtype
+        possible = cast in ('decimal', *reader.DTYPES[1:13]) and dtype in reader.DTYPES[1:5] and cast != dtype
         need(possible, 'M-4.1', 'a cast from %r to %s' % (cast, dtype))
     metadata_of(metadata, 'M-4.1')
     return value

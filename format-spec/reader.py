@@ -103,9 +103,9 @@ def read_column(fields):
     check({"R-3.5 extents": dtype < 14 or extents == (VARYING,), "R-3.6 inner x w": size <= MAX_CHUNK})
     if flags & 2:
         source, rounding, reserved = fields.unpack("BBH")
-        right = dtype in (1, 2, 3) and source in (2, 3, 4) and source != dtype and rounding == 1
+        right = 1 <= dtype <= 4 and source <= 12 and source != dtype and rounding == 1
         check({"R-3.6 reserved field of a cast": reserved == 0, "R-3.7 dtypes or rounding of a cast": right})
-        cast = {"source": DTYPES[source], "rounding": "nearest-even"}
+        cast = {"source": DTYPES[source] if source else "decimal", "rounding": "nearest-even"}
     L, may_be_null = 0, [bool(flags & 1)]  # of the entries of each level
     if flags & 4:
         L, reserved, bits = fields.unpack("BBH")

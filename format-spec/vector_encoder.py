@@ -152,7 +152,7 @@ def el(fmt, *values):
 # ---- a file ----------------------------------------------------------------------------------------------------
 
 def col(name, dtype, shape=(), nullable=False, cast=None, meta=(), lists=()):
-    """cast: (source dtype, absolute error, relative error, to infinite, to subnormal)
+    """cast: (source dtype or 'decimal', absolute error, relative error, to infinite, to subnormal)
     lists: for each level, whether its entries may be null"""
     inner = 1
     for extent in shape:
@@ -206,7 +206,7 @@ def schema_block(columns, meta):
         yield label + 'reserved', b'\0'
         yield label + 'extents', b''.join(le(VARIES if e is None else e, 4) for e in c['shape'])
         if c['cast']:
-            yield label + 'cast source', le(DTYPES[c['cast'][0]][0], 1)
+            yield label + 'cast source', le(DTYPES.get(c['cast'][0], [0])[0], 1)
             yield label + 'cast rounding', b'\1'
             yield label + 'cast reserved', b'\0\0'
         if c['lists']:

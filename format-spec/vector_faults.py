@@ -200,9 +200,9 @@ def schema_cases():
     yield 'R-3.6', 'product-wraps', 'a product of extents that is 0 modulo 2^64', schema(None, col('x', 'u8', [1 << 31, 1 << 31, 4]))
     yield 'R-3.6', 'ragged-too-large', 'fixed extents of a ragged column over the limit', schema(None, col(
         'x', 'f64', [None, 1 << 29]))
-    for name, what, dtype, source in (('on-i32', 'a cast on a column of i32', 'i32', 'f64'), ('on-f64', 'a cast on a column of f64', 'f64', 'f32'),
-                                      ('from-itself', 'a cast from f16 to f16', 'f16', 'f16'), ('from-bf16', 'a cast from bf16', 'f32', 'bf16'),
-                                      ('from-i32', 'a cast from i32', 'f32', 'i32')):
+    for name, what, dtype, source in (('on-i32', 'a cast on a column of i32', 'i32', 'f64'), ('on-u8', 'a cast of decimals on a column of u8', 'u8', 'decimal'),
+                                      ('from-itself', 'a cast from f16 to f16', 'f16', 'f16'), ('from-f64', 'a cast from f64 to f64', 'f64', 'f64'),
+                                      ('from-bool', 'a cast from bool', 'f32', 'bool')):
         yield 'R-3.7', 'cast-' + name, what, schema(None, col('x', dtype, cast=(source, 0, 0, 0, 0)))
     for n in (0, 2):
         yield 'R-3.7', 'rounding-%d' % n, 'rounding %d' % n, schema({'column 0: cast rounding': n}, col(

@@ -5,7 +5,7 @@
 //! `duration[ms]`, `timestamp[ns]`, `timestamp[us, Europe/Zurich]`, `fixed_size_binary[16]`,
 //! `decimal128[10, 2]`, `month_interval`, `null`.
 
-use crate::Metadata;
+use crate::{DType, Metadata};
 use std::fmt;
 
 /// The metadata key.
@@ -15,12 +15,17 @@ pub(crate) const KEY: &str = "arrow.type";
 #[cfg(feature = "arrow")]
 pub(crate) const FIXED_SHAPE_TENSOR: &str = "arrow.fixed_shape_tensor";
 /// The extension type of tensors of several shapes.
+#[cfg(feature = "import")]
 pub(crate) const VARIABLE_SHAPE_TENSOR: &str = "arrow.variable_shape_tensor";
 
 /// The metadata key under which an import keeps the names of dimensions: a JSON array of texts.
 #[cfg(feature = "arrow")]
 pub(crate) const DIM_NAMES: &str = "arrow.dim_names";
+/// The metadata key of the type that the values of a cast column had in the source.
+#[cfg(feature = "import")]
+pub(crate) const CAST_TYPE: &str = "import.cast";
 /// The metadata key of the shape that an import found.
+#[cfg(feature = "import")]
 pub(crate) const FOUND_SHAPE: &str = "import.shape";
 
 /// Returns whether a field has one of these extension types.
@@ -101,6 +106,50 @@ impl ArrowType {
             _ => None,
         }
     }
+
+    /// Returns the form in which an element of a decimal or of an interval is stored. Returns
+    /// `None` for other types, and for precisions that a decimal of its width cannot have.
+    ///
+    /// The form of a decimal depends on its precision, not on its width.
+    pub(crate) fn stored_element(&self) -> Option<StoredElement> {
+        let (precision, most) = match self {
+            Self::Decimal(32, precision, _) => (*precision, 9),
+            Self::Decimal(64, precision, _) => (*precision, 18),
+            Self::Decimal(128, precision, _) => (*precision, 38),
+            Self::Decimal(_, precision, _) => (*precision, 76),
+            Self::MonthInterval => return Some(StoredElement::one(DType::I32)),
+            Self::DayTimeInterval => return Some(StoredElement::several(DType::I32, 2)),
+            Self::MonthDayNanoInterval => return Some(StoredElement::several(DType::I64, 3)),
+            _ => return None,
+        };
+        let form = match precision {
+            1..=9 => StoredElement::one(DType::I32),
+            10..=18 => StoredElement::one(DType::I64),
+            19..=38 => StoredElement::several(DType::U8, 16),
+            39..=76 => StoredElement::several(DType::U8, 32),
+            _ => return None,
+        };
+        (precision <= most).then_some(form)
+    }
+}
+
+/// The form in which an element of a decimal or of an interval is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StoredElement {
+    pub dtype: DType,
+    /// The number of values of an element, which is the extent of an innermost dimension. One
+    /// value has no dimension: `None`.
+    pub extent: Option<u32>,
+}
+
+impl StoredElement {
+    pub(crate) fn one(dtype: DType) -> Self {
+        Self { dtype, extent: None }
+    }
+
+    fn several(dtype: DType, extent: u32) -> Self {
+        Self { dtype, extent: Some(extent) }
+    }
 }
 
 fn decimal(bits: u16, argument: &str) -> Option<ArrowType> {
@@ -150,58 +199,19 @@ fn unit(name: &str) -> Option<TimeUnit> {
 }
 
 #[cfg(feature = "arrow")]
-pub(crate) use arrow::{StoredElement, stored_element};
+pub(crate) use arrow::stored_element;
 
 #[cfg(feature = "arrow")]
 mod arrow {
     //! From and to the types of Arrow's library.
 
-    use super::{ArrowType, TimeUnit};
-    use crate::DType;
+    use super::{ArrowType, StoredElement, TimeUnit};
     use arrow_schema::{DataType, IntervalUnit};
-
-    /// The form in which an element of a decimal or of an interval is stored.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub(crate) struct StoredElement {
-        pub dtype: DType,
-        /// The number of values of an element, which is the extent of an innermost dimension. One
-        /// value has no dimension: `None`.
-        pub extent: Option<u32>,
-    }
-
-    impl StoredElement {
-        pub(crate) fn one(dtype: DType) -> Self {
-            Self { dtype, extent: None }
-        }
-
-        fn several(dtype: DType, extent: u32) -> Self {
-            Self { dtype, extent: Some(extent) }
-        }
-    }
 
     /// Returns the form in which an element of a decimal or of an interval is stored. Returns
     /// `None` for other types, and for precisions that a decimal of its width cannot have.
-    ///
-    /// The form of a decimal depends on its precision, not on its width.
     pub(crate) fn stored_element(data_type: &DataType) -> Option<StoredElement> {
-        let (precision, most) = match data_type {
-            DataType::Decimal32(precision, _) => (*precision, 9),
-            DataType::Decimal64(precision, _) => (*precision, 18),
-            DataType::Decimal128(precision, _) => (*precision, 38),
-            DataType::Decimal256(precision, _) => (*precision, 76),
-            DataType::Interval(IntervalUnit::YearMonth) => return Some(StoredElement::one(DType::I32)),
-            DataType::Interval(IntervalUnit::DayTime) => return Some(StoredElement::several(DType::I32, 2)),
-            DataType::Interval(IntervalUnit::MonthDayNano) => return Some(StoredElement::several(DType::I64, 3)),
-            _ => return None,
-        };
-        let form = match precision {
-            1..=9 => StoredElement::one(DType::I32),
-            10..=18 => StoredElement::one(DType::I64),
-            19..=38 => StoredElement::several(DType::U8, 16),
-            39..=76 => StoredElement::several(DType::U8, 32),
-            _ => return None,
-        };
-        (precision <= most).then_some(form)
+        ArrowType::from_arrow(data_type)?.stored_element()
     }
 
     impl ArrowType {

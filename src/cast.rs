@@ -1,4 +1,4 @@
-//! Rounding of floating-point columns when they are written, and the errors of it.
+//! Rounding of numbers to floats when they are written, and the errors of it.
 
 use crate::dtype::DType;
 use half::{bf16, f16};
@@ -31,7 +31,43 @@ impl CastFacts {
     }
 }
 
-/// Rounds elements of one type to another, to nearest with ties to even, and records the errors.
+/// A finite number that an f64 may not have, infinity or NaN.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Number {
+    /// The nearest f64, ties to even.
+    pub nearest: f64,
+    /// What that is less than the number, about.
+    pub rest: f64,
+}
+
+impl Number {
+    /// Returns the number as an f64 that is rounded to odd. Rounding that to a shorter type then
+    /// gives the same as rounding the number itself.
+    fn odd(self) -> f64 {
+        if self.rest == 0.0 {
+            return self.nearest;
+        }
+        let is_farther = (self.rest < 0.0) == (self.nearest > 0.0);
+        // not 0: it is larger than the number
+        f64::from_bits(self.nearest.to_bits().saturating_sub(is_farther.into()) | 1)
+    }
+}
+
+impl From<f64> for Number {
+    fn from(nearest: f64) -> Self {
+        Self { nearest, rest: 0.0 }
+    }
+}
+
+impl From<i128> for Number {
+    /// `value` has at most 100 bits.
+    fn from(value: i128) -> Self {
+        let nearest = value as f64; // rounds to nearest even
+        Self { nearest, rest: value.saturating_sub(nearest as i128) as f64 }
+    }
+}
+
+/// Rounds numbers to floats of a type, to nearest with ties to even, and records the errors.
 #[derive(Clone, Debug)]
 pub(crate) struct Caster {
     source: DType,
@@ -40,58 +76,83 @@ pub(crate) struct Caster {
 }
 
 impl Caster {
+    /// Makes a caster of elements of `source`, which are numbers.
     pub(crate) fn new(source: DType, target: DType) -> Self {
         Self { source, target, facts: CastFacts::default() }
     }
 
     /// Rounds `source`, elements in memory order, and appends the results to `out`.
     pub(crate) fn cast(&mut self, source: &[u8], out: &mut Vec<u8>) {
+        let f32_normal = f64::from(f32::MIN_POSITIVE);
         match self.source {
-            DType::F16 => self.from::<2>(source, |b| f16::from_ne_bytes(b).to_f64(), 2f64.powi(-14), out),
-            DType::F32 => {
-                let smallest = f64::from(f32::MIN_POSITIVE);
-                self.from::<4>(source, |b| f32::from_ne_bytes(b).into(), smallest, out);
-            }
-            _ => self.from::<8>(source, f64::from_ne_bytes, f64::MIN_POSITIVE, out),
+            DType::Bf16 => self.floats(source, |b| bf16::from_ne_bytes(b).to_f64(), f32_normal, out),
+            DType::F16 => self.floats(source, |b| f16::from_ne_bytes(b).to_f64(), F16_NORMAL, out),
+            DType::F32 => self.floats(source, |b| f32::from_ne_bytes(b).into(), f32_normal, out),
+            DType::I8 => self.integers(source, |b| i8::from_ne_bytes(b).into(), out),
+            DType::I16 => self.integers(source, |b| i16::from_ne_bytes(b).into(), out),
+            DType::I32 => self.integers(source, |b| i32::from_ne_bytes(b).into(), out),
+            DType::I64 => self.integers(source, |b| i64::from_ne_bytes(b).into(), out),
+            DType::U8 => self.integers(source, |b| u8::from_ne_bytes(b).into(), out),
+            DType::U16 => self.integers(source, |b| u16::from_ne_bytes(b).into(), out),
+            DType::U32 => self.integers(source, |b| u32::from_ne_bytes(b).into(), out),
+            DType::U64 => self.integers(source, |b| u64::from_ne_bytes(b).into(), out),
+            _ => self.floats(source, f64::from_ne_bytes, f64::MIN_POSITIVE, out),
         }
     }
 
-    fn from<const N: usize>(
+    fn floats<const N: usize>(
         &mut self,
         source: &[u8],
         read: impl Fn([u8; N]) -> f64,
         smallest_normal: f64,
         out: &mut Vec<u8>,
     ) {
-        let values = source.as_chunks::<N>().0.iter().map(|bytes| read(*bytes));
+        let values = source.as_chunks::<N>().0.iter().map(|bytes| read(*bytes).into());
+        self.numbers(values, smallest_normal, out);
+    }
+
+    fn integers<const N: usize>(&mut self, source: &[u8], read: impl Fn([u8; N]) -> i128, out: &mut Vec<u8>) {
+        let values = source.as_chunks::<N>().0.iter().map(|bytes| read(*bytes).into());
+        self.numbers(values, f64::MIN_POSITIVE, out);
+    }
+
+    /// Rounds numbers. One of at least `smallest_normal` is neither subnormal nor zero in its own
+    /// type.
+    pub(crate) fn numbers(&mut self, values: impl Iterator<Item = Number>, smallest_normal: f64, out: &mut Vec<u8>) {
         match self.target {
             DType::Bf16 => self.to(values, smallest_normal, out, f64::from(f32::MIN_POSITIVE), |v| {
-                let rounded = bf16::from_f32(to_f32_odd(v));
+                let rounded = bf16::from_f32(to_f32_odd(v.odd()));
                 (rounded.to_f64(), rounded.to_ne_bytes())
             }),
-            DType::F16 => self.to(values, smallest_normal, out, 2f64.powi(-14), |v| {
-                let rounded = f16::from_f32(to_f32_odd(v));
+            DType::F16 => self.to(values, smallest_normal, out, F16_NORMAL, |v| {
+                let rounded = f16::from_f32(to_f32_odd(v.odd()));
                 (rounded.to_f64(), rounded.to_ne_bytes())
             }),
-            _ => self.to(values, smallest_normal, out, f64::from(f32::MIN_POSITIVE), |v| {
-                let rounded = to_f32(v);
+            DType::F32 => self.to(values, smallest_normal, out, f64::from(f32::MIN_POSITIVE), |v| {
+                let rounded = to_f32(v.odd());
                 (f64::from(rounded), rounded.to_ne_bytes())
+            }),
+            _ => self.to(values, smallest_normal, out, f64::MIN_POSITIVE, |v| {
+                let is_nan = u64::from(v.nearest.is_nan());
+                let quiet = f64::from_bits(v.nearest.to_bits() | is_nan << 51);
+                (quiet, quiet.to_ne_bytes())
             }),
         }
     }
 
     fn to<const M: usize>(
         &mut self,
-        values: impl Iterator<Item = f64>,
+        values: impl Iterator<Item = Number>,
         smallest_source: f64,
         out: &mut Vec<u8>,
         smallest_target: f64,
-        round: impl Fn(f64) -> (f64, [u8; M]),
+        round: impl Fn(Number) -> (f64, [u8; M]),
     ) {
         let facts = &mut self.facts;
-        for value in values {
-            let (rounded, bytes) = round(value);
+        for number in values {
+            let (rounded, bytes) = round(number);
             out.extend_from_slice(&bytes);
+            let value = number.nearest;
             if !value.is_finite() {
                 continue;
             }
@@ -99,7 +160,7 @@ impl Caster {
                 facts.to_infinite = facts.to_infinite.saturating_add(1);
                 continue;
             }
-            let error = (rounded - value).abs();
+            let error = (rounded - value - number.rest).abs();
             facts.max_abs_error = facts.max_abs_error.max(error);
             if value != 0.0 {
                 facts.max_rel_error = facts.max_rel_error.max(error / value.abs());
@@ -110,6 +171,9 @@ impl Caster {
         }
     }
 }
+
+/// The smallest normal f16: 2^-14.
+const F16_NORMAL: f64 = 1.0 / 16_384.0;
 
 /// Rounds to an `f32`, to nearest even. A NaN keeps its sign and the upper bits of its payload.
 fn to_f32(value: f64) -> f32 {
@@ -192,6 +256,21 @@ mod tests {
         let f16_bits = 0xFC09_u16.to_ne_bytes();
         assert_eq!(cast_one(F16, F32, &f16_bits).0, 0xFFC1_2000_u32.to_ne_bytes());
         assert_eq!(cast_one(F16, Bf16, &f16_bits).0, 0xFFC1_u16.to_ne_bytes());
+    }
+
+    /// Integers of 64 bits are rounded in one step, and the record has the errors that an f64 would
+    /// hide.
+    #[test]
+    fn integers_are_rounded_once() {
+        // a little more than a tie of f32, which an f64 rounds to the tie
+        let value = (1_i64 << 60) + (1 << 36) + 1;
+        let (out, facts) = cast_one(DType::I64, DType::F32, &value.to_ne_bytes());
+        assert_eq!(out, (2f32.powi(60) + 2f32.powi(37)).to_ne_bytes());
+        assert_eq!(facts.max_abs_error, 2f64.powi(36) - 1.0);
+        let (out, facts) = cast_one(DType::U64, DType::F64, &u64::MAX.to_ne_bytes());
+        assert_eq!((out, facts.max_abs_error), (2f64.powi(64).to_ne_bytes().to_vec(), 1.0));
+        let (out, facts) = cast_one(DType::I8, DType::F16, &[0x80]);
+        assert_eq!((out, facts), (f16::from_f32(-128.0).to_ne_bytes().to_vec(), CastFacts::default()));
     }
 
     #[test]

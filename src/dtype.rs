@@ -95,6 +95,11 @@ impl DType {
         matches!(self, Self::Bf16 | Self::F16 | Self::F32 | Self::F64)
     }
 
+    /// Returns whether elements are numbers: floats or integers, not bools.
+    pub fn is_number(self) -> bool {
+        !matches!(self, Self::Bool | Self::Bytes | Self::Utf8)
+    }
+
     /// Returns whether samples are strings of bytes or text instead of tensors.
     pub fn is_string(self) -> bool {
         matches!(self, Self::Bytes | Self::Utf8)

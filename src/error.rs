@@ -1,5 +1,6 @@
 //! The one error type of the crate.
 
+use crate::dtype::DType;
 use std::fmt::{self, Write};
 use std::io;
 use std::ops::{ControlFlow, Range};
@@ -56,6 +57,8 @@ pub enum Advice {
     /// `ConvertOptions::shapes` with these extents, when all that is in the file is converted
     /// again.
     ConvertAgain(Vec<Option<u32>>),
+    /// `ConvertOptions::casts` with this type, when the source is converted again.
+    Cast(DType),
     /// `WriterOptions::discard_tail`.
     DiscardTail,
     /// `ExportOptions::stored_types`.
@@ -77,6 +80,7 @@ impl Advice {
                 "convert all again with the declared shape [{}], because the shapes of a file never change",
                 extents_text(extents)
             ),
+            Self::Cast(dtype) => format!("convert the source with a cast to {dtype}"),
             Self::StoredTypes => "export the types that the file states".to_owned(),
             Self::DistrustStatistics => "do not trust what the input states of its nulls".to_owned(),
             Self::DiscardTail => "cut the bytes off, which loses what they hold".to_owned(),
@@ -98,6 +102,7 @@ impl fmt::Display for Advice {
             Self::ReplaceNulls => "NullElements::Nan`, `NullElements::Zero",
             Self::ReplaceNullsWithZero => "NullElements::Zero",
             Self::DeclareShape(_) | Self::ConvertAgain(_) => "ConvertOptions::shapes",
+            Self::Cast(_) => "ConvertOptions::casts",
             Self::StoredTypes => "ExportOptions::stored_types",
             Self::DistrustStatistics => "ConvertOptions::distrust_statistics",
             Self::DiscardTail => "WriterOptions::discard_tail",

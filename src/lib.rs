@@ -52,12 +52,12 @@
 //!
 //! | | modules | |
 //! |---|---|---|
-//! | 6 | `import`, `export`, `rewrite`, `mmap`, `file`, `pattern`, `arrow_type`, `saved_schema` | formats |
+//! | 6 | `import`, `export`, `rewrite`, `mmap`, `file`, `pattern`, `arrow_type`, `logical_type`, `saved_schema` | formats |
 //! | 5 | `read`, `write` | samples from chunks, chunks from samples; neither uses the other |
 //! | 4 | `open` | sources of bytes, and the last commit of a file |
 //! | 3 | `codec` | chunks to stored bytes and back, and the choice of encodings |
 //! | 2 | `format`, `batch`, `list_buffer`, `value` | bytes to structures and back |
-//! | 1 | `kernel`, `checksum`, `pod`, `cast` | loops over elements |
+//! | 1 | `kernel`, `checksum`, `pod`, `cast`, `decimal` | loops over elements |
 //! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `byte_count`, `threads`, `foreign` | basics |
 //!
 //! # Features
@@ -87,13 +87,14 @@
 #![deny(missing_docs, unsafe_code, unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, clippy::expect_used)]
 
-#[cfg(feature = "import")]
 mod arrow_type;
 mod batch;
 mod byte_count;
 mod cast;
 mod checksum;
 mod codec;
+#[cfg(feature = "import")]
+mod decimal;
 mod dtype;
 pub mod error;
 #[cfg(feature = "arrow")]
@@ -108,6 +109,7 @@ mod kernel;
 mod le;
 pub mod limits;
 mod list_buffer;
+mod logical_type;
 mod memory;
 #[cfg(feature = "mmap")]
 #[allow(unsafe_code, reason = "a mapped file can change under the reader: the caller promises that it does not")]
@@ -129,7 +131,8 @@ pub use batch::ColumnBatch;
 pub use byte_count::parse_byte_count;
 pub use codec::Profile;
 pub use error::{Error, ErrorKind, Result};
-pub use format::{CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};
+pub use format::{CastSource, CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};
+pub use logical_type::LogicalType;
 #[cfg(feature = "glob")]
 pub use pattern::paths_matching;
 pub use pod::Element;

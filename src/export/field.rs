@@ -3,11 +3,11 @@
 use super::tensor_lists::extent_of;
 use super::{json, tensor_lists};
 use crate::arrow_type::{
-    self, ArrowType, DIM_NAMES, FIXED_SHAPE_TENSOR, FOUND_SHAPE, VARIABLE_SHAPE_TENSOR, stored_element,
+    self, ArrowType, CAST_TYPE, DIM_NAMES, FIXED_SHAPE_TENSOR, FOUND_SHAPE, VARIABLE_SHAPE_TENSOR, stored_element,
 };
 use crate::format::CastFacts;
 use crate::format::ListLevel;
-use crate::{ColumnSchema, DType, Error, Extent, Metadata, Result, Shape};
+use crate::{CastSource, ColumnSchema, DType, Error, Extent, Metadata, Result, Shape};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use std::collections::HashMap;
@@ -93,6 +93,7 @@ impl Target {
         }?;
         let mut metadata = column.metadata.clone();
         metadata.remove(FOUND_SHAPE);
+        metadata.remove(CAST_TYPE);
         if restored.is_some() {
             metadata.remove(arrow_type::KEY); // the type says it
         }
@@ -127,11 +128,13 @@ fn in_elements(column: &ColumnSchema, element: &DataType) -> ColumnSchema {
 }
 
 /// Returns the type of the exported elements: that of the values before a cast, if it has all
-/// values of the stored type. (16 bits of f16 do not have all of bf16.)
+/// values of the stored type. (16 bits of f16 do not have all of bf16, and integers have no
+/// fractions.)
 pub(super) fn exported_dtype(column: &ColumnSchema) -> DType {
     match (column.dtype, column.pushed_dtype()) {
-        (DType::Bf16, DType::F16) => DType::F32,
-        (_, pushed) => pushed,
+        (DType::Bf16, DType::F16) | (DType::F16, DType::Bf16) => DType::F32,
+        (stored, pushed) if pushed.is_float() && pushed.element_bytes() > stored.element_bytes() => pushed,
+        (stored, _) => stored,
     }
 }
 
@@ -290,7 +293,7 @@ fn join(texts: impl Iterator<Item = String>) -> String {
     texts.collect::<Vec<_>>().join(",")
 }
 
-fn cast_text(source: DType, target: DType, facts: &CastFacts) -> String {
+fn cast_text(source: CastSource, target: DType, facts: &CastFacts) -> String {
     format!(
         "from {source} to {target}, to nearest, ties to even; largest absolute error {:e}, largest relative error {:e}; \
          {} values became infinite, {} subnormal or zero",

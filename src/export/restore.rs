@@ -110,7 +110,9 @@ impl Outputs {
     fn has_source_types(&self, node: &FieldNode, columns: &[ExportedColumn<'_>]) -> bool {
         node.columns().into_iter().all(|number| {
             let source = columns.get(number).and_then(|column| column.schema.cast).map(|cast| cast.source);
-            source.is_none_or(|source| self.targets.get(number).is_some_and(|target| target.dtype == source))
+            source.is_none_or(|source| {
+                self.targets.get(number).is_some_and(|target| Some(target.dtype) == source.dtype())
+            })
         })
     }
 

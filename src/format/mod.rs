@@ -30,7 +30,7 @@ pub(crate) use flags::Flags;
 #[cfg(feature = "import")]
 pub(crate) use followed_paths::followed_paths;
 pub use region::{FileId, RegionKind};
-pub use schema::{CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Schema, Shape};
+pub use schema::{CastSource, CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Schema, Shape};
 
 pub use crate::cast::CastFacts;
 pub use crate::dtype::DType;

@@ -121,8 +121,54 @@ pub struct ListLevel {
 /// Values are rounded to nearest, ties to even. A NaN stays a NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CastSpec {
-    /// The type that values are pushed in: `f16`, `f32` or `f64`.
-    pub source: DType,
+    /// The type of the values before.
+    pub source: CastSource,
+}
+
+/// The type of values before a cast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CastSource {
+    /// Numbers of another type, which are pushed. The writer rounds them.
+    Type(DType),
+    /// Decimal numbers, for which there is no type of elements. An import rounds them, and pushes
+    /// the results.
+    Decimal,
+}
+
+impl CastSource {
+    /// Returns the name in the specification: that of the type, or `"decimal"`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Type(dtype) => dtype.name(),
+            Self::Decimal => "decimal",
+        }
+    }
+
+    /// Returns the source with this [`name`](Self::name).
+    pub fn of_name(name: &str) -> Option<Self> {
+        let sources = DType::ALL.into_iter().map(Self::Type).chain([Self::Decimal]);
+        sources.into_iter().find(|source| source.name() == name)
+    }
+
+    /// Returns the type of the numbers that are pushed; `None` for decimals.
+    pub fn dtype(self) -> Option<DType> {
+        match self {
+            Self::Type(dtype) => Some(dtype),
+            Self::Decimal => None,
+        }
+    }
+}
+
+impl From<DType> for CastSource {
+    fn from(dtype: DType) -> Self {
+        Self::Type(dtype)
+    }
+}
+
+impl fmt::Display for CastSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 /// One column: its name, the type and shape of its items, and metadata.
@@ -188,8 +234,8 @@ impl ColumnSchema {
     }
 
     /// Returns the same column with a cast: values are pushed as `source`, and rounded.
-    pub fn cast_from(mut self, source: DType) -> Self {
-        self.cast = Some(CastSpec { source });
+    pub fn cast_from(mut self, source: impl Into<CastSource>) -> Self {
+        self.cast = Some(CastSpec { source: source.into() });
         self
     }
 
@@ -226,7 +272,7 @@ impl ColumnSchema {
 
     /// Returns the type of pushed values: the column's own, or the source of its cast.
     pub fn pushed_dtype(&self) -> DType {
-        self.cast.map_or(self.dtype, |cast| cast.source)
+        self.cast.and_then(|cast| cast.source.dtype()).unwrap_or(self.dtype)
     }
 
     /// Returns the layout of samples in chunks. Fails if a sample is over the limit.

@@ -1,7 +1,7 @@
 //! Chapter 3.2: the schema as bytes.
 
 use super::flags::{Flags, NESTED as NESTED_FILE};
-use super::schema::{CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Schema, Shape, nullable_levels};
+use super::schema::{CastSource, CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Schema, Shape, nullable_levels};
 use crate::dtype::DType;
 use crate::le::{Fields, structure};
 use crate::{Error, Result, limits, memory};
@@ -36,6 +36,8 @@ structure! {
 
 const NULLABLE: u8 = 1;
 const CAST: u8 = 2;
+/// The source dtype of a cast of decimals.
+const DECIMAL: u8 = 0;
 const NESTED: u8 = 4;
 const VARYING: u32 = u32::MAX;
 const TO_NEAREST_EVEN: u8 = 1;
@@ -101,7 +103,7 @@ fn put_column(out: &mut Vec<u8>, column: &ColumnSchema) -> Result<()> {
     }
     if let Some(cast) = column.cast {
         let mut field = [0; cast_field::SIZE];
-        cast_field::SOURCE_DTYPE.put(&mut field, cast.source.code());
+        cast_field::SOURCE_DTYPE.put(&mut field, cast.source.dtype().map_or(DECIMAL, DType::code));
         cast_field::ROUNDING.put(&mut field, TO_NEAREST_EVEN);
         out.extend(field);
     }
@@ -254,7 +256,11 @@ fn cast(fields: &mut Fields) -> Result<CastSpec> {
         return Err(Error::corrupt("R-3.6", "reserved bytes of a cast are set"));
     }
     let rounding = cast_field::ROUNDING.get(&field);
-    let source = DType::from_code(cast_field::SOURCE_DTYPE.get(&field)).filter(|_| rounding == TO_NEAREST_EVEN);
+    let source = match cast_field::SOURCE_DTYPE.get(&field) {
+        DECIMAL => Some(CastSource::Decimal),
+        code => DType::from_code(code).map(CastSource::Type),
+    };
+    let source = source.filter(|_| rounding == TO_NEAREST_EVEN);
     let source = source.ok_or_else(|| Error::corrupt("R-3.7", "unknown source or rounding of a cast"))?;
     Ok(CastSpec { source })
 }
@@ -316,8 +322,7 @@ fn check_column(column: &ColumnSchema, new_name: bool) -> Result<()> {
     }
 }
 
-fn cast_is_possible(source: DType, target: DType) -> bool {
-    let sources = [DType::F16, DType::F32, DType::F64];
-    let targets = [DType::Bf16, DType::F16, DType::F32];
-    sources.contains(&source) && targets.contains(&target) && source != target
+fn cast_is_possible(source: CastSource, target: DType) -> bool {
+    let is_number = source.dtype().is_none_or(|source| source.is_number() && source != target);
+    is_number && target.is_float()
 }

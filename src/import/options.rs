@@ -64,9 +64,11 @@ impl ConvertOptions {
         self
     }
 
-    /// Sets the columns that are rounded, each with its type: bf16, f16 or f32. The default is
-    /// none. Values are rounded to nearest, ties to even. A column that has the type already stays
-    /// as it is.
+    /// Sets the columns whose numbers or decimals become another type of numbers. The default is
+    /// none. Floats are rounded to nearest, ties to even, and the file records the errors. Integers
+    /// are exact: a value that is not whole, or out of range, is an error. Dates, times,
+    /// timestamps, durations and intervals become the counts that they are stored as. A column that
+    /// has the type already stays unchanged.
     pub fn casts(mut self, casts: impl IntoIterator<Item = (impl Into<String>, DType)>) -> Self {
         self.casts = casts.into_iter().map(|(column, dtype)| (column.into(), dtype)).collect();
         self

@@ -22,6 +22,9 @@ use std::sync::Arc;
 /// Consecutive reads of samples of one chunk cost one decoding, and nothing is allocated once the
 /// cursor has warmed up.
 ///
+/// Samples have the stored elements, whatever they stand for: 150 for a decimal of 1.50.
+/// [`LogicalType::of`](crate::LogicalType::of) tells that of a column.
+///
 /// A cursor belongs to one thread; take one for each from
 /// [`Column::cursor`](super::Column::cursor).
 pub struct Cursor {

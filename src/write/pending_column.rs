@@ -8,7 +8,7 @@ use crate::codec::RawChunk;
 use crate::format::column_record::ColumnRecord;
 use crate::format::content::validity_bytes;
 use crate::format::schema::Layout;
-use crate::format::{CastFacts, ColumnSchema};
+use crate::format::{CastFacts, CastSource, ColumnSchema};
 use crate::le::u64_of;
 use crate::{Error, Result, limits};
 
@@ -40,10 +40,11 @@ pub(super) struct PendingColumn {
 
 impl PendingColumn {
     pub(super) fn new(index: usize, column: &ColumnSchema, chunk_bytes: usize) -> Result<Self> {
+        let is_of_decimals = column.cast.is_some_and(|cast| cast.source == CastSource::Decimal);
         Ok(Self {
             column: index,
             layout: column.layout()?,
-            rounded: None,
+            rounded: is_of_decimals.then(|| (column.clone(), CastFacts::default())),
             chunk_bytes,
             first_sample: 0,
             sample_count: 0,
@@ -81,8 +82,9 @@ impl PendingColumn {
     pub(super) fn after(mut self, sample_count: u64, facts: &ColumnRecord) -> Self {
         self.first_sample = sample_count;
         self.total_nulls = facts.null_count;
-        if let (Some(caster), Some(facts)) = (&mut self.items.caster, facts.cast) {
-            caster.facts = facts;
+        let own = self.items.caster.as_mut().map(|caster| &mut caster.facts);
+        if let (Some(own), Some(facts)) = (own.or(self.rounded.as_mut().map(|(_, own)| own)), facts.cast) {
+            *own = facts;
         }
         self
     }

@@ -41,7 +41,7 @@ impl PendingItems {
             layout,
             may_be_null: layout.may_be_null(layout.levels),
             pushed_bytes: pushed_inner_bytes(column)?,
-            caster: column.cast.map(|cast| Caster::new(cast.source, column.dtype)),
+            caster: column.cast.and_then(|cast| cast.source.dtype()).map(|source| Caster::new(source, column.dtype)),
             count: 0,
             extents: Vec::new(),
             count_sum: 0,

@@ -132,8 +132,9 @@ impl<K: Sink> Writer<K> {
         Ok(writer)
     }
 
-    /// Adds facts of casts to those that [`Writer::of_rounded`] was given: the larger errors, and
-    /// the sums of the counts. Columns without facts stay as they are.
+    /// Adds facts of casts to those that [`Writer::of_rounded`] was given, and to those of casts of
+    /// [decimals](crate::CastSource::Decimal): the larger errors, and the sums of the counts.
+    /// Columns without facts stay as they are.
     pub fn join_cast_facts(&mut self, rounded: &[Option<CastFacts>]) {
         for (pending, facts) in self.pending.iter_mut().zip(rounded) {
             facts.iter().for_each(|facts| pending.join_cast_facts(facts));

@@ -148,10 +148,10 @@ fn add_facts(facts: &mut CastFacts, source: Number, result: Number) {
     }
 }
 
-/// All casts that the format allows.
+/// All casts from floats that the format allows.
 fn casts() -> Vec<(DType, DType)> {
-    let sources = [DType::F16, DType::F32, DType::F64];
-    let targets = [DType::Bf16, DType::F16, DType::F32];
+    let sources = [DType::Bf16, DType::F16, DType::F32, DType::F64];
+    let targets = [DType::Bf16, DType::F16, DType::F32, DType::F64];
     sources.into_iter().flat_map(|s| targets.map(|t| (s, t))).filter(|(s, t)| s != t).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use tensilo::error::Advice;
 use tensilo::import::FoundShape;
-use tensilo::{ColumnSchema, Error, Extent};
+use tensilo::{ColumnSchema, DType, Error, Extent, LogicalType, Schema};
 
 /// Returns the text of an error, with flags instead of the library's options.
 pub(crate) fn text(error: &Error) -> String {
@@ -21,6 +21,7 @@ fn flag(advice: &Advice, column: Option<&str>) -> String {
         Advice::ReplaceNullsWithZero => "--null-elements zero".to_owned(),
         Advice::DeclareShape(extents) => shape_flag(&name, extents),
         Advice::ConvertAgain(extents) => format!("convert {}", shape_flag(&name, extents)),
+        Advice::Cast(dtype) => format!("convert {}", cast_flag(&name, *dtype)),
         Advice::StoredTypes => "--stored-types".to_owned(),
         Advice::DistrustStatistics => "--distrust-statistics".to_owned(),
         Advice::DiscardTail => "--discard-tail".to_owned(),
@@ -40,14 +41,32 @@ fn shape_flag(name: &str, extents: &[Option<u32>]) -> String {
     }
 }
 
+/// Returns `--cast NAME=f64`.
+fn cast_flag(name: &str, dtype: DType) -> String {
+    format!("--cast {name}={dtype}")
+}
+
 /// Returns a name as one word of a shell.
 fn word(name: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_-./:@%+".contains(c);
     if name.chars().all(is_plain) { name.to_owned() } else { format!("'{}'", name.escape_debug()) }
 }
 
+/// Describes what is surprising in the columns that a conversion has written.
+pub(crate) fn notes(schema: &Schema) -> impl Iterator<Item = String> {
+    schema.columns.iter().flat_map(|column| odd_samples(column).into_iter().chain(no_values(column)))
+}
+
+/// Describes elements that are not the values of a column, such as scaled integers; `None` if they
+/// are.
+pub(crate) fn no_values(column: &ColumnSchema) -> Option<String> {
+    LogicalType::check_values(column)
+        .err()
+        .map(|error| format!("{}; loaders and array files refuse them", text(&error)))
+}
+
 /// Describes the samples whose shape differs from that of all others; `None` if no sample does.
-pub(crate) fn odd_samples(column: &ColumnSchema) -> Option<String> {
+fn odd_samples(column: &ColumnSchema) -> Option<String> {
     let found = FoundShape::of(column)?;
     if found.odd_count == 0 {
         return None;
@@ -82,5 +101,6 @@ mod tests {
         assert_eq!(flag(&Advice::SkipColumns, None), "--skip NAME");
         assert_eq!(flag(&Advice::DeclareShape(vec![None, Some(80)]), Some("x")), "--shape 'x=*,80'");
         assert_eq!(flag(&Advice::ConvertAgain(vec![Some(3)]), Some("x")), "convert --shape x=3");
+        assert_eq!(flag(&Advice::Cast(DType::F64), Some("a b")), "convert --cast 'a b'=f64");
     }
 }

@@ -109,6 +109,9 @@ typedef struct tensilo_buffer tensilo_buffer;
 // Reads samples of one column of a file. It owns the memory that decoding needs, and the chunk
 // that was decoded last: reading samples of one chunk one after the other costs one decoding.
 //
+// Samples have the stored elements, whatever they stand for: 150 for a decimal of 1.50, a count for
+// a timestamp. The metadata `arrow.type` of a column tell the type and the unit.
+//
 // Threads: one at a time; give each thread a cursor of its own. It keeps the file open.
 typedef struct tensilo_cursor tensilo_cursor;
 
@@ -422,7 +425,8 @@ typedef struct tensilo_loader_options {
   uint32_t reader_count;
   // The batches that are ready or in work at most; 0 for twice the number of readers.
   uint32_t ahead;
-  // The names of `column_count` columns; NULL for all.
+  // The names of `column_count` columns; NULL for all. Columns of decimals with a scale or more
+  // than 18 digits, and of intervals, are refused: their stored elements are not their values.
   const char *const *columns;
   // The number of columns.
   size_t column_count;

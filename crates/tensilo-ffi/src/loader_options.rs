@@ -99,7 +99,8 @@ pub struct tensilo_loader_options {
     pub reader_count: u32,
     /// The batches that are ready or in work at most; 0 for twice the number of readers.
     pub ahead: u32,
-    /// The names of `column_count` columns; NULL for all.
+    /// The names of `column_count` columns; NULL for all. Columns of decimals with a scale or more
+    /// than 18 digits, and of intervals, are refused: their stored elements are not their values.
     pub columns: *const *const c_char,
     /// The number of columns.
     pub column_count: usize,

@@ -2,15 +2,15 @@
 
 use super::extension;
 use super::types::{BF16, ENCRYPTED, INT96, element_type};
-use crate::arrow_type::{self, ArrowType, DIM_NAMES, FOUND_SHAPE};
+use crate::arrow_type::{self, ArrowType, CAST_TYPE, DIM_NAMES, FOUND_SHAPE};
 use crate::format::path;
 use crate::saved_schema::DROPPED;
 use crate::{Metadata, limits, saved_schema};
 use arrow_schema::{Field, Schema};
 
 /// Keys of a field that are about its source, or the importer's own.
-pub(super) const IMPORTERS: [&str; 8] =
-    ["PARQUET:field_id", BF16, INT96, ENCRYPTED, FOUND_SHAPE, DROPPED, path::KEY, saved_schema::NAME];
+pub(super) const IMPORTERS: [&str; 9] =
+    ["PARQUET:field_id", BF16, INT96, ENCRYPTED, FOUND_SHAPE, CAST_TYPE, DROPPED, path::KEY, saved_schema::NAME];
 
 /// Returns the metadata of the column that a field becomes. If it has the members of a list, those
 /// of the list come first.

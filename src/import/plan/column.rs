@@ -1,7 +1,8 @@
 //! A column of the file that a conversion makes.
 
 use super::shape::ShapeFinder;
-use crate::arrow_type::FOUND_SHAPE;
+use super::value_cast::ValueCast;
+use crate::arrow_type::{CAST_TYPE, FOUND_SHAPE};
 use crate::format::{CastFacts, path};
 use crate::import::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls};
 use crate::import::unfold::ListForm;
@@ -14,8 +15,12 @@ pub(in crate::import) struct Column {
     pub kind: ColumnKind,
     pub nullable: bool,
     pub metadata: Metadata,
-    /// The type that its values are rounded to, unless it is their own.
+    /// The type that the writer rounds its values to, unless it is their own.
     pub cast: Option<DType>,
+    /// The cast of its values before they are pushed as those of `kind`.
+    pub value_cast: Option<ValueCast>,
+    /// The type of its values in the source, if a cast changes what their metadata state.
+    pub source_type: Option<String>,
     /// The cast that rounded its values before, and the facts of it.
     pub rounded: Option<(CastSpec, CastFacts)>,
     /// Its shape, if the caller declares it, a tensilo file states it, or the first pass has found
@@ -45,6 +50,8 @@ impl Column {
             nullable: column.nullable,
             metadata: column.metadata.clone(),
             cast: None,
+            value_cast: None,
+            source_type: None,
             rounded,
             shape,
             unfolded: Vec::new(),
@@ -133,10 +140,24 @@ impl Column {
         let schema = match (self.cast, self.rounded) {
             (Some(target), _) => tensor(target).cast_from(self.kind.dtype),
             (None, Some((spec, _))) => ColumnSchema { cast: Some(spec), ..tensor(self.kind.dtype) },
-            (None, None) => tensor(self.kind.dtype),
+            (None, None) => {
+                let cast = self.value_cast.as_ref().and_then(ValueCast::spec);
+                ColumnSchema { cast, ..tensor(self.kind.dtype) }
+            }
         };
         let levels = self.kind.lists.clone();
-        ColumnSchema { nullable: self.nullable, levels, metadata: self.metadata.clone(), ..schema }
+        ColumnSchema { nullable: self.nullable, levels, metadata: self.stored_metadata(), ..schema }
+    }
+
+    /// Returns the metadata with the type of the values before a cast, which they do not have any
+    /// more.
+    pub(in crate::import) fn stored_metadata(&self) -> Metadata {
+        let mut metadata = self.metadata.clone();
+        if let Some(source) = &self.source_type {
+            metadata.remove(arrow_type::KEY);
+            metadata.insert(CAST_TYPE.to_owned(), source.clone());
+        }
+        metadata
     }
 }
 

@@ -7,6 +7,7 @@ mod shape;
 mod structs;
 mod unfolding;
 mod units;
+mod value_cast;
 mod written_structs;
 
 pub(super) use column::{Column, describe};
@@ -15,3 +16,4 @@ pub(super) use select::check_shape;
 pub(super) use shape::{ShapeFinder, sample_shape};
 pub(super) use unfolding::UnfoldFinder;
 pub(super) use units::{UnitFinder, exact, unit};
+pub(super) use value_cast::{ValueCast, ValueCaster};

@@ -65,8 +65,7 @@ pub(super) fn apply_options(columns: &mut [Column], options: &ConvertOptions) ->
     }
     for (name, target) in &options.casts {
         let column = find(columns, name)?;
-        check_cast(column.kind.dtype, *target).map_err(|error| error.with_column(name))?;
-        column.cast = (column.kind.dtype != *target).then_some(*target);
+        column.cast_to(*target).map_err(|error| error.with_column(name))?;
     }
     for column in columns.iter() {
         check_rounded(column).map_err(|error| error.with_column(&column.name))?;
@@ -92,26 +91,17 @@ fn find<'a>(columns: &'a mut [Column], name: &str) -> Result<&'a mut Column> {
 
 /// Refuses to round values that were rounded before: a file keeps the facts of one cast.
 fn check_rounded(column: &Column) -> Result<()> {
-    match (column.cast, column.rounded) {
-        (Some(target), Some((spec, _))) => {
+    match column.rounded {
+        Some((spec, _)) if column.cast.is_some() || column.value_cast.is_some() => {
+            let stored = column.value_cast.map_or(column.kind.dtype, |cast| cast.source);
             let message = format!(
-                "a cast to {target} of values that were rounded from {} to {}; convert the original instead",
-                spec.source, column.kind.dtype
+                "a cast of values that were rounded from {} to {stored} before; convert the original instead",
+                spec.source
             );
             Err(Error::bad_argument(message))
         }
         _ => Ok(()),
     }
-}
-
-fn check_cast(source: DType, target: DType) -> Result<()> {
-    if !matches!(target, DType::Bf16 | DType::F16 | DType::F32) {
-        return Err(Error::bad_argument(format!("a cast to {target}: it is to bf16, f16 or f32")));
-    }
-    if !source.is_float() {
-        return Err(Error::bad_argument(format!("a cast of {source} values: only floats are rounded")));
-    }
-    Ok(())
 }
 
 /// Refuses a shape that the column's type rules out.

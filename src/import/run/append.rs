@@ -300,6 +300,7 @@ fn column(
     // nulls are refused where they are met: an input may say that there could be some, and have
     // none
     let mut column = column;
+    column.cast_like(&due.metadata, due.dtype);
     let lists = due.levels.len().saturating_sub(column.kind.lists.len());
     if column.kind.can_unfold(lists) {
         column.unfold(lists);
@@ -312,14 +313,14 @@ fn column(
     let column = Column {
         kind,
         nullable: due.nullable,
-        cast: due.cast.map(|_| due.dtype),
+        cast: due.cast.and_then(|cast| cast.source.dtype()).map(|_| due.dtype),
         shape: Some(due.shape.clone()),
         unit_is_given: true,
         ..column
     };
     let column = in_unit_of(due, column);
     let arrow = |metadata: &Metadata| metadata.get(arrow_type::KEY).cloned();
-    let same_type = column.kind.dtype == due.pushed_dtype() && arrow(&column.metadata) == arrow(&due.metadata);
+    let same_type = column.kind.dtype == due.pushed_dtype() && arrow(&column.stored_metadata()) == arrow(&due.metadata);
     let same_shape = column.kind.dtype.is_string() || check_shape(&column, &due.shape).is_ok();
     if same_type && same_shape && column.rounded.is_none() {
         return Ok((column, position));

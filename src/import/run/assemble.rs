@@ -1,5 +1,6 @@
 //! Elements of samples, from ranges of a buffer to one run of bytes.
 
+use crate::format::CastFacts;
 use crate::import::batch::SharedBytes;
 use crate::list_buffer::ListBuffer;
 use crate::{ColumnBatch, DType};
@@ -15,6 +16,8 @@ pub(super) struct PushableColumn {
     pub extents: Vec<u32>,
     pub values: SharedBytes,
     pub validity: Option<SharedBytes>,
+    /// The errors of a cast of the values.
+    pub cast: Option<CastFacts>,
 }
 
 impl PushableColumn {

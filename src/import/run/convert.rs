@@ -222,7 +222,7 @@ impl Copy<'_> {
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<()> {
         self.check_structs(batch, origin, target.schema().columns.len())?;
-        let bytes = if T::COUNTS_BYTES { row_bytes(batch, &target.schema().columns) } else { Vec::new() };
+        let bytes = if T::COUNTS_BYTES { row_bytes(batch, &target.schema().columns, self.columns) } else { Vec::new() };
         for slice in slices(batch, &target.schema().columns) {
             let mut rows = slice.start.max(wanted.start)..slice.end.min(wanted.end);
             while !rows.is_empty() {
@@ -230,7 +230,8 @@ impl Copy<'_> {
                 let end = rows.start.saturating_add(count);
                 let columns = self.columns(batch, &(rows.start..end), origin, target.schema())?;
                 let batches: Vec<ColumnBatch> = columns.iter().map(PushableColumn::as_batch).collect();
-                target.push_batch(&batches)?;
+                let casts: Vec<_> = columns.iter().map(|column| column.cast).collect();
+                target.push_batch(&batches, &casts)?;
                 go_on(progress(target.sample_count()))?;
                 rows.start = end;
             }

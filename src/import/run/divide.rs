@@ -85,7 +85,8 @@ impl Division<'_> {
             wanted().filter_map(|(_, column)| schema.columns.get(column).cloned()).collect();
         for batch in divided.source.batches(&positions)? {
             let batch = unfold(batch?, wanted().map(|(column, _)| column.form()));
-            let mut bytes = if are_equal { vec![0; batch.sample_count] } else { row_bytes(&batch, &schemas) };
+            let columns = wanted().map(|(column, _)| column);
+            let mut bytes = if are_equal { vec![0; batch.sample_count] } else { row_bytes(&batch, &schemas, columns) };
             bytes.iter_mut().for_each(|bytes| *bytes = bytes.saturating_add(equal));
             self.rows(&bytes)?;
         }

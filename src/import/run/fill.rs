@@ -2,12 +2,13 @@
 
 use super::assemble::{PushableColumn, concatenate, concatenate_fixed};
 use crate::error::Advice;
+use crate::format::CastFacts;
 use crate::format::content::validity_bytes;
 use crate::import::batch::{Nulls, SampleValues, Samples, SharedBytes, UNKNOWN, in_lists};
 use crate::import::input_column::{ColumnKind, Level};
 use crate::import::lists;
 use crate::import::options::NullElements;
-use crate::import::plan::{self, Column};
+use crate::import::plan::{self, Column, ValueCast, ValueCaster};
 use crate::import::problem::Problem;
 use crate::{DType, Extent, Shape, limits};
 use half::{bf16, f16};
@@ -36,12 +37,13 @@ pub(super) fn fill(
     }
     let selected = SelectedSamples { samples, rows: rows.clone() };
     let values = match column.kind.dtype.is_string() {
-        true => selected.strings(),
+        true => selected.strings().map(|(lengths, bytes)| (lengths, bytes, None)),
         false => selected.tensors(column, shape, null_elements),
     };
-    let (extents, values) = values.map_err(|problem| in_lists(problem, &samples.lists))?;
+    let (extents, values, cast) = values.map_err(|problem| in_lists(problem, &samples.lists))?;
     let validity = samples.nulls.as_ref().and_then(|nulls| validity(nulls, rows.clone()));
-    Ok(PushableColumn { dtype: samples.dtype, item_count: rows.len(), lists, extents, values, validity })
+    let dtype = if column.value_cast.is_some() { column.kind.dtype } else { samples.dtype };
+    Ok(PushableColumn { dtype, item_count: rows.len(), lists, extents, values, validity, cast })
 }
 
 /// Returns the bitmap of some samples, unless all are present.
@@ -57,6 +59,16 @@ fn validity(nulls: &Nulls, rows: Range<usize>) -> Option<SharedBytes> {
         }
     }
     Some(SharedBytes::new(bitmap))
+}
+
+/// Appends bit `i` to a bitmap of as many bits.
+fn push_bit(bitmap: &mut Vec<u8>, i: usize, bit: bool) {
+    if i.is_multiple_of(8) {
+        bitmap.push(0);
+    }
+    if let Some(byte) = bitmap.last_mut() {
+        *byte |= u8::from(bit) << (i % 8);
+    }
 }
 
 /// Some of the samples of a batch.
@@ -92,13 +104,14 @@ impl SelectedSamples<'_> {
         Ok((lengths, concatenate(bytes, &ranges).ok_or_else(outside)?))
     }
 
-    /// Returns the varying extents of tensors, and their elements one after the other.
+    /// Returns the varying extents of tensors, their elements one after the other, and the errors of
+    /// a cast.
     fn tensors(
         &self,
         column: &Column,
         shape: &Shape,
         null_elements: NullElements,
-    ) -> Result<(Vec<u32>, SharedBytes), Problem> {
+    ) -> Result<(Vec<u32>, SharedBytes, Option<CastFacts>), Problem> {
         let extents = self.varying_extents(&column.kind, shape)?;
         let mut ranges = self.ranges()?;
         if shape.is_ragged() {
@@ -115,7 +128,7 @@ impl SelectedSamples<'_> {
             self.check_nulls(null_bytes)?;
             concatenate_fixed(&bytes, &ranges, |i| self.is_null(i), null_bytes)
         };
-        Ok((extents, values.ok_or_else(outside)?))
+        Ok((extents, values.ok_or_else(outside)?, elements.cast))
     }
 
     /// Refuses nulls of a fixed shape that take more bytes than a chunk has, or than there is
@@ -181,7 +194,48 @@ impl SelectedSamples<'_> {
             if range.is_empty() { 0..0 } else { range.start - start..range.end - start }
         };
         let ranges = ranges.into_iter().map(shift).collect();
-        Ok(SelectedElements { dtype: self.samples.dtype, width, first: start, bytes, ranges })
+        let dtype = self.samples.dtype;
+        let nulls = self.samples.element_nulls.clone();
+        let all = SelectedElements { dtype, width, first: start, nulls, bytes, ranges, cast: None };
+        match column.value_cast {
+            Some(cast) => self.cast(&all, cast, column.kind.dtype),
+            None => Ok(all),
+        }
+    }
+
+    /// Casts elements to another type, but for nulls, which become zero.
+    fn cast(&self, all: &SelectedElements, cast: ValueCast, dtype: DType) -> Result<SelectedElements, Problem> {
+        let mut caster = ValueCaster::new(cast);
+        let mut ranges = Vec::with_capacity(all.ranges.len());
+        let mut bitmap = all.nulls.as_ref().map(|_| Vec::new());
+        let mut end = 0_usize;
+        for (i, range) in all.ranges.iter().enumerate() {
+            let first = end;
+            for start in range.clone().step_by(cast.extent.max(1)) {
+                let is_null_element = all.is_null(start);
+                if let Some(bitmap) = &mut bitmap {
+                    push_bit(bitmap, end, !is_null_element);
+                }
+                end = end.saturating_add(1);
+                let is_null = is_null_element || self.is_null(i);
+                let bytes = start * all.width..start.saturating_add(cast.extent) * all.width; // of a range in memory
+                let value = if is_null { None } else { Some(all.bytes.get(bytes).ok_or_else(outside)?) };
+                caster.push(value).map_err(|message| {
+                    Problem::at(self.rows.start.saturating_add(i), message).advising([Advice::SkipColumns])
+                })?;
+            }
+            ranges.push(first..end);
+        }
+        let facts = caster.facts();
+        Ok(SelectedElements {
+            dtype,
+            width: dtype.element_bytes(),
+            first: 0,
+            nulls: bitmap.map(|bitmap| Nulls(SharedBytes::new(bitmap))),
+            bytes: SharedBytes::new(caster.out),
+            ranges,
+            cast: facts,
+        })
     }
 
     /// Returns timestamps in the unit of their column. The first of them is element `first` of the
@@ -204,11 +258,15 @@ impl SelectedSamples<'_> {
 struct SelectedElements {
     dtype: DType,
     width: usize,
-    /// The position of the first element among those of the batch.
+    /// The bit of the first element in `nulls`.
     first: usize,
+    /// Null elements. Bits are counted as `first` is.
+    nulls: Option<Nulls>,
     bytes: SharedBytes,
     /// Of elements, sample by sample.
     ranges: Vec<Range<usize>>,
+    /// The errors of a cast.
+    cast: Option<CastFacts>,
 }
 
 impl SelectedElements {
@@ -217,12 +275,18 @@ impl SelectedElements {
         self.ranges.iter().map(|range| range.start * self.width..range.end * self.width).collect()
     }
 
+    fn is_null(&self, element: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(self.first.saturating_add(element)))
+    }
+
     /// Returns the bytes. Null elements of samples are replaced as the caller asks.
     fn without_nulls(&self, selected: &SelectedSamples, wanted: NullElements) -> Result<SharedBytes, Problem> {
-        let Some(nulls) = &selected.samples.element_nulls else { return Ok(self.bytes.clone()) };
+        if self.nulls.is_none() {
+            return Ok(self.bytes.clone());
+        }
         let present = self.ranges.iter().enumerate().filter(|(i, _)| !selected.is_null(*i));
         let elements = present.flat_map(|(i, range)| range.clone().map(move |element| (i, element)));
-        let mut found = elements.filter(|(_, element)| nulls.is_null(self.first.saturating_add(*element)));
+        let mut found = elements.filter(|(_, element)| self.is_null(*element));
         let Some((i, first)) = found.next() else { return Ok(self.bytes.clone()) };
         let row = selected.rows.start.saturating_add(i);
         let value = replacement(self.dtype, wanted)

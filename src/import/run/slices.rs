@@ -1,6 +1,7 @@
 //! Slices of batches, which can be written in bounded memory.
 
 use crate::import::batch::{InputBatch, InputLists, Samples};
+use crate::import::plan::Column;
 use crate::{ColumnSchema, DType};
 use std::ops::Range;
 
@@ -18,7 +19,7 @@ pub(super) fn slices(batch: &InputBatch, columns: &[ColumnSchema]) -> impl Itera
     if all > SLICE_BYTES {
         let mut bytes = vec![0; count];
         columns().for_each(|(samples, column)| {
-            add_bytes(&mut bytes, samples, inner_bytes(column, column.pushed_dtype()), samples.dtype);
+            add_bytes(&mut bytes, samples, inner_bytes(column, column.pushed_dtype()), (samples.dtype, 1));
         });
         let mut slice = 0_usize;
         for (row, bytes) in bytes.into_iter().enumerate() {
@@ -36,12 +37,17 @@ pub(super) fn slices(batch: &InputBatch, columns: &[ColumnSchema]) -> impl Itera
 
 /// Returns the raw bytes of each row of a batch: those of the samples that are made of it, as they
 /// are stored.
-pub(super) fn row_bytes(batch: &InputBatch, columns: &[ColumnSchema]) -> Vec<usize> {
+pub(super) fn row_bytes<'a>(
+    batch: &InputBatch,
+    columns: &[ColumnSchema],
+    planned: impl IntoIterator<Item = &'a Column>,
+) -> Vec<usize> {
     let mut bytes = vec![0; batch.sample_count];
-    for (samples, column) in batch.columns.iter().zip(columns) {
+    for ((samples, column), planned) in batch.columns.iter().zip(columns).zip(planned) {
         // a column that cannot be read is an error when it is copied
         let Ok(samples) = samples else { continue };
-        add_bytes(&mut bytes, samples, inner_bytes(column, column.dtype), column.dtype);
+        let extent = planned.value_cast.map_or(1, |cast| cast.extent);
+        add_bytes(&mut bytes, samples, inner_bytes(column, column.dtype), (column.dtype, extent));
     }
     bytes
 }
@@ -66,13 +72,13 @@ fn all_bytes(samples: &Samples, column: &ColumnSchema) -> usize {
     elements.saturating_mul(samples.dtype.element_bytes()).max(fixed)
 }
 
-/// Adds the bytes of a column to those of each row: of its elements as values of `dtype`, and of an
-/// item at least `fixed`.
-fn add_bytes(rows: &mut [usize], samples: &Samples, fixed: usize, dtype: DType) {
+/// Adds the bytes of a column to those of each row: of its elements as values of `dtype`, each of
+/// which is made of `extent` elements, and of an item at least `fixed`.
+fn add_bytes(rows: &mut [usize], samples: &Samples, fixed: usize, (dtype, extent): (DType, usize)) {
     let mut items = samples.ranges.iter();
     for (row, count) in rows.iter_mut().zip(items_of_rows(&samples.lists, samples.ranges.len())) {
         for range in items.by_ref().take(count) {
-            let stored = range.len().saturating_mul(dtype.element_bytes());
+            let stored = (range.len() / extent.max(1)).saturating_mul(dtype.element_bytes());
             *row = row.saturating_add(stored.max(fixed));
         }
     }

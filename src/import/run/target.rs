@@ -1,5 +1,6 @@
 //! The files that samples are written to: one, or several one after the other.
 
+use crate::format::CastFacts;
 use crate::import::shard_files::ShardFiles;
 use crate::write::Sink;
 use crate::{ColumnBatch, Error, Result, Schema, Writer, WriterOptions};
@@ -18,7 +19,8 @@ pub(super) trait SampleTarget {
     /// their raw bytes, or nothing if the target does not count them.
     fn take(&mut self, rows: usize, bytes: &[usize]) -> Result<usize>;
 
-    fn push_batch(&mut self, columns: &[ColumnBatch<'_>]) -> Result<()>;
+    /// Pushes samples. `casts` has the errors of columns that were cast before.
+    fn push_batch(&mut self, columns: &[ColumnBatch<'_>], casts: &[Option<CastFacts>]) -> Result<()>;
 }
 
 impl<K: Sink> SampleTarget for Writer<K> {
@@ -36,8 +38,10 @@ impl<K: Sink> SampleTarget for Writer<K> {
         Ok(rows)
     }
 
-    fn push_batch(&mut self, columns: &[ColumnBatch<'_>]) -> Result<()> {
-        self.push_batch(columns)
+    fn push_batch(&mut self, columns: &[ColumnBatch<'_>], casts: &[Option<CastFacts>]) -> Result<()> {
+        self.push_batch(columns)?;
+        self.join_cast_facts(casts);
+        Ok(())
     }
 }
 
@@ -143,9 +147,9 @@ impl<F: ShardFiles> SampleTarget for ShardWriter<'_, F> {
         Ok(taken)
     }
 
-    fn push_batch(&mut self, columns: &[ColumnBatch<'_>]) -> Result<()> {
+    fn push_batch(&mut self, columns: &[ColumnBatch<'_>], casts: &[Option<CastFacts>]) -> Result<()> {
         match &mut self.writer {
-            Some(writer) => writer.push_batch(columns),
+            Some(writer) => SampleTarget::push_batch(writer, columns, casts),
             None => Ok(()), // `take` has begun one
         }
     }

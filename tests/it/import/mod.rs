@@ -2,6 +2,7 @@
 
 mod append;
 mod arrow_types;
+mod casts;
 mod changed;
 mod common;
 mod decimals;

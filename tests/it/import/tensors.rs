@@ -271,15 +271,15 @@ fn casts_round_to_nearest_even_and_are_recorded() {
     assert_eq!(found[..3], expected[..3]);
     assert_eq!(found[1], Some(bf16::ONE));
     assert!(found[3].unwrap().is_nan() && found[4] == Some(bf16::INFINITY));
-    assert_eq!(column(&file, "a").cast, Some(CastSpec { source: DType::F32 }));
+    assert_eq!(column(&file, "a").cast, Some(CastSpec { source: DType::F32.into() }));
     let facts = file.column("a").unwrap().facts().cast.unwrap();
     assert_eq!((facts.max_abs_error, facts.to_infinite), (2f64.powi(-8), 1));
     assert_eq!(scalars::<f16>(&file, "b")[0], Some(f16::ONE));
-    assert_eq!(column(&file, "c").cast, Some(CastSpec { source: DType::F64 }));
+    assert_eq!(column(&file, "c").cast, Some(CastSpec { source: DType::F64.into() }));
     assert_eq!((column(&file, "d").dtype, column(&file, "d").cast), (DType::F32, None));
     assert_eq!(column(&file, "n").dtype, DType::I32);
 
-    for (name, dtype) in [("n", DType::Bf16), ("a", DType::F64), ("z", DType::Bf16)] {
+    for (name, dtype) in [("n", DType::Bool), ("a", DType::Utf8), ("z", DType::Bf16)] {
         let options = ConvertOptions::new().casts([(name, dtype)]);
         let error = refused(std::slice::from_ref(&whole), &options);
         assert_eq!(error.kind(), ErrorKind::BadArgument, "{error}");

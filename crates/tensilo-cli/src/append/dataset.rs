@@ -7,6 +7,7 @@ use crate::output::{Output, shown};
 use crate::progress::{Progress, Unit};
 use crate::terminal::{output_width, write_wrapped};
 use crate::text::human;
+use crate::{advice, terminal};
 use tensilo::import::{AppendOptions, Progress as ImportProgress};
 use tensilo_data::Dataset;
 
@@ -28,7 +29,9 @@ pub(super) fn run(args: &AppendArgs, dataset: &Dataset, options: &AppendOptions,
     let line = format!("{path}: {appended} samples appended, {samples} in all, in {files}; version {version}");
     let mut output = Output::stdout();
     write_wrapped(&mut output, &line, output_width())?;
-    output.finish()
+    output.finish()?;
+    dataset.schema().columns.iter().filter_map(advice::no_values).for_each(|note| terminal::note(&note));
+    Ok(())
 }
 
 /// Returns the new version; the same one if the inputs have no samples.

@@ -10,9 +10,10 @@ use crate::open::{self, open};
 use crate::options::{check_inputs, store};
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
-use crate::signals;
 use crate::terminal::{output_width, write_wrapped};
 use crate::text::human;
+use crate::{advice, signals, terminal};
+use std::sync::Arc;
 use std::time::Duration;
 use tensilo::error::display_path;
 use tensilo::import::{self, AppendOptions};
@@ -49,7 +50,9 @@ pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
     let path = display_path(&args.file);
     let line = format!("{path}: {appended} samples appended, {samples} in all, {bytes} in the file");
     write_wrapped(&mut output, &line, output_width())?;
-    output.finish()
+    output.finish()?;
+    reader.schema().columns.iter().filter_map(advice::no_values).for_each(|note| terminal::note(&note));
+    Ok(())
 }
 
 fn append(args: &AppendArgs, quiet: bool) -> tensilo::Result<u64> {

@@ -110,7 +110,8 @@ pub(crate) struct ConvertArgs {
     /// Round all float columns to bf16, except those that --cast names
     #[arg(long)]
     pub(crate) bf16: bool,
-    /// Round a column to bf16, f16 or f32; repeatable
+    /// Give the numbers or decimals of a column another type, such as bf16, f32, f64 or i64;
+    /// repeatable
     #[arg(long, value_name = "NAME=TYPE", value_parser = values::cast)]
     pub(crate) cast: Vec<(String, DType)>,
     /// Only these columns, in this order; write "\," for a comma in a name

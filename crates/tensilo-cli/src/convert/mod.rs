@@ -37,9 +37,7 @@ pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
     let mut output = written.sink.summary();
     write_file(&written, &args.output, &mut output)?;
     output.flush()?;
-    for note in written.schema.columns.iter().filter_map(advice::odd_samples) {
-        terminal::note(&note);
-    }
+    advice::notes(&written.schema).for_each(|note| terminal::note(&note));
     Ok(())
 }
 
@@ -87,7 +85,7 @@ fn dataset(args: &ConvertArgs, shard_bytes: u64, quiet: bool) -> Outcome {
     let mut output = Output::stdout();
     write_dataset(&dataset, &args.output, &mut output)?;
     output.finish()?;
-    dataset.schema().columns.iter().filter_map(advice::odd_samples).for_each(|note| terminal::note(&note));
+    advice::notes(dataset.schema()).for_each(|note| terminal::note(&note));
     Ok(())
 }
 

@@ -27,6 +27,7 @@ json  One index gives the sample itself, anything else an array with a line
 npy   NumPy's format, little-endian, C order. One index gives an array of the
       sample's shape; anything else gives an array with one dimension more, the
       first. bf16 becomes float32, which is exact, or uint16 with --as bits.
+      Decimals and timestamps are refused, unless --as bits is given.
       Ragged samples must have the same shape.
 raw   The elements as they are stored, little-endian, sample after sample.
 

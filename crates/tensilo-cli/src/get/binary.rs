@@ -11,7 +11,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::Destination;
 use half::f16;
 use std::io::{self, Write};
-use tensilo::{ColumnSchema, DType, Extent, Sample};
+use tensilo::{ColumnSchema, DType, Extent, LogicalType, Sample};
 
 /// Writes samples with `--format npy` or `--format raw`.
 pub(super) fn write(args: &GetArgs, mut samples: Samples, selection: &Selection, destination: Destination) -> Outcome {
@@ -19,6 +19,9 @@ pub(super) fn write(args: &GetArgs, mut samples: Samples, selection: &Selection,
     if !schema.levels.is_empty() {
         let message = format!("column {:?}: {} has no binary form; use --format json", schema.name, schema.type_name());
         return Err(Failure::Usage(message));
+    }
+    if args.format == Format::Npy && args.elements != Some(As::Bits) {
+        LogicalType::check_numbers(schema)?;
     }
     let elements = Elements::new(args, schema.dtype)?;
     let shape = survey(args, &mut samples, selection)?;

@@ -44,9 +44,8 @@ impl FromStr for Names {
 /// Parses `NAME=TYPE`; the name may contain `=`.
 pub(crate) fn cast(text: &str) -> Result<(String, DType), String> {
     let (name, dtype) = text.rsplit_once('=').ok_or("write NAME=TYPE, such as mel=bf16")?;
-    let targets = [DType::Bf16, DType::F16, DType::F32];
-    let dtype = targets.into_iter().find(|target| target.name() == dtype);
-    let dtype = dtype.ok_or("the type is bf16, f16 or f32")?;
+    let dtype = DType::ALL.into_iter().find(|target| target.is_number() && target.name() == dtype);
+    let dtype = dtype.ok_or("the type is a float (bf16, f16, f32, f64) or an integer (i8 to i64, u8 to u64)")?;
     if name.is_empty() {
         return Err("the name is empty; write NAME=TYPE, such as mel=bf16".to_owned());
     }
@@ -190,9 +189,11 @@ mod tests {
     }
 
     #[test]
-    fn a_cast_names_a_column_and_a_float_type() {
-        assert_eq!(cast("mel=bf16"), Ok(("mel".to_owned(), DType::Bf16)));
-        for text in ["mel", "mel=i8", "mel=f64", "=f16", "mel="] {
+    fn a_cast_names_a_column_and_a_type_of_numbers() {
+        for (text, dtype) in [("mel=bf16", DType::Bf16), ("mel=f64", DType::F64), ("mel=i8", DType::I8)] {
+            assert_eq!(cast(text), Ok(("mel".to_owned(), dtype)));
+        }
+        for text in ["mel", "mel=bool", "mel=utf8", "=f16", "mel="] {
             assert!(cast(text).is_err(), "{text}");
         }
     }

@@ -4,6 +4,8 @@ use super::{Folder, SAMPLES, SPEECH, SampleFile, on, run};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use tensilo::sink::Stream;
+use tensilo::{ColumnBatch, ColumnSchema, DType, Schema, Shape, Writer, WriterOptions};
 
 fn convert(input: &Path, output: &Path, words: &str) -> super::Run {
     let fixed = [OsStr::new("convert"), input.as_os_str(), OsStr::new("-o"), output.as_os_str()];
@@ -191,4 +193,73 @@ fn a_tensilo_file_is_written_with_another_profile_and_some_of_its_columns() {
     on("export", &input, &format!("-o {}", parquet.display())).done();
     convert(&parquet, &folder.path("no.tsl"), &input.display().to_string()).failed(2, "is no tensilo file");
     assert_eq!(folder.names(), ["a.parquet", "a.tsl", "out.tsl"]);
+}
+
+/// A file of two decimals, 1.50 and -2.25, as integers and as bytes, and of whole decimals.
+fn decimals(folder: &Folder) -> PathBuf {
+    let column = |name: &str, dtype, extents: &[u32], text: &str| {
+        let mut column = ColumnSchema::tensor(name, dtype, Shape::fixed(extents));
+        column.metadata.insert("arrow.type".to_owned(), text.to_owned());
+        column
+    };
+    let schema = Schema::new([
+        column("price", DType::I64, &[], "decimal128[12, 2]"),
+        column("score", DType::U8, &[16], "decimal128[22, 2]"),
+        column("label", DType::I32, &[], "decimal128[9, 0]"),
+    ]);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
+    let bytes = [150_i128, -225].map(i128::to_le_bytes).concat();
+    let columns =
+        [ColumnBatch::fixed(2, &[150_i64, -225]), ColumnBatch::fixed(2, &bytes), ColumnBatch::fixed(2, &[1_i32, 2])];
+    writer.push_batch(&columns).unwrap();
+    folder.file("decimals.tsl", writer.finish().unwrap().sink.0)
+}
+
+#[test]
+fn decimals_are_named_cast_or_refused() {
+    let folder = Folder::new();
+    let input = decimals(&folder);
+    // the summary says which columns do not hold values
+    let kept = folder.path("kept.tsl");
+    let run = convert(&input, &kept, "").done();
+    let notes: Vec<&str> = run.stderr.lines().collect();
+    assert_eq!(notes.iter().filter(|line| line.starts_with("note: ")).count(), 2, "{}", run.stderr);
+    for part in ["\"price\"", "--cast price=f64", "decimal128[22, 2]", "--cast score=f64"] {
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+    assert_eq!(convert(&input, &kept, "--force --quiet").done().stderr, "");
+    let appended = run_append(&kept, &input);
+    assert!(appended.stderr.contains("--cast price=f64"), "{}", appended.stderr);
+    let dataset = folder.path("dataset");
+    let run = convert(&input, &dataset, "--shard-bytes 1GiB").done();
+    assert!(run.stderr.contains("--cast price=f64"), "{}", run.stderr);
+
+    // JSON has values; arrays are refused, unless bits are asked for
+    assert_eq!(on("get", &input, "-c price -i 0").done().text().trim(), "\"1.50\"");
+    on("get", &input, "-c price -i 0 --format npy").failed(2, "convert --cast price=f64");
+    on("get", &input, "-c score -i 0 --format npy").failed(2, "decimal128[22, 2]");
+    on("get", &input, "-c label -i 0 --format npy").done();
+    on("get", &input, "-c price -i 0 --format npy --as bits").done();
+    for name in ["o.npz", "o.safetensors", "o.tar"] {
+        let out = folder.path(name);
+        on("export", &input, &format!("-o {}", out.display())).failed(2, "convert --cast price=f64");
+        assert!(!out.exists());
+    }
+
+    let cast = folder.path("cast.tsl");
+    let run = convert(&input, &cast, "--cast price=f32 --cast score=f64 --cast label=u8").done();
+    assert_eq!(run.stderr, "");
+    assert!(run.text().contains("decimal->f32"), "{}", run.text());
+    for (column, due) in [("price", "-2.25"), ("score", "-2.25"), ("label", "2")] {
+        assert_eq!(on("get", &cast, &format!("-c {column} -i 1")).done().text().trim(), due);
+    }
+    for name in ["o.npz", "o.safetensors", "o.tar"] {
+        on("export", &cast, &format!("-o {}", folder.path(name).display())).done();
+    }
+    convert(&input, &folder.path("no.tsl"), "--cast price=i64").failed(2, "1.50");
+    assert!(!folder.path("no.tsl").exists());
+}
+
+fn run_append(file: &Path, input: &Path) -> super::Run {
+    run([OsStr::new("append"), file.as_os_str(), input.as_os_str()]).done()
 }

@@ -9,7 +9,7 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use tensilo::export::Table;
 use tensilo::sink::Sink;
-use tensilo::{ColumnSchema, Error, Result};
+use tensilo::{ColumnSchema, Error, LogicalType, Result};
 
 /// Writes a column of tokens as an indexed dataset of Megatron: the index (`.idx`), and the tokens
 /// (`.bin`), which have the same name. Returns both sinks.
@@ -51,6 +51,7 @@ fn code_of(column: &ColumnSchema) -> Result<u8> {
     if !column.levels.is_empty() || column.is_struct_nulls() || column.shape.rank() != 1 || column.dtype.is_string() {
         return Err(refused(format!("{} is no list of tokens, which a document is", column.type_name())));
     }
+    LogicalType::check_numbers(column)?;
     let advice = "; Megatron has integers of 8 to 64 bits (u8, u16 and signed ones), f32 and f64";
     type_code(column.dtype).ok_or_else(|| refused(format!("tokens of {}{advice}", column.dtype)))
 }

@@ -3,7 +3,7 @@
 use super::batches::Exported;
 use std::io::{self, Write};
 use tensilo::export::Table;
-use tensilo::{ColumnSchema, DType, Error, Extent, Result};
+use tensilo::{ColumnSchema, DType, Error, Extent, LogicalType, Result};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
@@ -118,6 +118,7 @@ impl ArrayForm {
         if !column.levels.is_empty() || column.is_struct_nulls() {
             return refused("lists and structs are no array");
         }
+        LogicalType::check_numbers(column)?;
         let extent = |extent: &Extent| if let Extent::Fixed(extent) = extent { Some(*extent) } else { None };
         match column.shape.extents().iter().map(extent).collect() {
             Some(shape) => Ok(Self { dtype: column.dtype, shape }),

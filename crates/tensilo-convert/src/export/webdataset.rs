@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use tar::{Builder, EntryType, Header};
 use tensilo::export::Table;
-use tensilo::{ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, Extent, Result, limits};
+use tensilo::{ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, Extent, LogicalType, Result, limits};
 
 /// Writes a `.tar` file. Nulls are left out, and so are columns without a value.
 pub(super) fn write<T: Table>(
@@ -69,6 +69,7 @@ impl Cell {
         if !column.levels.is_empty() || column.is_struct_nulls() {
             return refused("lists and structs are no files; export to .parquet or .arrow");
         }
+        LogicalType::check_numbers(column)?;
         let name = column.name.to_lowercase();
         if name.contains('/') || name.is_empty() {
             return refused("the name cannot be a suffix of files");

@@ -2,8 +2,9 @@
 
 use super::common::{columns, convert, data};
 use std::fs;
+use tensilo::error::Advice;
 use tensilo::sink::Stream;
-use tensilo::{ColumnSchema, DType, Reader, Schema, Shape, Value, Writer, WriterOptions};
+use tensilo::{ColumnBatch, ColumnSchema, DType, Reader, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_convert::{FormatOptions, TargetFormat, TargetOptions, export_megatron, export_to};
 use tensilo_testing::Folder;
 
@@ -145,4 +146,39 @@ fn nulls_and_texts_are_no_arrays() {
         let error = export_to(&reader, Stream(Vec::new()), TargetFormat::Safetensors, options).err().unwrap();
         assert!(error.to_string().contains(text), "{error}");
     }
+}
+
+/// A file of one scalar column, of these stored elements and this logical type.
+fn logical<T: tensilo::Element>(extents: &[u32], values: &[T], logical_type: &str) -> Reader {
+    let mut column = ColumnSchema::tensor("x", T::DTYPE, Shape::fixed(extents));
+    column.metadata.insert("arrow.type".to_owned(), logical_type.to_owned());
+    let mut writer = Writer::new(Stream(Vec::new()), Schema::new([column]), &WriterOptions::new()).unwrap();
+    writer.push_batch(&[ColumnBatch::fixed(1, values)]).unwrap();
+    Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap()
+}
+
+/// 150 is not 1.50, bytes are no integer, and a count has a unit.
+#[test]
+fn columns_whose_elements_are_not_their_values_are_refused() {
+    let refused = |reader: &Reader, logical_type: &str, cast: DType| {
+        for format in [TargetFormat::Npy, TargetFormat::Npz, TargetFormat::Safetensors, TargetFormat::WebDataset] {
+            let Err(error) = export_to(reader, Stream(Vec::new()), format, TargetOptions::new()) else {
+                panic!("{logical_type} was exported to {format:?}")
+            };
+            assert_eq!(error.column(), Some("x"));
+            assert!(error.message().contains(logical_type), "{error}");
+            assert_eq!(error.advice(), [Advice::Cast(cast)]);
+        }
+    };
+    refused(&logical(&[], &[150_i32], "decimal32[9, 2]"), "decimal32[9, 2]", DType::F64);
+    refused(&logical(&[], &[150_i64], "decimal128[12, 2]"), "decimal128[12, 2]", DType::F64);
+    refused(&logical(&[16], &[1_u8; 16], "decimal128[38, 0]"), "decimal128[38, 0]", DType::I64);
+    refused(&logical(&[2, 32], &[1_u8; 64], "decimal256[40, 2]"), "decimal256[40, 2]", DType::F64);
+    refused(&logical(&[3], &[1_i64; 3], "month_day_nano_interval"), "month_day_nano_interval", DType::I64);
+    refused(&logical(&[], &[1_i64], "time64[us]"), "time64[us]", DType::I64);
+    let whole = logical(&[], &[7_i32], "decimal128[9, 0]");
+    assert!(exported(&whole, TargetFormat::Npy).ends_with(&7_i32.to_le_bytes()));
+    let tokens = logical(&[2], &[1_i64, 2], "decimal64[18, 3]");
+    let sinks = (Stream(Vec::new()), Stream(Vec::new()));
+    assert!(export_megatron(&tokens, sinks, TargetOptions::new()).is_err());
 }

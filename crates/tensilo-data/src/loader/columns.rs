@@ -5,7 +5,7 @@ use super::padding::{PadPlan, Padding};
 use crate::error::{DataError, Result};
 use crate::view::View;
 use std::sync::Arc;
-use tensilo::{ColumnSchema, DType};
+use tensilo::{ColumnSchema, DType, LogicalType};
 
 /// The columns that a loader delivers.
 #[derive(Clone, Debug)]
@@ -34,6 +34,7 @@ impl ChosenColumns {
         names: Option<&[String]>,
         casts: &[(String, DType)],
         paddings: &[(String, Padding)],
+        stored_elements: bool,
     ) -> Result<Self> {
         let first = view.datasets().first().ok_or_else(|| bad("the view has no dataset".to_owned()))?;
         let all = || first.schema().columns.iter().map(|column| column.name.clone()).collect();
@@ -51,6 +52,9 @@ impl ChosenColumns {
             let numbers: Vec<usize> = names.iter().map(number).collect::<Result<_>>()?;
             for (name, &column) in names.iter().zip(&numbers) {
                 check_alike(name, find(first.schema(), name), columns.get(column))?;
+                if let Some(column) = columns.get(column).filter(|_| !stored_elements) {
+                    LogicalType::check_values(column)?;
+                }
             }
             in_datasets.push(numbers);
         }
@@ -111,7 +115,7 @@ fn check_names<T>(what: &str, names: &[String], options: &[(String, T)]) -> Resu
 
 /// Refuses a column that is not the same in all datasets of a view.
 fn check_alike(name: &str, first: Option<&ColumnSchema>, other: Option<&ColumnSchema>) -> Result<()> {
-    let of = |column: &ColumnSchema| (column.dtype, column.shape.clone(), column.levels.len());
+    let of = |column: &ColumnSchema| (column.dtype, column.shape.clone(), column.levels.len(), LogicalType::of(column));
     if first.map(of) == other.map(of) {
         return Ok(());
     }

@@ -47,6 +47,7 @@ pub struct LoaderOptions {
     columns: Option<Vec<String>>,
     casts: Vec<(String, DType)>,
     paddings: Vec<(String, Padding)>,
+    stored_elements: bool,
     threads: Threads,
     on_damage: OnDamage,
     read_ahead: ReadAhead,
@@ -76,6 +77,7 @@ impl LoaderOptions {
             columns: None,
             casts: Vec::new(),
             paddings: Vec::new(),
+            stored_elements: false,
             threads: Threads::default(),
             on_damage: OnDamage::Fail,
             read_ahead: ReadAhead::Auto,
@@ -121,6 +123,19 @@ impl LoaderOptions {
     /// integers that have all their values.
     pub fn cast(mut self, column: impl Into<String>, to: DType) -> Self {
         self.casts.push((column.into(), to));
+        self
+    }
+
+    /// Sets whether columns whose stored elements are not their values are delivered as they are
+    /// stored: the unscaled integers of decimals, or their bytes, and the parts of intervals
+    /// (default: no, such a column is an error). [`LogicalType::of`] tells what they stand for.
+    ///
+    /// Dates, times, timestamps and durations are delivered either way, as counts of the unit that
+    /// [`LogicalType::of`] tells.
+    ///
+    /// [`LogicalType::of`]: tensilo::LogicalType::of
+    pub fn stored_elements(mut self, stored_elements: bool) -> Self {
+        self.stored_elements = stored_elements;
         self
     }
 
@@ -191,7 +206,7 @@ impl LoaderOptions {
     ///
     /// Fails if an argument does not fit: a column that does not exist or differs among datasets, a
     /// cast or a padding that is not possible, a rank outside of the world, an epoch without a
-    /// step.
+    /// step; a column of decimals or intervals, unless [`LoaderOptions::stored_elements`] is set.
     pub fn loader(self, view: &View) -> Result<Loader> {
         let setup = self.setup(view)?;
         check_steps(setup.division, view.n())?;
@@ -207,7 +222,8 @@ impl LoaderOptions {
 
     fn setup(self, view: &View) -> Result<Setup> {
         let division = Division::new(self.batch, self.world, self.tail.unwrap_or_default())?;
-        let columns = ChosenColumns::new(view, self.columns.as_deref(), &self.casts, &self.paddings)?;
+        let columns =
+            ChosenColumns::new(view, self.columns.as_deref(), &self.casts, &self.paddings, self.stored_elements)?;
         let told = (self.mode, self.seed, self.tail);
         let mut setup = Setup::new(view.clone(), division, self.rank, columns)?.told(told).threads(self.threads);
         (setup.on_damage, setup.read_ahead) = (self.on_damage, self.read_ahead);

@@ -5,7 +5,7 @@ use super::json::{Number, present, unique};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use tensilo::nested::ListLevel;
-use tensilo::{CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};
+use tensilo::{CastSource, CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};
 
 /// The JSON of a column.
 #[derive(Deserialize, Serialize)]
@@ -57,6 +57,8 @@ impl ColumnText {
             let found = DType::ALL.into_iter().find(|dtype| dtype.name() == name);
             found.ok_or_else(|| broken(format!("unknown dtype {name:?}")))
         };
+        let source =
+            |name: &str| CastSource::of_name(name).ok_or_else(|| broken(format!("unknown cast from {name:?}")));
         let extent = |extent: &Option<Number>| match extent {
             None => Ok(Extent::Varying),
             Some(Number(extent)) => u32::try_from(*extent)
@@ -74,7 +76,7 @@ impl ColumnText {
             shape: Shape::new(self.shape.iter().map(extent).collect::<Result<Vec<_>, _>>()?),
             nullable: self.nullable,
             levels: levels.collect(),
-            cast: self.cast.as_deref().map(dtype).transpose()?.map(|source| CastSpec { source }),
+            cast: self.cast.as_deref().map(source).transpose()?.map(|source| CastSpec { source }),
             name: self.name,
             metadata: self.metadata,
         };

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::ptr;
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tensilo::Profile;
+use tensilo::{ColumnSchema, DType, Profile, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_ffi::*;
 use tensilo_testing::Folder;
 
@@ -210,4 +210,31 @@ fn any_samples_are_read_as_a_batch() {
         let (status, _) = refused(|e| tensilo_sample_reader_take(reader.0, [SAMPLES].as_ptr(), 1, &raw mut other, e));
         assert!(status == TENSILO_BAD_ARGUMENT && other.is_null());
     }
+}
+
+/// 150 stands for 1.50: a loader does not deliver it, a cursor reads what is stored.
+#[test]
+fn the_integers_of_decimals_are_not_delivered() {
+    let folder = Folder::new();
+    let path = folder.path("a.tsl");
+    let mut column = ColumnSchema::tensor("price", DType::I64, Shape::scalar());
+    column.metadata.insert("arrow.type".to_owned(), "decimal64[12, 2]".to_owned());
+    let mut writer = Writer::create(&path, Schema::new([column]), &WriterOptions::new()).unwrap();
+    writer.push(&[Value::tensor(&[150_i64])]).unwrap();
+    writer.finish().unwrap();
+    let (dataset, options) = (open_dataset(&path), options(1));
+    let (mut loader, mut reader) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: arguments as the header asks for.
+    unsafe {
+        for (status, text) in [
+            refused(|e| tensilo_loader_new(dataset.0, &raw const options, &raw mut loader, e)),
+            refused(|e| tensilo_sample_reader_new(dataset.0, &raw const options, &raw mut reader, e)),
+        ] {
+            assert_eq!(status, TENSILO_BAD_ARGUMENT);
+            assert!(text.contains("decimal64[12, 2]") && text.contains("a cast to f64"), "{text}");
+        }
+    }
+    let (cursor, buffer) = (open_cursor(&open_reader(&path, TENSILO_ACCESS_DEFAULT), "price"), new_buffer());
+    // SAFETY: arguments as the header asks for.
+    done(|e| unsafe { tensilo_cursor_fill_buffer(cursor.0, [0].as_ptr(), 1, buffer.0, e) });
 }

@@ -38,7 +38,7 @@ pub(super) struct LoaderBench<'a> {
 
 impl LoaderBench<'_> {
     fn options(&self, workers: u32) -> LoaderOptions {
-        let options = LoaderOptions::new(self.batch).mode(self.mode);
+        let options = LoaderOptions::new(self.batch).mode(self.mode).stored_elements(true);
         let of = |threads: u32| usize::try_from(threads).unwrap_or(usize::MAX);
         let readers = self.args.loader.readers.unwrap_or(workers);
         let options = options.workers(of(workers)).readers(of(readers));

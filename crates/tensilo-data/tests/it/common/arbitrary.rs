@@ -63,7 +63,7 @@ fn samples(column: &ColumnSchema, count: usize, random: &mut Random) -> Samples 
         lists.push((lengths, validity));
     }
     let validity = bitmap(items, nullable(), random);
-    let source = column.cast.map_or(column.dtype, |cast| cast.source);
+    let source = column.pushed_dtype();
     let (mut extents, mut values) = (Vec::new(), Vec::new());
     for item in 0..items {
         let mut elements = 1;
@@ -103,7 +103,7 @@ pub fn write(path: &Path, columns: &[ColumnSchema], count: usize, random: &mut R
         })
         .collect();
     let batches = all.iter().zip(&lists).zip(columns).map(|((samples, lists), column)| {
-        let dtype = column.cast.map_or(column.dtype, |cast| cast.source);
+        let dtype = column.pushed_dtype();
         let batch = ColumnBatch::from_bytes(dtype, samples.items, &samples.extents, &samples.values);
         let batch = batch.with_validity(&samples.validity);
         if lists.is_empty() { batch } else { batch.in_lists(lists) }

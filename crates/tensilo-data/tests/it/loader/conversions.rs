@@ -5,7 +5,7 @@ use super::model::{SAMPLES, create, frames, maybe, tokens, vector, words};
 use half::{bf16, f16};
 use std::sync::Arc;
 use tensilo::{ColumnSchema, DType, Schema, Shape, Value, Writer, WriterOptions};
-use tensilo_data::{Batch, Dataset, LoaderOptions, Mode, Padding, Tail, View};
+use tensilo_data::{Batch, Component, Dataset, LoaderOptions, Mixture, Mode, Padding, Tail, View};
 use tensilo_testing::Folder;
 
 /// Checks the batches of an epoch, in memory of the loader and in memory that is full of ones.
@@ -154,4 +154,61 @@ fn floats_are_rounded_once() {
     let found = batch.column("d").unwrap().values::<f16>().unwrap();
     let due = [f16::from_bits(0x3C01), f16::ONE, f16::INFINITY, f16::ZERO, -f16::from_f64(1.0 + 2f64.powi(-8))];
     assert_eq!(found, due);
+}
+
+/// 150 stands for 1.50: a loader does not deliver it, unless the caller asks for what is stored.
+#[test]
+fn elements_that_are_not_values_are_refused_or_asked_for() {
+    let folder = Folder::new();
+    let column = |name: &str, dtype, extents: &[u32], text: &str| {
+        let mut column = ColumnSchema::tensor(name, dtype, Shape::fixed(extents));
+        column.metadata.insert("arrow.type".to_owned(), text.to_owned());
+        column
+    };
+    let columns = [
+        column("price", DType::I64, &[], "decimal64[12, 2]"),
+        column("score", DType::U8, &[16], "decimal128[38, 0]"),
+        column("label", DType::I32, &[], "decimal32[9, 0]"),
+        column("at", DType::I64, &[], "timestamp[us]"),
+    ];
+    let write = |name: &str, columns: &[ColumnSchema]| {
+        let path = folder.path(name);
+        let mut writer = Writer::create(&path, Schema::new(columns.to_vec()), &WriterOptions::new()).unwrap();
+        let score = [7; 16];
+        let row = [Value::tensor(&[150_i64]), Value::tensor(&score), Value::tensor(&[3_i32]), Value::tensor(&[5_i64])];
+        writer.push(&row).unwrap();
+        writer.finish().unwrap();
+        Dataset::open(&path).unwrap()
+    };
+    let dataset = write("a.tsl", &columns);
+    let view = View::all(&dataset);
+    for (name, text, cast) in [("price", "decimal64[12, 2]", "f64"), ("score", "decimal128[38, 0]", "i64")] {
+        for options in [LoaderOptions::new(1), LoaderOptions::new(1).cast(name, DType::F64)] {
+            let options = options.columns([name]);
+            let error = options.clone().loader(&view).unwrap_err().to_string();
+            assert!([name, text, &format!("a cast to {cast}")].iter().all(|part| error.contains(part)), "{error}");
+            assert_eq!(options.reader(&view).unwrap_err().to_string(), error);
+        }
+    }
+    assert!(LoaderOptions::new(1).loader(&view).is_err(), "all columns");
+    let loader = LoaderOptions::new(1).columns(["label", "at"]).loader(&view).unwrap();
+    let batch = loader.epoch(0).next().unwrap().unwrap();
+    assert_eq!(batch.column("label").unwrap().values::<i32>().unwrap(), [3]);
+    assert_eq!(batch.column("at").unwrap().values::<i64>().unwrap(), [5]);
+    let loader = LoaderOptions::new(1).stored_elements(true).loader(&view).unwrap();
+    let batch = loader.epoch(0).next().unwrap().unwrap();
+    assert_eq!(batch.column("price").unwrap().values::<i64>().unwrap(), [150]);
+
+    // microseconds are not mixed with nanoseconds
+    let mut others = columns.to_vec();
+    others[3] = column("at", DType::I64, &[], "timestamp[ns]");
+    let other = write("b.tsl", &others);
+    let component = |dataset: &Dataset| {
+        let view = View::all(dataset);
+        Component { dataset_id: dataset.id(), view: view.identity(), samples: view.n(), weight: 1 }
+    };
+    let mixture = Mixture::new(&[component(&dataset), component(&other)], 2, 5, 4).unwrap();
+    let mixed = View::mixture(&mixture, &[View::all(&dataset), View::all(&other)]).unwrap();
+    let error = LoaderOptions::new(1).columns(["at"]).loader(&mixed).unwrap_err().to_string();
+    assert!(error.contains("\"at\""), "{error}");
 }

@@ -1,0 +1,187 @@
+//! What the elements of a column stand for, where their own type does not tell.
+//!
+//! An import from Arrow or Parquet stores a decimal as its unscaled integer, a timestamp as a
+//! count of its unit, and an interval as its parts. Arrow's type is in the metadata of the column,
+//! so that an export gives it back. A surface that delivers plain numbers, such as a loader or an
+//! array file, does not carry that type along: 1.50 would arrive as 150, or as 16 bytes. Such a
+//! surface calls [`LogicalType::check_values`] first, or [`LogicalType::check_numbers`] if it
+//! cannot tell the unit of counts either. [`Cursor`](crate::Cursor) and
+//! [`Writer`](crate::Writer) work with the stored elements, whatever they stand for.
+
+use crate::arrow_type::ArrowType;
+use crate::error::Advice;
+use crate::{ColumnSchema, DType, Error, Extent, Result};
+use std::fmt;
+
+/// The type that the elements of a column stand for: a decimal, date, time, timestamp, duration,
+/// interval or fixed-size binary of Arrow, or null.
+///
+/// Its `Display` is the text of the metadata, such as `decimal128[22, 2]` or
+/// `timestamp[us, Europe/Zurich]`.
+///
+/// ```
+/// use tensilo::{ColumnSchema, DType, LogicalType, Shape};
+///
+/// let mut price = ColumnSchema::tensor("price", DType::I64, Shape::scalar());
+/// assert_eq!(LogicalType::of(&price), None);
+/// price.metadata.insert("arrow.type".to_owned(), "decimal64[12, 2]".to_owned());
+/// let logical = LogicalType::of(&price).unwrap();
+/// assert_eq!(logical.to_string(), "decimal64[12, 2]");
+/// assert!(!logical.is_stored_value()); // 150 is stored for 1.50
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogicalType(ArrowType);
+
+impl LogicalType {
+    /// Returns the type that the metadata of a column state, if the elements can have it.
+    pub fn of(column: &ColumnSchema) -> Option<Self> {
+        ArrowType::of(&column.metadata).filter(|kept| fits(column, kept)).map(Self)
+    }
+
+    /// Returns whether each element is its own value: a decimal of scale 0 in an integer, a count
+    /// of the unit that the type states, or bytes. Otherwise it is a scaled integer, a byte of an
+    /// integer, or a part of an interval.
+    pub fn is_stored_value(&self) -> bool {
+        match &self.0 {
+            ArrowType::Decimal(_, _, scale) => {
+                *scale == 0 && self.0.stored_element().is_some_and(|e| e.extent.is_none())
+            }
+            ArrowType::DayTimeInterval | ArrowType::MonthDayNanoInterval => false,
+            _ => true,
+        }
+    }
+
+    /// Returns whether elements are counts of a unit: days, months, or fractions of a second.
+    pub fn is_count(&self) -> bool {
+        match &self.0 {
+            ArrowType::Date32 | ArrowType::Date64 | ArrowType::Time32(_) | ArrowType::Time64(_) => true,
+            ArrowType::Duration(_) | ArrowType::Timestamp(..) | ArrowType::MonthInterval => true,
+            _ => false,
+        }
+    }
+
+    /// Returns a type that a cast can give the values: that of the counts, `f64` for decimals.
+    fn cast_target(&self) -> DType {
+        match &self.0 {
+            ArrowType::Decimal(_, _, scale) if *scale > 0 => DType::F64,
+            _ => DType::I64,
+        }
+    }
+
+    /// Fails if the elements of a column are not its values. The error names the type, and a cast
+    /// of a conversion that stores values.
+    pub fn check_values(column: &ColumnSchema) -> Result<()> {
+        match Self::of(column) {
+            Some(logical) if !logical.is_stored_value() => Err(logical.refusal(column)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Fails as [`check_values`](Self::check_values) does, and also if the elements are counts of a
+    /// unit that only the metadata state.
+    pub fn check_numbers(column: &ColumnSchema) -> Result<()> {
+        match Self::of(column) {
+            Some(logical) if !logical.is_stored_value() || logical.is_count() => Err(logical.refusal(column)),
+            _ => Ok(()),
+        }
+    }
+
+    fn refusal(&self, column: &ColumnSchema) -> Error {
+        let message = match &self.0 {
+            ArrowType::Decimal(..) if column.dtype == DType::U8 => {
+                format!("the stored elements are the bytes of {self}, not its values")
+            }
+            ArrowType::Decimal(..) => {
+                format!("the stored elements are the unscaled integers of {self}, not its values")
+            }
+            ArrowType::DayTimeInterval | ArrowType::MonthDayNanoInterval => {
+                format!("the stored elements are the parts of {self}, not its values")
+            }
+            _ => format!("the stored elements are counts of {self}, whose unit would be lost"),
+        };
+        Error::bad_argument(message).with_column(&column.name).with_advice([Advice::Cast(self.cast_target())])
+    }
+}
+
+/// Returns whether a column has elements in which an import stores a type.
+fn fits(column: &ColumnSchema, kept: &ArrowType) -> bool {
+    if let Some(stored) = kept.stored_element() {
+        let innermost = column.shape.extents().last();
+        let has_extent = stored.extent.is_none_or(|extent| innermost == Some(&Extent::Fixed(extent)));
+        return column.dtype == stored.dtype && has_extent;
+    }
+    match kept {
+        ArrowType::Date32 | ArrowType::Time32(_) => matches!(column.dtype, DType::I32 | DType::I64),
+        ArrowType::Date64 | ArrowType::Time64(_) | ArrowType::Duration(_) | ArrowType::Timestamp(..) => {
+            column.dtype == DType::I64
+        }
+        ArrowType::FixedSizeBinary(_) => column.dtype == DType::Bytes,
+        ArrowType::Null => column.dtype == DType::Bool,
+        _ => false, // a decimal of a precision that its width cannot have
+    }
+}
+
+impl fmt::Display for LogicalType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Shape, arrow_type};
+
+    fn column(dtype: DType, extents: &[u32], text: &str) -> ColumnSchema {
+        let mut column = ColumnSchema::tensor("x", dtype, Shape::fixed(extents));
+        column.metadata.insert(arrow_type::KEY.to_owned(), text.to_owned());
+        column
+    }
+
+    #[test]
+    fn only_whole_decimals_in_integers_are_their_values() {
+        for (dtype, extents, text, is_value) in [
+            (DType::I32, &[][..], "decimal128[9, 0]", true),
+            (DType::I64, &[3], "decimal64[18, 0]", true),
+            (DType::I32, &[], "decimal32[9, 2]", false),
+            (DType::I32, &[], "decimal128[9, -2]", false),
+            (DType::U8, &[16], "decimal128[38, 0]", false),
+            (DType::U8, &[3, 32], "decimal256[39, 4]", false),
+            (DType::I32, &[2], "day_time_interval", false),
+            (DType::I64, &[3], "month_day_nano_interval", false),
+            (DType::I32, &[], "month_interval", true),
+            (DType::I64, &[], "timestamp[us, UTC]", true),
+            (DType::I64, &[], "date32", true),
+        ] {
+            let column = column(dtype, extents, text);
+            let logical = LogicalType::of(&column).unwrap();
+            assert_eq!((logical.is_stored_value(), logical.to_string().as_str()), (is_value, text));
+            assert_eq!(LogicalType::check_values(&column).is_ok(), is_value, "{text}");
+            let is_number = is_value && text.starts_with("decimal");
+            assert_eq!(LogicalType::check_numbers(&column).is_ok(), is_number, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_type_that_the_elements_cannot_have_is_not_theirs() {
+        for (dtype, extents, text) in [
+            (DType::I64, &[][..], "decimal128[9, 2]"),
+            (DType::U8, &[15], "decimal128[38, 2]"),
+            (DType::I32, &[], "decimal32[10, 2]"),
+            (DType::F64, &[], "timestamp[us]"),
+            (DType::I32, &[], "no type"),
+        ] {
+            assert_eq!(LogicalType::of(&column(dtype, extents, text)), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_column_type_and_cast() {
+        let error = LogicalType::check_values(&column(DType::U8, &[16], "decimal128[22, 2]")).unwrap_err();
+        assert_eq!(error.column(), Some("x"));
+        assert!(error.message().contains("the bytes of decimal128[22, 2]"), "{error}");
+        assert_eq!(error.advice(), [Advice::Cast(DType::F64)]);
+        let error = LogicalType::check_values(&column(DType::U8, &[16], "decimal128[38, 0]")).unwrap_err();
+        assert_eq!(error.advice(), [Advice::Cast(DType::I64)]);
+    }
+}
