@@ -28,22 +28,38 @@ pub fn convert(
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<u64> {
-    let sink = AtomicFile::create(output, options.overwrite)?;
+    let begin = &mut || AtomicFile::create(output, options.overwrite);
+    convert_with(inputs, begin, options, progress).map(|summary: Summary<AtomicFile>| summary.sample_count)
+}
+
+/// Converts files as [`convert`] does, to a sink that `begin` makes, such as a file or an object.
+///
+/// `begin` is called before the inputs are opened, and once more if an input has nulls that its
+/// statistics deny: then the conversion begins again with another sink, and the first one is
+/// dropped unfinished. [`ConvertOptions::overwrite`] has no effect.
+pub fn convert_with<K: Sink, E: From<Error>>(
+    inputs: &[PathBuf],
+    begin: &mut dyn FnMut() -> std::result::Result<K, E>,
+    options: &ConvertOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> std::result::Result<Summary<K>, E> {
+    let sink = begin()?;
     let inputs = open(inputs, options)?;
     if options.distrust_statistics {
         distrust(&inputs);
     }
-    let mut converted = convert_open(&inputs, sink, options, progress);
-    if converted.as_ref().is_err_and(|error| is_of_denied_nulls(error, &inputs)) {
-        distrust(&inputs);
-        converted = convert_open(&inputs, AtomicFile::create(output, options.overwrite)?, options, progress);
+    match convert_open(&inputs, sink, options, progress) {
+        Err(error) if is_of_denied_nulls(&error, &inputs) => {
+            distrust(&inputs);
+            Ok(convert_open(&inputs, begin()?, options, progress)?)
+        }
+        converted => Ok(converted?),
     }
-    Ok(converted?.sample_count)
 }
 
 /// Converts files as [`convert`] does, to any sink, such as a pipe or memory.
 /// [`ConvertOptions::overwrite`] has no effect. An input with nulls that its statistics deny is
-/// refused, unless [`ConvertOptions::distrust_statistics`] is set.
+/// refused, unless [`ConvertOptions::distrust_statistics`] is set; [`convert_with`] begins again.
 pub fn convert_into<K: Sink>(
     inputs: &[PathBuf],
     sink: K,

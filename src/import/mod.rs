@@ -219,7 +219,8 @@ mod unfold;
 #[cfg(feature = "arrow")]
 pub use arrow::memory::{write_batches, write_reader};
 pub use files::{
-    append, append_shards, convert, convert_into, convert_rows, convert_shards, plan_appended_shards, plan_shards,
+    append, append_shards, convert, convert_into, convert_rows, convert_shards, convert_with, plan_appended_shards,
+    plan_shards,
 };
 pub use found::{FoundShape, OddSample};
 #[cfg(feature = "arrow")]

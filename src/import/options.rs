@@ -102,8 +102,8 @@ impl ConvertOptions {
 
     /// Sets whether nulls may be where the statistics of an input deny them (default: no). Then
     /// every struct and list that may have nulls by its type is looked at in a first pass.
-    /// [`convert`](super::convert) does that by itself when it meets such a null;
-    /// [`convert_into`](super::convert_into) cannot begin again.
+    /// [`convert`](super::convert) and [`convert_with`](super::convert_with) do that by themselves
+    /// when they meet such a null; [`convert_into`](super::convert_into) cannot begin again.
     pub fn distrust_statistics(mut self, distrust: bool) -> Self {
         self.distrust_statistics = distrust;
         self

@@ -13,7 +13,6 @@ use crate::progress::{Progress, Unit};
 use crate::terminal::{output_width, write_wrapped};
 use crate::text::human;
 use crate::{advice, signals, terminal};
-use std::sync::Arc;
 use std::time::Duration;
 use tensilo::error::display_path;
 use tensilo::import::{self, AppendOptions};

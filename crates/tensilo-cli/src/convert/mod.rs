@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
     if !quiet {
         destination.warn_of_litter();
     }
-    let written = convert(args, destination.create()?, quiet)?;
+    let written = convert(args, &destination, quiet)?;
     if quiet {
         return Ok(());
     }
@@ -61,9 +61,13 @@ fn check_output(args: &ConvertArgs) -> Outcome {
     }
 }
 
-fn convert(args: &ConvertArgs, output: Output, quiet: bool) -> tensilo::Result<Summary<Output>> {
+fn convert(args: &ConvertArgs, destination: &Destination, quiet: bool) -> Outcome<Summary<Output>> {
     let progress = Progress::new(Unit::Samples, quiet);
-    import::convert_into(&args.inputs, output, &options(args), &mut |at| show(&progress, at))
+    let (options, mut show) = (options(args), |at| show(&progress, at));
+    if destination.is_restartable() {
+        return import::convert_with(&args.inputs, &mut || destination.create(), &options, &mut show);
+    }
+    Ok(import::convert_into(&args.inputs, destination.create()?, &options, &mut show)?)
 }
 
 /// Converts the inputs to a dataset, and prints a summary.

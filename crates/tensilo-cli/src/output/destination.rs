@@ -170,13 +170,18 @@ impl Destination {
         }
     }
 
+    /// Returns whether the output can be begun again: nothing is seen of it before it is complete.
+    pub(crate) fn is_restartable(&self) -> bool {
+        matches!(self.target, Target::File | Target::Object(_))
+    }
+
     /// Opens the output.
-    pub(crate) fn create(self) -> Outcome<Output> {
+    pub(crate) fn create(&self) -> Outcome<Output> {
         match &self.target {
             Target::File => {
                 let file = AtomicFile::create(&self.name, self.force)?;
                 signals::remove_at_exit(file.temporary_path());
-                Ok(Output::File(Box::new(file), self.name))
+                Ok(Output::File(Box::new(file), self.name.clone()))
             }
             Target::Object(address) => {
                 let storage = ObjectStorage::new(address, ObjectOptions::new());
@@ -186,18 +191,18 @@ impl Destination {
                     }
                     error => Failure::output(&self.name, error.into_io()),
                 })?;
-                Ok(Output::Object(Box::new(upload), self.name))
+                Ok(Output::Object(Box::new(upload), self.name.clone()))
             }
             Target::Stream => {
                 let opened = File::options().write(true).open(&self.name);
                 let file = opened.map_err(|error| Failure::output(&self.name, error))?;
                 self.refuse_terminal(file.is_terminal())?;
-                Ok(Output::Stream(BufWriter::new(file), self.name))
+                Ok(Output::Stream(BufWriter::new(file), self.name.clone()))
             }
             Target::Descriptor(Descriptor::STDOUT) => Ok(Output::stdout()),
             Target::Descriptor(descriptor) => {
                 let file = descriptor.duplicate().map_err(|error| Failure::output(&self.name, error))?;
-                Ok(Output::Stream(BufWriter::new(file), self.name))
+                Ok(Output::Stream(BufWriter::new(file), self.name.clone()))
             }
         }
     }

@@ -263,3 +263,15 @@ fn decimals_are_named_cast_or_refused() {
 fn run_append(file: &Path, input: &Path) -> super::Run {
     run([OsStr::new("append"), file.as_os_str(), input.as_os_str()]).done()
 }
+
+fn test_data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/import").join(name)
+}
+
+#[test]
+fn statistics_that_deny_nulls_need_no_option() {
+    let folder = Folder::new();
+    let out = folder.path("out.tsl");
+    convert(&test_data("null-dictionary-in-struct.parquet"), &out, "").done();
+    on("inspect", &out, "").done();
+}
