@@ -55,7 +55,7 @@ const KNOWN: [(usize, &[u8], &str); 44] = [
 const NETCDF: &str = "a NetCDF file";
 const PICKLE: &str = "a pickle of Python";
 const GIT_LFS: &str = "a pointer of Git LFS, not the data; run \"git lfs pull\" where it was cloned";
-const HTML: &str = "a page of HTML, not the data; the host may ask for a login, or the address is that of a page";
+const HTML: &str = "a page of HTML, not the data; the host may ask for a login, or the address may name a page";
 
 /// Explains that a path does not exist if it is the URL of something that is not read.
 pub fn explain_missing(path: &Path, error: io::Error) -> io::Error {

@@ -52,13 +52,13 @@
 //!
 //! | | modules | |
 //! |---|---|---|
-//! | 6 | `import`, `export`, `rewrite`, `mmap`, `file`, `pattern`, `arrow_type`, `logical_type`, `saved_schema` | formats |
+//! | 6 | `import`, `export`, `rewrite`, `mmap`, `file`, `arrow_type`, `logical_type`, `saved_schema` | formats |
 //! | 5 | `read`, `write` | samples from chunks, chunks from samples; neither uses the other |
-//! | 4 | `open` | sources of bytes, and the last commit of a file |
+//! | 4 | `open`, `pattern`, `foreign` | sources of bytes, and the last commit of a file |
 //! | 3 | `codec` | chunks to stored bytes and back, and the choice of encodings |
 //! | 2 | `format`, `batch`, `list_buffer`, `value` | bytes to structures and back |
 //! | 1 | `kernel`, `checksum`, `pod`, `cast`, `decimal` | loops over elements |
-//! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `byte_count`, `threads`, `foreign` | basics |
+//! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `byte_count`, `threads` | basics |
 //!
 //! # Features
 //!

@@ -21,6 +21,9 @@ pub(super) fn unknown(first: &[u8], accepted: &str) -> Error {
     if first.is_empty() {
         return Error::bad_input(format!("the file is empty; {accepted}"));
     }
+    if let Some(what) = foreign::placeholder(first) {
+        return Error::bad_input(format!("the file is {what}"));
+    }
     if let Some(what) = foreign::kind(first) {
         return Error::bad_input(format!("the file is {what}; {accepted}"));
     }

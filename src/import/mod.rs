@@ -31,7 +31,7 @@
 //! A folder, prefix or pattern may not have files of a table of another library (Delta, Iceberg,
 //! Hudi, Lance, Zarr), whose log says which rows are valid. A file of one that is given by its own
 //! name is read. Named pipes, sockets and devices with the name of a data file are refused there,
-//! too: reading a pipe that nobody writes to waits for ever.
+//! too: opening a pipe without a writer waits for ever.
 //!
 //! All inputs must have the same columns, in any order. The file has the order of the first input.
 //! The error about columns that differ lists all differences.
@@ -72,9 +72,9 @@
 //! file was changed less than 20 ms before it is opened (2 s on file systems that count seconds),
 //! the conversion waits until the tick is over.
 //!
-//! [`default_open_files`](crate::source::default_open_files) inputs stay open: half of those that the
-//! process may have open, and at most 256. Others are closed after their schema was read, and opened
-//! again for each pass. If another file has taken the name of one of these before a pass,
+//! [`default_open_files`](crate::source::default_open_files) inputs stay open: half of the files
+//! that the process may have open, and at most 256. Others are closed after their schema was read,
+//! and opened again for each pass. If another file has taken the name of one of these before a pass,
 //! that is an error.
 //!
 //! # Arrow types and tensilo types

@@ -152,7 +152,8 @@ mod tests {
             (S3, "s3://bucket/ds", "AWS_SESSION_TOKEN", "t\u{e9}", "AWS_SESSION_TOKEN: the value has the character"),
             (S3, "s3://bucket/ds", "AWS_REGION", "eu west", "AWS_REGION: "),
             (S3, "s3://bucket/ds", "AWS_ALLOW_HTTP", "maybe", "AWS_ALLOW_HTTP: "),
-            (S3, "s3://bucket/ds", "AWS_CONNECT_TIMEOUT", "soon", "the request failed"), // the option counts
+            // the option counts
+            (S3, "s3://bucket/ds", "AWS_CONNECT_TIMEOUT", "soon", "the request failed"),
             (S3, "s3://bucket/ds", "AWS_POOL_IDLE_TIMEOUT", "soon", "AWS_POOL_IDLE_TIMEOUT: "),
             (AZURE, "az://container/ds", "AZURE_STORAGE_ENDPOINT", "127.0.0.1:1", "AZURE_STORAGE_ENDPOINT: "),
             (AZURE, "az://container/ds", "AZURE_STORAGE_ACCOUNT_KEY", "%", "AZURE_STORAGE_ACCOUNT_KEY: "),

@@ -161,7 +161,8 @@ impl OpenObject {
             let read = self.read(claim.range.clone())?;
             threads()?.spawn(async move {
                 let mut claim = claim; // all of it is of the task
-                claim.bytes = caught_later(read).await.ok(); // a reader asks again, and gets the error
+                // a reader asks again, and gets the error
+                claim.bytes = caught_later(read).await.ok();
             });
         }
         Ok(())

@@ -57,8 +57,8 @@ impl ObjectStorage {
     /// Returns the addresses of all objects below a prefix, in no order. A prefix without objects
     /// has none.
     ///
-    /// Keys that no address can have, with an empty component, `.`, `..` or a control character, are
-    /// left out. [`ObjectStorage::unreadable_keys`] returns them afterwards.
+    /// Keys that no address can have, with an empty component, `.`, `..` or a control character,
+    /// are left out. [`ObjectStorage::unreadable_keys`] returns them afterwards.
     ///
     /// Fails on hosts of `http` and `https`, which have no list.
     pub fn objects(&self, prefix: &Address) -> Result<Vec<Address>> {

@@ -41,7 +41,7 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
             files.extend(folder::data_files(&path)?);
             searched = Some(path);
         } else {
-            // opening a pipe that nobody writes to waits for ever
+            // opening a pipe without a writer waits for ever
             let checked = metadata.map_or(Ok(()), |metadata| check_regular(&metadata));
             checked.map_err(|error| Error::io("opening the input", error).with_path(&path))?;
             files.push(path);

@@ -8,9 +8,11 @@ use crate::open::{FileIdentity, default_open_files, refuse_same};
 use crate::{Error, Result, Schema};
 use std::path::{Path, PathBuf};
 
-/// Opens all inputs. As many stay open as [`default_open_files`] says; others are closed after their
-/// schema was read, and opened again for each pass. Those of a folder or pattern follow one another. `-` is the standard input if
+/// Opens all inputs. Those of a folder or pattern follow one another. `-` is the standard input if
 /// `places` say so. If `threads` is more than 1, other threads read the inputs.
+///
+/// [`default_open_files`] of them stay open. Others are closed after their schema was read, and
+/// opened again for each pass.
 pub(in crate::import) fn open_all(inputs: &[PathBuf], places: &InputPlaces, threads: usize) -> Result<Vec<OpenInput>> {
     let is_stdin = |input: &Path| places.dash_is_stdin && input == Path::new("-");
     if inputs.iter().filter(|input| is_stdin(input)).count() > 1 {

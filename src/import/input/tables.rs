@@ -1,7 +1,7 @@
 //! Folders in which another library keeps a table.
 //!
 //! Such a table is more than its data files. A log says which of them are valid, and rows that were
-//! deleted or rewritten stay in files that the log has removed. Whoever reads all files gets these
+//! deleted or rewritten stay in files that the log has removed. Reading all files would bring these
 //! rows back, some of them twice. So files that a folder, a prefix or a pattern stands for are
 //! refused if they are in such a table. A file that is given by its own name is read.
 
@@ -82,8 +82,8 @@ pub(super) fn refuse(paths: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses addresses in a table, whose marks are among `all` addresses. If none is chosen, any table
-/// is the reason.
+/// Refuses addresses in a table, whose marks are among `all` addresses. If none is chosen, any
+/// table is the reason.
 pub(super) fn refuse_stored(all: &[PathBuf], chosen: &[PathBuf]) -> Result<()> {
     let has_chosen = |folder: &Path| chosen.is_empty() || chosen.iter().any(|path| path.starts_with(folder));
     // a log has thousands of addresses

@@ -63,8 +63,8 @@ impl Store for Prefix {
         self.at(path, |address| self.storage.read(address, most))
     }
 
-    /// Fails if the prefix itself has a tensilo file that cannot be read: without a manifest, it would
-    /// be left out in silence.
+    /// Fails if the prefix itself has a tensilo file that cannot be read: without a manifest, it
+    /// would be left out in silence.
     fn names(&self, folder: &str) -> io::Result<Vec<String>> {
         let names = self.at(folder, |address| self.storage.names(address))?;
         let unreadable = self.storage.unreadable_keys(&self.address);

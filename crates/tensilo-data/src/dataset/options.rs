@@ -21,8 +21,8 @@ pub struct DatasetOptions {
 
 impl DatasetOptions {
     /// Returns the defaults: the newest version, read as suits its files
-    /// ([`Dataset::file_access`](crate::Dataset::file_access)), of which
-    /// [`default_open_files`](tensilo::source::default_open_files) stay open.
+    /// ([`Dataset::file_access`](crate::Dataset::file_access)), with at most
+    /// [`default_open_files`](tensilo::source::default_open_files) open.
     pub fn new() -> Self {
         Self::default()
     }
