@@ -18,6 +18,11 @@ impl Crc {
         self.0.update(bytes);
     }
 
+    /// Adds bytes of which only checksum and length are known.
+    pub(crate) fn add_known(&mut self, crc: u32, length: u64) {
+        self.0.combine(&crc32fast::Hasher::new_with_initial_len(crc, length));
+    }
+
     pub(crate) fn finish(self) -> u32 {
         self.0.finalize()
     }

@@ -183,7 +183,7 @@ pub mod salvage {
     //! Reading what is left of a damaged file.
 
     pub use crate::read::{Losses, LostSamples, OnLoss, SalvageOptions, Salvaged, nothing_left, salvage};
-    pub use crate::rewrite::RewriteOptions;
+    pub use crate::rewrite::{RewriteOptions, UNCONFIRMED};
 }
 
 pub mod explain {

@@ -13,6 +13,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::ops::{ControlFlow, Range};
 
+/// The metadata of a column that [`Salvaged::write_to`] has written: its samples that nothing
+/// confirmed, as in `0..100, 200..300`. See [`Salvaged::unconfirmed`].
+pub const UNCONFIRMED: &str = "tensilo.unconfirmed";
+
 /// The options of [`Salvaged::write_to`].
 #[derive(Default)]
 #[non_exhaustive]
@@ -52,6 +56,10 @@ impl Salvaged {
     /// [`WriterOptions::file_id`] nor [`WriterOptions::origin`], the id is derived from that of the
     /// damaged file.
     ///
+    /// If nothing confirms samples of a column, its metadata say which, under [`UNCONFIRMED`] and by
+    /// the sample numbers of the new file. If these are too many ranges, the last one has other
+    /// samples, too. Ranges that the metadata of the damaged file name stay.
+    ///
     /// Refuses a sink that writes to the damaged file itself.
     ///
     /// Cost: reading and writing the file once; memory for the largest chunk, for the tables of one
@@ -69,10 +77,18 @@ impl Salvaged {
                 column.nullable |= !lost.is_empty();
             }
         }
+        let left_out = if options.leave_out { self.losses.of_all() } else { LostSamples::default() };
+        let most_ranges = (RANGES_BYTES / RANGE_BYTES).checked_div(schema.columns.len()).unwrap_or(0).max(1);
+        for (column, (_, unconfirmed)) in schema.columns.iter_mut().zip(&self.unconfirmed.columns) {
+            let before = column.metadata.remove(UNCONFIRMED);
+            let ranges = before.iter().flat_map(|text| parse_ranges(text)).chain(unconfirmed.ranges().iter().cloned());
+            let ranges = ranges.map(|range| left_out.intact_before(range.start)..left_out.intact_before(range.end));
+            let text = ranges_text(ranges.filter(|range| !range.is_empty()).collect(), most_ranges);
+            column.metadata.extend(text.map(|text| (UNCONFIRMED.to_owned(), text)));
+        }
         let casts = self.reader.columns().map(|column| column.facts().cast).collect();
         let origin = [b"salvaged from ".as_slice(), &self.reader.file_id().0].concat();
         let output = ChunkWriter::new(sink, schema, &writer.clone().origin_or(origin), casts)?;
-        let left_out = if options.leave_out { self.losses.of_all() } else { LostSamples::default() };
         let null_bytes = writer.resolved_chunk_bytes();
         let (without_tables, scratch) = (BTreeSet::new(), ChunkScratch::new());
         let mut rewrite = Rewrite { output, losses: &self.losses, left_out, null_bytes, without_tables, scratch };
@@ -88,6 +104,35 @@ impl Salvaged {
         // those left out are some of all
         rewrite.output.finish(self.reader.sample_count() - rewrite.left_out.count())
     }
+}
+
+/// The most bytes of the metadata about unconfirmed samples, of all columns together, unless each
+/// has one range.
+const RANGES_BYTES: usize = 1 << 20;
+/// The most bytes of a range in them.
+const RANGE_BYTES: usize = 44;
+
+/// Returns ranges as text; `None` if there are none. If they are more than `most`, the last one
+/// contains the rest.
+fn ranges_text(ranges: Vec<Range<u64>>, most: usize) -> Option<String> {
+    let samples = LostSamples::of_ranges(u64::MAX, ranges);
+    let (first, rest) = samples.ranges().split_at_checked(most).unwrap_or((samples.ranges(), &[]));
+    let end = |range: &Range<u64>, is_last: bool| match rest.last() {
+        Some(rest) if is_last => rest.end,
+        _ => range.end,
+    };
+    let texts = (1..).zip(first).map(|(number, range)| format!("{}..{}", range.start, end(range, number == most)));
+    let text = texts.collect::<Vec<String>>().join(", ");
+    (!text.is_empty()).then_some(text)
+}
+
+/// Returns the ranges of a text of [`ranges_text`]. Ignores what is no range.
+fn parse_ranges(text: &str) -> impl Iterator<Item = Range<u64>> {
+    let parse = |range: &str| {
+        let (start, end) = range.trim().split_once("..")?;
+        Some(start.parse().ok()?..end.parse().ok()?)
+    };
+    text.split(',').filter_map(parse)
 }
 
 /// Consecutive samples of a column: a chunk, or lost samples between chunks.

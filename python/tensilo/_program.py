@@ -50,7 +50,9 @@ def salvage(path: str | PathLike[str], output: str | PathLike[str] | None = None
         output: the new file or folder, in which lost samples are null; None only looks.
 
     Returns:
-        A dict of the losses.
+        A dict of the losses, and of the samples that nothing confirms: ``"unconfirmed"`` of each
+        column. An older file of the same columns may have left these if index or footer are damaged,
+        too. The new file names them in the metadata ``tensilo.unconfirmed`` of its columns.
     """
     if output is not None and os.path.lexists(output):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(output))

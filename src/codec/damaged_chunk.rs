@@ -45,12 +45,13 @@ impl DamagedChunk {
     /// is left is checked.
     ///
     /// Fails if nothing of the chunk can be used: it is not in blocks, its front is damaged
-    /// or no sample is left.
+    /// or that of another chunk, or no sample is left.
     ///
     /// Cost: decodes validity and shape; the values only if `decode`.
     pub(crate) fn examine(chunk: &StoredChunk<'_>, decode: bool, decoder: &mut ChunkDecoder) -> Result<Self> {
         let part = open(chunk, decoder)?;
         part.front.check()?;
+        part.check_belongs(chunk.head.entry.body_crc)?;
         let block_count = part.front.block_count();
         let mut examined = Self { block_count, runs: Vec::new(), lost: Vec::new(), lost_nulls: 0 };
         let mut scratch = Vec::new();

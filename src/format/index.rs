@@ -100,7 +100,8 @@ pub(crate) fn page(
     Ok((head.to_bytes(), body))
 }
 
-fn entry_to_bytes(entry: &ChunkEntry) -> [u8; ENTRY_BYTES] {
+/// Returns an entry of a page as it is stored.
+pub(crate) fn entry_to_bytes(entry: &ChunkEntry) -> [u8; ENTRY_BYTES] {
     let mut bytes = [0; ENTRY_BYTES];
     index_entry::OFFSET.put(&mut bytes, entry.offset);
     index_entry::FIRST_SAMPLE.put(&mut bytes, entry.first_sample);

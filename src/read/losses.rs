@@ -3,16 +3,16 @@
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// The samples of each column that a damaged file has lost.
+/// The samples of each column that a damaged file has lost, or that nothing confirms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Losses {
-    /// For each column, in order: its name, and what it has lost.
+    /// For each column, in order: its name, and the samples.
     pub columns: Vec<(String, LostSamples)>,
 }
 
 impl Losses {
-    /// Returns whether every sample of every column can be read.
+    /// Returns whether no column has any such sample.
     pub fn is_empty(&self) -> bool {
         self.columns.iter().all(|(_, lost)| lost.is_empty())
     }
@@ -76,7 +76,7 @@ impl LostSamples {
     }
 
     /// Returns the samples of all these ranges, none of which is empty.
-    pub(super) fn of_ranges(sample_count: u64, mut ranges: Vec<Range<u64>>) -> Self {
+    pub(crate) fn of_ranges(sample_count: u64, mut ranges: Vec<Range<u64>>) -> Self {
         ranges.sort_unstable_by_key(|range| range.start);
         Self::new(sample_count, ranges.into_iter())
     }
@@ -84,6 +84,21 @@ impl LostSamples {
     fn union(parts: &[&Self]) -> Self {
         let sample_count = parts.iter().map(|part| part.sample_count).max().unwrap_or(0);
         Self::of_ranges(sample_count, parts.iter().flat_map(|part| part.ranges.iter().cloned()).collect())
+    }
+
+    /// Returns the samples of these that are not in `other`.
+    pub(super) fn without(&self, other: &Self) -> Self {
+        let mut left = Vec::new();
+        for range in &self.ranges {
+            let mut start = range.start;
+            let others = other.ranges.iter().skip(other.ended_before(start));
+            for gone in others.take_while(|gone| gone.start < range.end) {
+                left.push(start..gone.start.max(start));
+                start = gone.end.min(range.end);
+            }
+            left.push(start..range.end);
+        }
+        Self::new(self.sample_count, left.into_iter().filter(|range| !range.is_empty()))
     }
 
     /// Returns the lost samples: ranges in ascending order, which neither overlap nor touch.

@@ -53,7 +53,8 @@ pub(crate) struct BlockEntry {
     pub elements: Range<usize>,
     /// The range among the stored bytes.
     pub stored: Range<usize>,
-    crc: u32,
+    /// The checksum of the stored bytes.
+    pub crc: u32,
 }
 
 impl BlockEntry {

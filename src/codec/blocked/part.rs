@@ -2,10 +2,12 @@
 
 use super::block_codec::Block;
 use super::front::{BlockEntry, Front, check_front};
+use crate::checksum::Crc;
 use crate::codec::body::Body;
 use crate::codec::part_spec::PartSpec;
 use crate::codec::scratch::DecodeScratch;
 use crate::kernel::prefetch;
+use crate::le::u64_of;
 use crate::{Error, Result};
 use std::ops::Range;
 
@@ -86,6 +88,26 @@ impl<'a> BlockedPart<'a> {
     pub(crate) fn check_front(&self) -> Result<()> {
         // inside the body
         check_front(self.body.start().get(..self.start + self.front.bytes).ok_or_else(outside)?)
+    }
+
+    /// Checks that the front belongs to a chunk whose body has the checksum `body_crc`, even if
+    /// blocks are damaged: the bytes up to the first block and the checksums that the directory
+    /// states give the checksum of the whole body. A front of another chunk gives another one.
+    pub(crate) fn check_belongs(&self, body_crc: u32) -> Result<()> {
+        let mut crc = Crc::new();
+        crc.add(self.body.start().get(..self.start + self.front.bytes).ok_or_else(outside)?); // as above
+        for entry in self.front.blocks() {
+            let entry = entry?;
+            crc.add_known(entry.crc, u64_of(entry.stored.len()));
+        }
+        let found = crc.finish();
+        if found == body_crc {
+            return Ok(());
+        }
+        let message = format!(
+            "the front is that of another chunk: with its blocks it gives the checksum {found:08x}, not {body_crc:08x}"
+        );
+        Err(Error::corrupt("R-2.6", message))
     }
 
     fn check_block(&self, entry: &BlockEntry) -> Result<()> {

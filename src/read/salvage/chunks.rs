@@ -1,5 +1,6 @@
 //! Collects the readable chunks of a file, and the facts known of its lost samples.
 
+use super::evidence::{Evidence, Verdict};
 use super::identity::Identity;
 use super::progress::ScanProgress;
 use super::scan::FoundRegion;
@@ -27,6 +28,8 @@ pub(super) struct FoundColumn {
     pub entries: Vec<ChunkEntry>,
     /// The lost samples of these chunks.
     pub lost: Vec<Range<u64>>,
+    /// The samples of the chunks that nothing confirms.
+    pub unconfirmed: Vec<Range<u64>>,
     /// The intact ones, in the order of the file.
     pub tables: Vec<TableSlot>,
 }
@@ -36,8 +39,8 @@ pub(super) struct Found {
     pub columns: Vec<FoundColumn>,
     /// The largest sample count that any intact region implies.
     pub sample_count: u64,
-    /// The last footer that is intact.
-    pub footer: Option<Footer>,
+    /// The last footer that is intact, and its offset.
+    pub footer: Option<(u64, Footer)>,
     /// Whether the file ends as its writer stated.
     pub end_is_known: bool,
 }
@@ -56,21 +59,24 @@ impl Found {
     }
 }
 
-/// Collects the chunks of a file, in the order of the file. If `decode` is set, leaves out chunks
-/// that do not decode.
+/// Collects the chunks of a file that nothing contradicts, in the order of the file. If `decode` is
+/// set, leaves out chunks that do not decode.
 pub(super) fn collect(
     source: &dyn Source,
     identity: &Identity,
+    evidence: &Evidence,
     regions: &[FoundRegion],
     decode: bool,
     progress: &mut ScanProgress<'_>,
 ) -> Result<Found> {
     let columns = identity.schema.columns.iter().map(|column| {
-        let (facts, entries, lost, tables) = (ColumnRecord::default(), Vec::new(), Vec::new(), Vec::new());
-        Ok(FoundColumn { layout: column.layout()?, facts, entries, lost, tables })
+        let (facts, entries, tables) = (ColumnRecord::default(), Vec::new(), Vec::new());
+        let (lost, unconfirmed) = (Vec::new(), Vec::new());
+        Ok(FoundColumn { layout: column.layout()?, facts, entries, lost, unconfirmed, tables })
     });
     let found = Found { columns: columns.collect::<Result<_>>()?, sample_count: 0, footer: None, end_is_known: false };
-    let mut collector = Collector { source, identity, found, decoder: ChunkDecoder::new(), decode, buffer: Vec::new() };
+    let (decoder, buffer) = (ChunkDecoder::new(), Vec::new());
+    let mut collector = Collector { source, identity, evidence, found, decoder, decode, buffer };
     for region in regions.iter().filter(|region| region.head.file_id == identity.file_id) {
         match collector.region(region) {
             Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error.with_offset(region.head.offset)),
@@ -84,6 +90,7 @@ pub(super) fn collect(
 struct Collector<'a> {
     source: &'a dyn Source,
     identity: &'a Identity,
+    evidence: &'a Evidence,
     found: Found,
     decoder: ChunkDecoder,
     decode: bool,
@@ -107,6 +114,10 @@ impl Collector<'_> {
 
     fn chunk(&mut self, head: &RegionHead, is_intact: bool) -> Result<()> {
         let chunk = ChunkHead::parse(head, self.found.columns.len())?;
+        let verdict = self.evidence.judge(&chunk);
+        if verdict == Verdict::Contradicted {
+            return Err(Error::corrupt("R-6.2", "the index does not agree with the chunk"));
+        }
         self.count_samples(chunk.entry.samples().end, head)?;
         let column = usize::try_from(chunk.column).ok().and_then(|column| self.found.columns.get_mut(column));
         // the front tells what is left of a chunk in blocks
@@ -129,9 +140,14 @@ impl Collector<'_> {
         };
         let file = SalvagedFile { source: self.source, file_id: self.identity.file_id };
         match is_intact {
-            true => column.add(file, &chunk, body, &mut self.decoder, self.decode),
-            false => column.add_damaged(file, &chunk, body, &mut self.decoder, self.decode),
+            true => column.add(file, &chunk, body, &mut self.decoder, self.decode)?,
+            false => column.add_damaged(file, &chunk, body, &mut self.decoder, self.decode)?,
         }
+        if verdict == Verdict::Unconfirmed {
+            memory::reserve(&mut column.unconfirmed, 1)?;
+            column.unconfirmed.push(chunk.entry.samples());
+        }
+        Ok(())
     }
 
     fn table(&mut self, head: &RegionHead) -> Result<()> {
@@ -140,6 +156,7 @@ impl Collector<'_> {
         if let Some(column) = column
             && usize::try_from(table.table).is_ok_and(|number| number < limits::TABLES)
             && column.tables.last().is_none_or(|last| last.entry.table < table.table)
+            && self.evidence.allows(&table.entry(head))
         {
             column.tables.push(TableSlot::new(table.entry(head)));
         }
@@ -148,6 +165,9 @@ impl Collector<'_> {
 
     /// Counts samples by the entries of a page, because footer and chunks may be damaged.
     fn page(&mut self, head: &RegionHead) -> Result<()> {
+        if self.evidence.knows_samples_at(head.offset) {
+            return Ok(());
+        }
         PageHead::parse(head, self.found.columns.len())?;
         let entries = body(self.source, head)?;
         let last = entries.as_chunks::<ENTRY_BYTES>().0.last().map(parse_entry);
@@ -155,18 +175,22 @@ impl Collector<'_> {
     }
 
     fn footer(&mut self, head: &RegionHead) -> Result<()> {
+        if self.evidence.knows_samples_at(head.offset) {
+            return Ok(());
+        }
         let body = body(self.source, head)?;
         let footer = Footer::parse(head, &body, &self.identity.schema, &self.identity.schema_block)?;
         // bounds it by the index
         self.found.sample_count = self.found.sample_count.max(footer.sample_count);
-        self.found.footer = Some(footer);
+        self.found.footer = Some((head.offset, footer));
         Ok(())
     }
 
     fn trailer(&mut self, head: &RegionHead) -> Result<()> {
-        let is_finished = Trailer::parse(head)?.finished;
-        let committed = self.found.footer.as_ref().map(|footer| footer.sample_count);
-        self.found.end_is_known = is_finished && committed == Some(self.found.sample_count);
+        let trailer = Trailer::parse(head)?;
+        let committed = self.found.footer.as_ref().map(|(offset, footer)| (*offset, footer.sample_count));
+        self.found.end_is_known =
+            trailer.finished && committed == Some((trailer.footer_offset, self.found.sample_count));
         Ok(())
     }
 

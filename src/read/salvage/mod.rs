@@ -1,6 +1,7 @@
 //! Reading what is left of a damaged file (chapter 10, "Salvage").
 
 mod chunks;
+mod evidence;
 mod identity;
 mod options;
 mod progress;
@@ -10,7 +11,7 @@ pub use options::SalvageOptions;
 
 use super::column_index::ColumnIndex;
 use super::listed::Listed;
-use super::losses::Losses;
+use super::losses::{Losses, LostSamples};
 use super::opened_file::OpenedFile;
 use super::options::Verification;
 use super::reader::Reader;
@@ -20,6 +21,7 @@ use crate::format::{ContentId, FileId, Schema};
 use crate::open::{FirstBytes, InMemory, Source};
 use crate::{Result, limits};
 use chunks::FoundColumn;
+use evidence::Evidence;
 use progress::ScanProgress;
 use std::sync::Arc;
 
@@ -33,25 +35,34 @@ pub struct Salvaged {
     pub reader: Reader,
     /// Exactly what is lost.
     pub losses: Losses,
+    /// The samples that can be read, but that nothing in the file confirms. An older file of the
+    /// same schema may have left them there, so their values may be wrong. None of them is lost.
+    pub unconfirmed: Losses,
     /// Whether the header is intact; if not, the schema is that of a footer.
     pub header_is_intact: bool,
     /// The number of samples up to the last commit whose footer is intact.
     pub committed_samples: Option<u64>,
     /// Whether [`Reader::sample_count`] is certainly complete: the end of the file is intact and
-    /// finished. If not, more samples may be lost at the end without a trace.
+    /// finished. If not, more samples may be lost at the end without a trace. If samples are
+    /// unconfirmed, the end may be that of an older file, too.
     pub end_is_known: bool,
 }
 
 /// Opens a file of which any part may be damaged: header, index, footer, trailer or chunks.
 ///
 /// Scans the file from its first byte to its last for intact chunks at valid offsets; the index is
-/// not needed. If a chunk in blocks is damaged and its front is intact, only the samples that have
+/// not needed to find them. A chunk that an older file of the same schema has left looks like one of
+/// this file: a lost write, an interrupted copy or a partial restore can cause that. If footer and
+/// index are intact, such a chunk is lost, because they contradict it. If they are damaged, too, it
+/// cannot be told from others, and all chunks that nothing confirms are reported as
+/// [unconfirmed](Salvaged::unconfirmed). Damaged pages of the index are restored from the chunks if
+/// the footer confirms the result. If a chunk in blocks is damaged and its front is intact, only the samples that have
 /// a byte in a damaged block are lost; if bytes of it cannot be read, all of it is. Chunks after
-/// the last commit count: a killed writer wrote them. The schema comes from the header or from any
+/// the last commit count, unconfirmed: a killed writer wrote them. The schema comes from the header or from any
 /// footer. If neither is intact, the file is lost, which is an error. A file that this release
 /// cannot read is an error, too.
 ///
-/// Cost: one pass over the file, and a second one if it decodes. Memory for the largest chunk, 100
+/// Cost: one pass over the file, and a second one if it decodes. Memory for the largest chunk, 200
 /// bytes for each region, and at most 16 times the stored bytes of damaged chunks in blocks. These
 /// are read again, and their validity and shape are decoded. A malicious file can contain many
 /// heads that each claim the rest of it. The first pass then takes time quadratic in its length.
@@ -73,6 +84,7 @@ pub struct Salvaged {
 /// let salvaged = salvage(InMemory(file), SalvageOptions::new())?;
 /// let lost = salvaged.losses.of(&["label"])?;
 /// assert_eq!(lost.ranges(), [100..200]);
+/// assert_eq!(salvaged.unconfirmed.of(&["label"])?.ranges(), [0..100, 200..1000]);
 /// let mut samples = Vec::new();
 /// lost.resolve(&[99, 100, 199, 200], OnLoss::Skip, &mut samples)?;
 /// assert_eq!(samples, [99, 200]);
@@ -94,30 +106,34 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
     if options.decode {
         progress.begin_decoding(regions.iter().map(|region| &region.head));
     }
-    let mut found = chunks::collect(&*source, &identity, &regions, options.decode, &mut progress)?;
+    let evidence = Evidence::collect(&*source, &identity, &regions, options.content_id)?;
+    let mut found = chunks::collect(&*source, &identity, &evidence, &regions, options.decode, &mut progress)?;
     if let Some(commit) = options.commit {
         found.end_at(commit.sample_count)?;
     }
     let sample_count = found.sample_count;
-    let casts = found.footer.iter().flat_map(|footer| footer.columns.iter().map(|facts| facts.cast));
+    let footer = found.footer.map(|(_, footer)| footer);
+    let casts = footer.iter().flat_map(|footer| footer.columns.iter().map(|facts| facts.cast));
     let casts = casts.chain(std::iter::repeat(None));
-    let (mut columns, mut losses) = (Vec::new(), Vec::new());
+    let (mut columns, mut losses, mut unconfirmed) = (Vec::new(), Vec::new(), Vec::new());
     for (((number, column), schema), cast) in (0..).zip(found.columns).zip(&identity.schema.columns).zip(casts) {
-        let FoundColumn { layout, mut facts, entries, lost, tables } = column;
+        let FoundColumn { layout, mut facts, entries, lost, unconfirmed: doubtful, tables } = column;
         facts.cast = schema.cast.and(cast);
         let listed = Listed::new(entries, lost, sample_count);
         losses.push((schema.name.clone(), listed.lost().clone()));
+        let doubtful = LostSamples::of_ranges(sample_count, doubtful).without(listed.lost());
+        unconfirmed.push((schema.name.clone(), doubtful));
         columns.push(ColumnIndex::salvaged(number, layout, facts, tables, listed));
     }
     let reader = Reader::new(OpenedFile {
         path: None,
         file_id: identity.file_id,
-        content_id: found.footer.as_ref().map_or(ContentId::default(), |footer| footer.content_id),
+        content_id: footer.as_ref().map_or(ContentId::default(), |footer| footer.content_id),
         alignment: identity.alignment.unwrap_or(HEAD as u32), // 64
         schema: identity.schema,
         columns,
         sample_count,
-        commit_count: found.footer.as_ref().map_or(0, |footer| footer.commit.saturating_add(1)),
+        commit_count: footer.as_ref().map_or(0, |footer| footer.commit.saturating_add(1)),
         is_finished: found.end_is_known,
         footer_offset: 0,
         tail_bytes: 0,
@@ -128,8 +144,9 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
     Ok(Salvaged {
         reader,
         losses: Losses { columns: losses },
+        unconfirmed: Losses { columns: unconfirmed },
         header_is_intact: identity.alignment.is_some(),
-        committed_samples: found.footer.map(|footer| footer.sample_count),
+        committed_samples: footer.map(|footer| footer.sample_count),
         end_is_known: found.end_is_known,
     })
 }
@@ -139,10 +156,11 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
 /// it.
 pub fn nothing_left(schema: Schema, sample_count: u64) -> Result<Salvaged> {
     schema.check()?;
-    let (mut columns, mut losses) = (Vec::new(), Vec::new());
+    let (mut columns, mut losses, mut unconfirmed) = (Vec::new(), Vec::new(), Vec::new());
     for (number, column) in (0..).zip(&schema.columns) {
         let listed = Listed::new(Vec::new(), Vec::new(), sample_count);
         losses.push((column.name.clone(), listed.lost().clone()));
+        unconfirmed.push((column.name.clone(), LostSamples::of_ranges(sample_count, Vec::new())));
         columns.push(ColumnIndex::salvaged(number, column.layout()?, ColumnRecord::default(), Vec::new(), listed));
     }
     let reader = Reader::new(OpenedFile {
@@ -161,6 +179,12 @@ pub fn nothing_left(schema: Schema, sample_count: u64) -> Result<Salvaged> {
         max_chunk_bytes: limits::CHUNK_BYTES,
         source: Arc::new(InMemory(Vec::new())),
     });
-    let losses = Losses { columns: losses };
-    Ok(Salvaged { reader, losses, header_is_intact: false, committed_samples: None, end_is_known: true })
+    Ok(Salvaged {
+        reader,
+        losses: Losses { columns: losses },
+        unconfirmed: Losses { columns: unconfirmed },
+        header_is_intact: false,
+        committed_samples: None,
+        end_is_known: true,
+    })
 }

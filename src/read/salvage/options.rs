@@ -1,5 +1,6 @@
 //! The options for opening a damaged file.
 
+use crate::format::ContentId;
 use crate::read::options::Verification;
 use std::ops::ControlFlow;
 
@@ -17,6 +18,7 @@ pub struct SalvageOptions<'a> {
     pub(super) decode: bool,
     pub(super) verification: Verification,
     pub(super) commit: Option<KnownCommit>,
+    pub(super) content_id: Option<ContentId>,
     pub(super) progress: Option<&'a mut dyn FnMut(u64, u64) -> ControlFlow<()>>,
 }
 
@@ -44,6 +46,14 @@ impl<'a> SalvageOptions<'a> {
     /// are lost. By default all samples count that the file has.
     pub fn commit(mut self, bytes: u64, sample_count: u64) -> Self {
         self.commit = Some(KnownCommit { bytes, sample_count });
+        self
+    }
+
+    /// Says which content id the last commit has, as a manifest knows it. Chunks are then confirmed
+    /// only by an index that belongs to it. By default, the index that confirms the most chunks
+    /// counts.
+    pub fn content_id(mut self, content_id: ContentId) -> Self {
+        self.content_id = Some(content_id);
         self
     }
 

@@ -1,5 +1,6 @@
 //! Ways in which disks, networks and programs damage files.
 
+use crate::support::build::seal;
 use std::ops::Range;
 use tensilo::{Column, Reader};
 use tensilo_testing::Random;
@@ -35,6 +36,20 @@ pub fn regions(file: &[u8], magics: &[&[u8; 4]]) -> Vec<Range<usize>> {
     let heads = (0..file.len()).step_by(64).filter(|&at| magics.iter().any(|magic| file[at..].starts_with(*magic)));
     let length = |at: usize| file.get(at + 44..at + 48).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
     heads.map(|at| at..(at + 64 + length(at) as usize).min(file.len())).collect()
+}
+
+/// Makes the checksums of the chunk at `head` right, and its entry in the index: a faulty writer
+/// wrote it.
+pub fn seal_chunk(file: &mut [u8], head: usize) {
+    seal(file, head);
+    let body_crc = head + 56..head + 60;
+    for page in regions(file, &[b"TSLI"]) {
+        let is_entry = |at: &usize| file[*at..*at + 8] == (head as u64).to_le_bytes();
+        if let Some(entry) = (page.start + 64..page.end).step_by(32).find(is_entry) {
+            file.copy_within(body_crc.clone(), entry + 24);
+            seal(file, page.start);
+        }
+    }
 }
 
 /// Every region but the chunks.

@@ -1,5 +1,5 @@
 //! Proves that every intact chunk of a damaged file is recovered under its own sample numbers, that
-//! all other samples are reported as lost, and that no read gives a wrong value.
+//! all other samples are reported as lost, and that no read gives a wrong value in silence.
 
 mod blocks;
 mod damaged_files;
@@ -7,6 +7,7 @@ mod facts;
 mod losses;
 mod nested;
 mod rewriting;
+mod stale;
 
 use crate::common::{Table, full_shape, stored_bytes};
 use tensilo::salvage::{LostSamples, SalvageOptions, Salvaged, salvage};

@@ -3,11 +3,10 @@
 use super::salvage_file;
 use crate::common::blocked::blocked_chunks;
 use crate::common::config;
-use crate::common::damage::{ChunkPlace, Damage, chunks};
+use crate::common::damage::{ChunkPlace, Damage, chunks, seal_chunk};
 use crate::common::plan::options;
 use crate::nested::check::check_file;
 use crate::nested::model::{Entry, Plan, arbitrary_plan, entries_of, entry_of, push_all, with_all_extents};
-use crate::support::build::seal;
 use crate::support::intact::assert_intact;
 use proptest::prelude::*;
 use tensilo::salvage::{LostSamples, OnLoss, RewriteOptions, SalvageOptions, Salvaged, salvage};
@@ -17,9 +16,9 @@ use tensilo::{ColumnBuffer, DType, Extent, Reader, Schema, Writer, WriterOptions
 use tensilo_testing::Random;
 
 /// The fields of a list of structs, or any columns.
-struct Lists {
-    plans: Vec<Plan>,
-    samples: Vec<Vec<Entry>>,
+pub(super) struct Lists {
+    pub plans: Vec<Plan>,
+    pub samples: Vec<Vec<Entry>>,
 }
 
 impl Lists {
@@ -47,7 +46,7 @@ impl Lists {
     }
 
     /// Two commits.
-    fn write(&self, options: &WriterOptions) -> Vec<u8> {
+    pub fn write(&self, options: &WriterOptions) -> Vec<u8> {
         let mut writer = Writer::new(Stream(Vec::new()), self.schema(), options).expect("a writer");
         let (cut, count) = (self.sample_count() / 2, self.sample_count());
         push_all(&mut writer, &self.columns(0..cut), 16);
@@ -57,7 +56,7 @@ impl Lists {
     }
 }
 
-fn several_columns() -> impl Strategy<Value = Lists> {
+pub(super) fn several_columns() -> impl Strategy<Value = Lists> {
     (prop::collection::vec(arbitrary_plan(), 1..4), 1..60_usize).prop_map(|(plans, sample_count)| {
         Lists::new(plans.into_iter().map(|plan| Plan { sample_count, ..plan }).collect())
     })
@@ -197,7 +196,7 @@ fn chunks_that_do_not_decode_are_lost_if_salvage_decodes() {
         for at in place.bytes.start + 64..place.bytes.end {
             let mut damaged = intact.clone();
             damaged[at] ^= 0x81;
-            seal(&mut damaged, place.bytes.start);
+            seal_chunk(&mut damaged, place.bytes.start);
             let Ok(salvaged) = salvage(InMemory(damaged), SalvageOptions::new().decode(true)) else {
                 continue; // an encoding of a newer release
             };

@@ -23,14 +23,19 @@ impl Dataset {
     ///
     /// Samples keep their numbers in the group. A file that is missing, or of which nothing is
     /// left, has the columns that the manifest knows, and has lost all samples. So has a valid file
-    /// that is not the one in the manifest: its samples are of something else.
+    /// that is not the one in the manifest: its samples are of something else. A damaged file that
+    /// may be another one has [unconfirmed](Salvaged::unconfirmed) samples: nothing confirms them but
+    /// an index with the content id in the manifest.
     pub fn salvage_file(&self, group: &SampleGroup, file: usize, options: SalvageOptions<'_>) -> Result<SalvagedFile> {
         let listed = group.files.get(file).ok_or_else(|| {
             DataError::BadArgument(format!("file {file} of a group with {} files, counted from 0", group.files.len()))
         })?;
         let samples = group.samples.end.saturating_sub(group.samples.start);
         let salvaged = check_replaced(listed)
-            .and_then(|()| Ok(salvage(source_at(&listed.path)?, options.commit(listed.bytes, samples))?))
+            .and_then(|()| {
+                let options = options.commit(listed.bytes, samples).content_id(listed.content_id);
+                Ok(salvage(source_at(&listed.path)?, options)?)
+            })
             .and_then(|salvaged| self.check_columns(listed, salvaged));
         match salvaged {
             Ok(salvaged) => Ok(SalvagedFile { salvaged, lost: None }),
@@ -67,8 +72,8 @@ impl Dataset {
     }
 }
 
-/// Fails if a whole file is not the one that the manifest lists. A damaged one cannot be told from
-/// another.
+/// Fails if a whole file is not the one that the manifest lists. Nothing confirms the samples of a
+/// damaged one that is another.
 fn check_replaced(file: &GroupFile) -> Result<()> {
     let found: Reader = match OpenOptions::new().first_bytes(file.bytes).open(source_at(&file.path)?) {
         Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(()),

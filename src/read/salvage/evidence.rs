@@ -1,0 +1,458 @@
+//! What index and footers say about the chunks of a damaged file.
+//!
+//! A chunk that was left by an older file of the same schema has the right file id and right
+//! checksums. Only the rest of the file can tell it from a chunk of this file. An entry of the index
+//! repeats all fields of a chunk's head, so it confirms the chunk as surely as CRC-32 tells, but a
+//! page of the index may be stale, too. The content id of a commit (chapter 7.1) is a hash of its
+//! pages, its footer and the content id before. If it is right, pages and footer belong together,
+//! and all that they list is *confirmed*. In what they cover, everything else is contradicted.
+//!
+//! A page that is damaged or stale can be restored, because its entries are the heads of the chunks:
+//! the content id tells whether the restored page is right. So a damaged index costs nothing while
+//! the heads are intact.
+//!
+//! Commits are confirmed as a chain: each content id contains the one before. After a mixture of two
+//! files, several chains may be right, each for a file of its own. Only one can be trusted: the one
+//! that is known from elsewhere, or else the one that confirms the most chunks.
+//!
+//! Of what no chain covers, nothing is confirmed. A page without a chain still contradicts chunks
+//! that do not agree with it.
+
+use super::identity::Identity;
+use super::scan::FoundRegion;
+use crate::format::ContentId;
+use crate::format::chunk::{ChunkEntry, ChunkHead};
+use crate::format::content_id::ContentHasher;
+use crate::format::footer::{Footer, TableEntry};
+use crate::format::index::{ENTRY_BYTES, PAGE_ENTRIES, PageHead, Run, entry_to_bytes, parse_entry};
+use crate::format::region::{HEAD, RegionHead, RegionKind};
+use crate::le::u64_of;
+use crate::open::body;
+use crate::open::source::Source;
+use crate::read::losses::LostSamples;
+use crate::{ErrorKind, Result, memory};
+use std::ops::Range;
+
+/// What the rest of the file says about a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It belongs to the file, as surely as CRC-32 tells.
+    Confirmed,
+    /// Nothing shows that it belongs to the file, and nothing that it does not.
+    Unconfirmed,
+    /// It does not belong to the file.
+    Contradicted,
+}
+
+/// An entry of the index, with the number of its column.
+type ListedChunk = (u32, ChunkEntry);
+
+/// Commits that follow each other and whose content ids are right.
+#[derive(Default)]
+struct Chain {
+    /// The offset of the footer before the first of them; 0 if that is the first of the file.
+    after: u64,
+    /// The offset of the footer of the last of them.
+    footer: u64,
+    /// The content id of the last of them.
+    content_id: ContentId,
+    /// The samples that they added to each column.
+    samples: Range<u64>,
+    /// All tables up to the last of them.
+    tables: Vec<TableEntry>,
+    /// The chunks that they added, by their offsets.
+    chunks: Vec<ListedChunk>,
+    /// The number of these whose heads are intact.
+    found: u64,
+}
+
+impl Chain {
+    fn covers(&self, offset: u64) -> bool {
+        self.after < offset && offset < self.footer
+    }
+}
+
+/// What pages and footers say that are in no chain.
+#[derive(Default)]
+struct Claims {
+    /// By their offsets.
+    chunks: Vec<ListedChunk>,
+    /// The samples of these, for each column.
+    samples: Vec<LostSamples>,
+    /// By column and number.
+    tables: Vec<TableEntry>,
+}
+
+/// What index and footers say about the chunks and tables of a file.
+#[derive(Default)]
+pub(super) struct Evidence {
+    chain: Option<Chain>,
+    claims: Claims,
+}
+
+impl Evidence {
+    /// Reads the index and the footers. `content_id` is that of the last commit, if it is known.
+    ///
+    /// Cost: reads the index and all footers once, and pages that had to be restored from the heads
+    /// of their chunks twice. Memory: 40 bytes for each chunk that a page lists.
+    pub(super) fn collect(
+        source: &dyn Source,
+        identity: &Identity,
+        regions: &[FoundRegion],
+        content_id: Option<ContentId>,
+    ) -> Result<Self> {
+        // heads, pages and footers of a valid file are examined with one commit each
+        let budget = source.byte_count();
+        let mut collector = Collector { source, identity, regions, budget };
+        let mut evidence = Self { chain: collector.chain(content_id)?, claims: Claims::default() };
+        evidence.claims = collector.claims(&evidence)?;
+        Ok(evidence)
+    }
+
+    /// Returns whether a region at this offset is before the last footer of the chain, which knows
+    /// the number of samples up to there.
+    pub(super) fn knows_samples_at(&self, offset: u64) -> bool {
+        self.chain.as_ref().is_some_and(|chain| offset < chain.footer)
+    }
+
+    /// Judges a chunk by its head.
+    pub(super) fn judge(&self, chunk: &ChunkHead) -> Verdict {
+        let (offset, samples) = (chunk.entry.offset, chunk.entry.samples());
+        if let Some(chain) = &self.chain {
+            if chain.covers(offset) {
+                let is_listed = agrees(&chain.chunks, chunk.column, &chunk.entry);
+                return if is_listed { Verdict::Confirmed } else { Verdict::Contradicted };
+            }
+            let is_before = offset < chain.footer;
+            if is_before && samples.end > chain.samples.start || !is_before && samples.start < chain.samples.end {
+                return Verdict::Contradicted;
+            }
+        }
+        let Claims { chunks, samples: claimed, .. } = &self.claims;
+        let of_column = usize::try_from(chunk.column).ok().and_then(|column| claimed.get(column));
+        let is_claimed = !at_offset(chunks, offset).is_empty() || of_column.is_some_and(|of| of.touches(&samples));
+        match agrees(chunks, chunk.column, &chunk.entry) || !is_claimed {
+            true => Verdict::Unconfirmed,
+            false => Verdict::Contradicted,
+        }
+    }
+
+    /// Returns whether nothing contradicts a table. A chunk that is confirmed needs a table that the
+    /// chain lists, so such a chunk never decodes with another one.
+    pub(super) fn allows(&self, table: &TableEntry) -> bool {
+        let same_number = |tables: &[TableEntry]| {
+            let key = |entry: &TableEntry| (entry.column, entry.table);
+            let start = tables.partition_point(|entry| key(entry) < key(table));
+            let mut listed = tables.iter().skip(start).take_while(|entry| key(entry) == key(table)).peekable();
+            listed.peek().is_some().then(|| listed.any(|entry| entry == table))
+        };
+        let is_listed = self.chain.as_ref().map(|chain| (same_number(&chain.tables), table.offset < chain.footer));
+        match is_listed {
+            Some((Some(is_listed), _)) => is_listed,
+            Some((None, true)) => false,
+            Some((None, false)) | None => same_number(&self.claims.tables).unwrap_or(true),
+        }
+    }
+}
+
+/// Returns the chunks at an offset, of chunks by their offsets.
+fn at_offset(chunks: &[ListedChunk], offset: u64) -> &[ListedChunk] {
+    let start = chunks.partition_point(|(_, entry)| entry.offset < offset);
+    let rest = chunks.get(start..).unwrap_or(&[]);
+    rest.get(..rest.partition_point(|(_, entry)| entry.offset == offset)).unwrap_or(&[])
+}
+
+fn agrees(chunks: &[ListedChunk], column: u32, entry: &ChunkEntry) -> bool {
+    at_offset(chunks, entry.offset).contains(&(column, *entry))
+}
+
+/// Returns the better of two chains: the later one, unless the other confirms more. Nothing but a
+/// chain with the content id is good if that is known.
+fn better(best: Option<Chain>, other: Option<Chain>, content_id: Option<ContentId>) -> Option<Chain> {
+    let other = other.filter(|chain| content_id.is_none_or(|known| chain.content_id == known));
+    match (best, other) {
+        (Some(best), Some(other)) if other.found < best.found => Some(best),
+        (best, other) => other.or(best),
+    }
+}
+
+/// Returns the entries of a run, as far as the heads of its chunks tell them: those that follow each
+/// other from its first sample on, and those that do so up to its last.
+fn restore(heads: &[ListedChunk], column: u32, run: &Run) -> Result<Vec<Option<ChunkEntry>>> {
+    let start = heads.partition_point(|(of, _)| *of < column);
+    let end = heads.partition_point(|(of, _)| *of <= column);
+    let heads = heads.get(start..end).unwrap_or(&[]);
+    let mut entries = Vec::new();
+    memory::resize(&mut entries, usize::try_from(run.chunk_count).unwrap_or(usize::MAX), None)?;
+    let mut missing = entries.iter_mut();
+    let mut next = run.first_sample;
+    for (_, entry) in heads {
+        if entry.first_sample == next
+            && let Some(slot) = missing.next()
+        {
+            *slot = Some(*entry);
+            next = entry.samples().end;
+        }
+    }
+    let mut end = run.end_sample();
+    for (_, entry) in heads.iter().rev() {
+        if entry.samples().end == end
+            && let Some(slot) = missing.next_back()
+        {
+            *slot = Some(*entry);
+            end = entry.first_sample;
+        }
+    }
+    Ok(entries)
+}
+
+fn add(all: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
+    memory::reserve(all, bytes.len())?;
+    all.extend_from_slice(bytes);
+    Ok(())
+}
+
+/// The footer before the one that is examined.
+struct FooterBefore {
+    offset: u64,
+    commit: u32,
+    content_id: ContentId,
+}
+
+struct Collector<'a> {
+    source: &'a dyn Source,
+    identity: &'a Identity,
+    regions: &'a [FoundRegion],
+    /// The bytes that may still be examined. Footers of a malicious file can all name the same
+    /// pages.
+    budget: u64,
+}
+
+impl<'a> Collector<'a> {
+    /// Returns the intact regions of the file of one kind, in order.
+    fn intact(&self, kind: RegionKind) -> impl Iterator<Item = &'a RegionHead> + use<'a> {
+        let file_id = self.identity.file_id;
+        let regions = self.regions.iter().filter(move |region| region.is_intact && region.head.kind == kind);
+        regions.map(|region| &region.head).filter(move |head| head.file_id == file_id)
+    }
+
+    /// Parses a footer; `None` if it means nothing.
+    fn footer(&self, head: &RegionHead) -> Result<Option<(Footer, Vec<u8>)>> {
+        let body = body(self.source, head)?;
+        match Footer::parse(head, &body, &self.identity.schema, &self.identity.schema_block) {
+            Ok(footer) => Ok(Some((footer, body))),
+            Err(error) if error.kind() == ErrorKind::Corrupt => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the chain to trust.
+    fn chain(&mut self, content_id: Option<ContentId>) -> Result<Option<Chain>> {
+        let mut best: Option<Chain> = None;
+        let mut current: Option<Chain> = None;
+        let mut before: Option<FooterBefore> = None;
+        for head in self.intact(RegionKind::Footer) {
+            let Some((footer, bytes)) = self.footer(head)? else { continue };
+            let found = match (footer.commit.checked_sub(1), &before) {
+                (None, _) => self.commit(head, &footer, &bytes, 0, ContentId::default())?,
+                (Some(number), Some(before)) if before.commit == number => {
+                    self.commit(head, &footer, &bytes, before.offset, before.content_id)?
+                }
+                _ => None,
+            };
+            before = Some(FooterBefore { offset: head.offset, commit: footer.commit, content_id: footer.content_id });
+            let Some(mut found) = found else { continue };
+            current = match current.take() {
+                // the content id of this commit contains that of the one before
+                Some(chain) if found.after == chain.footer => {
+                    let Chain { after, samples, mut chunks, found: count, .. } = chain;
+                    memory::reserve(&mut chunks, found.chunks.len())?;
+                    chunks.append(&mut found.chunks);
+                    let samples = samples.start..found.samples.end;
+                    Some(Chain { after, samples, chunks, found: count.saturating_add(found.found), ..found })
+                }
+                other => {
+                    best = better(best, other, content_id);
+                    Some(found)
+                }
+            };
+        }
+        Ok(better(best, current, content_id))
+    }
+
+    /// Returns a commit as a chain if its content id is right. `after` is the offset of the footer
+    /// before, and `previous` the content id there.
+    fn commit(
+        &mut self,
+        head: &RegionHead,
+        footer: &Footer,
+        footer_bytes: &[u8],
+        after: u64,
+        previous: ContentId,
+    ) -> Result<Option<Chain>> {
+        let columns = (0..).zip(&footer.columns);
+        let runs = columns.flat_map(|(column, facts): (u32, _)| facts.runs.iter().map(move |run| (column, *run)));
+        let mut runs: Vec<(u32, Run)> = runs.filter(|(_, run)| run.offset > after).collect();
+        runs.sort_unstable_by_key(|(_, run)| run.offset);
+        let (_, content) = Footer::split_content_id(footer_bytes)?;
+        let entries = runs.iter().map(|(_, run)| run.chunk_count).fold(0, u64::saturating_add);
+        let heads = u64_of(self.between(&(after..head.offset)).len()).saturating_mul(HEAD);
+        let pages = entries.saturating_mul(u64_of(ENTRY_BYTES));
+        let cost = heads.saturating_add(pages).saturating_add(u64_of(content.len()));
+        let Some(left) = self.budget.checked_sub(cost) else { return Ok(None) };
+        self.budget = left;
+        for restores in [false, true] {
+            let Some(pages) = self.pages(&runs, after..head.offset, restores)? else { continue };
+            let mut hasher = ContentHasher::after(previous);
+            hasher.add_page(&pages);
+            if hasher.finish(content) == footer.content_id {
+                return self.chain_of(head, footer, after, &runs, &pages).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the entries of all pages of these runs, which are of one commit; `None` if some are
+    /// missing. Takes those that are intact, and restores the others from the heads of the chunks;
+    /// or the other way round if `restores`, because intact pages may be stale.
+    fn pages(&self, runs: &[(u32, Run)], commit: Range<u64>, restores: bool) -> Result<Option<Vec<u8>>> {
+        let mut all = Vec::new();
+        let mut heads: Option<Vec<ListedChunk>> = None;
+        for (column, run) in runs {
+            let mut restored: Option<Vec<Option<ChunkEntry>>> = None;
+            for page in 0..run.page_count() {
+                let stored = self.page(*column, run, page)?;
+                if let (false, Some(stored)) = (restores, &stored) {
+                    add(&mut all, stored)?;
+                    continue;
+                }
+                if restored.is_none() {
+                    if heads.is_none() {
+                        heads = Some(self.heads(&commit)?);
+                    }
+                    let heads = heads.as_deref().unwrap_or(&[]);
+                    restored = Some(restore(heads, *column, run)?);
+                }
+                let first = usize::try_from(page.saturating_mul(PAGE_ENTRIES)).unwrap_or(usize::MAX);
+                let count = usize::try_from(run.page_entries(page)).unwrap_or(0); // at most 126
+                let entries = restored.as_deref().and_then(|all| all.get(first..first.checked_add(count)?));
+                let entries: Option<Vec<_>> = entries.and_then(|entries| entries.iter().copied().collect());
+                match (entries, stored) {
+                    (Some(entries), _) => {
+                        entries.iter().try_for_each(|entry: &ChunkEntry| add(&mut all, &entry_to_bytes(entry)))?;
+                    }
+                    (None, Some(stored)) => add(&mut all, &stored)?,
+                    (None, None) => return Ok(None),
+                }
+            }
+        }
+        Ok(Some(all))
+    }
+
+    /// Returns the entries of a page of a run, if it is intact and where it must be.
+    fn page(&self, column: u32, run: &Run, page: u64) -> Result<Option<Vec<u8>>> {
+        let offset = run.page_offset(page);
+        let Some(region) = self.region(offset).filter(|region| region.is_intact) else { return Ok(None) };
+        let head = &region.head;
+        let is_page = head.kind == RegionKind::IndexPage && head.file_id == self.identity.file_id;
+        let parsed = is_page.then(|| PageHead::parse(head, self.identity.schema.columns.len()).ok()).flatten();
+        let fits =
+            |parsed: &PageHead| parsed.column == column && u64::from(parsed.entry_count) == run.page_entries(page);
+        match parsed.filter(fits) {
+            Some(_) => body(self.source, head).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn region(&self, offset: u64) -> Option<&'a FoundRegion> {
+        let at = self.regions.binary_search_by_key(&offset, |region| region.head.offset).ok()?;
+        self.regions.get(at)
+    }
+
+    fn between(&self, offsets: &Range<u64>) -> &'a [FoundRegion] {
+        let start = self.regions.partition_point(|region| region.head.offset < offsets.start);
+        let end = self.regions.partition_point(|region| region.head.offset < offsets.end);
+        self.regions.get(start..end).unwrap_or(&[])
+    }
+
+    /// Returns the chunks whose heads are intact and between two offsets: by columns, and those of a
+    /// column in the order of the file.
+    fn heads(&self, offsets: &Range<u64>) -> Result<Vec<ListedChunk>> {
+        let regions = self.between(offsets);
+        let mut heads = memory::with_capacity(regions.len())?;
+        heads.extend(regions.iter().filter_map(|region| self.chunk(region)));
+        heads.sort_unstable_by_key(|(column, entry)| (*column, entry.offset));
+        Ok(heads)
+    }
+
+    /// Returns the chunk that a region with an intact head is.
+    fn chunk(&self, region: &FoundRegion) -> Option<ListedChunk> {
+        let head = &region.head;
+        let is_chunk = head.kind == RegionKind::Chunk && head.file_id == self.identity.file_id;
+        let chunk = is_chunk.then(|| ChunkHead::parse(head, self.identity.schema.columns.len()).ok()).flatten()?;
+        Some((chunk.column, chunk.entry))
+    }
+
+    /// Returns the chain of a commit whose pages have these entries.
+    fn chain_of(
+        &self,
+        head: &RegionHead,
+        footer: &Footer,
+        after: u64,
+        runs: &[(u32, Run)],
+        pages: &[u8],
+    ) -> Result<Chain> {
+        let entries = pages.as_chunks::<ENTRY_BYTES>().0;
+        let mut chunks: Vec<ListedChunk> = memory::with_capacity(entries.len())?;
+        let mut rest = entries.iter().map(parse_entry);
+        for (column, run) in runs {
+            let count = usize::try_from(run.chunk_count).unwrap_or(usize::MAX);
+            chunks.extend(rest.by_ref().take(count).map(|entry| (*column, entry)));
+        }
+        chunks.sort_unstable_by_key(|(_, entry)| entry.offset);
+        let is_found = |&&(column, entry): &&ListedChunk| {
+            self.region(entry.offset).and_then(|region| self.chunk(region)) == Some((column, entry))
+        };
+        let found = u64_of(chunks.iter().filter(is_found).count());
+        let start = runs.iter().map(|(_, run)| run.first_sample).min().unwrap_or(footer.sample_count);
+        Ok(Chain {
+            after,
+            footer: head.offset,
+            content_id: footer.content_id,
+            samples: start..footer.sample_count,
+            tables: footer.tables.clone(),
+            chunks,
+            found,
+        })
+    }
+
+    /// Returns what the pages and footers say that `evidence` does not replace.
+    fn claims(&self, evidence: &Evidence) -> Result<Claims> {
+        let mut claims = Claims::default();
+        let is_covered = |head: &RegionHead| evidence.chain.as_ref().is_some_and(|chain| chain.covers(head.offset));
+        let mut samples: Vec<Vec<Range<u64>>> = vec![Vec::new(); self.identity.schema.columns.len()];
+        for head in self.intact(RegionKind::IndexPage).filter(|head| !is_covered(head)) {
+            let Ok(page) = PageHead::parse(head, samples.len()) else { continue };
+            let Some(of_column) = usize::try_from(page.column).ok().and_then(|column| samples.get_mut(column)) else {
+                continue;
+            };
+            let body = body(self.source, head)?;
+            let entries = body.as_chunks::<ENTRY_BYTES>().0.iter().map(parse_entry);
+            for entry in entries.filter(|entry| entry.sample_count > 0) {
+                memory::reserve(&mut claims.chunks, 1)?;
+                claims.chunks.push((page.column, entry));
+                memory::reserve(of_column, 1)?;
+                of_column.push(entry.samples());
+            }
+        }
+        for head in self.intact(RegionKind::Footer).filter(|head| !evidence.knows_samples_at(head.offset)) {
+            let Some((footer, _)) = self.footer(head)? else { continue };
+            memory::reserve(&mut claims.tables, footer.tables.len())?;
+            claims.tables.extend(footer.tables);
+        }
+        claims.chunks.sort_unstable_by_key(|(_, entry)| entry.offset);
+        claims.tables.sort_unstable_by_key(|entry| (entry.column, entry.table, entry.offset));
+        claims.samples = samples.into_iter().map(|ranges| LostSamples::of_ranges(u64::MAX, ranges)).collect();
+        Ok(claims)
+    }
+}
