@@ -100,7 +100,7 @@ def path_of(value):
 
 def metadata_of(value, rule):
     for key, text in a(dict, value).items():
-        need(0 < len(key.encode()) <= 1024 and len(a(str, text).encode()) <= 1 << 20, rule, 'the metadata of %r' % key)
+        need(0 < len(key.encode()) <= 1024 and len(a(str, text).encode()) <= 16 << 20, rule, 'the metadata of %r' % key)
     need(len(value) <= 65536, rule, '%d entries of metadata' % len(value))
     return value
 

@@ -88,7 +88,7 @@ def read_header(file):
            "R-3.8 the flag nested": bool(file.flags[0] & NESTED) == any(column.L for column in file.columns)})
 
 def read_metadata(fields):
-    entries = [(fields.text(1, 1024), fields.text(0, 1 << 20)) for _ in range(fields.count("R-3.4 entries:"))]
+    entries = [(fields.text(1, 1024), fields.text(0, 16 << 20)) for _ in range(fields.count("R-3.4 entries:"))]
     check({"R-3.4 order of keys": [key for key, _ in entries] == sorted(dict(entries))})  # as of bytes
     return dict(entries)
 

@@ -180,8 +180,8 @@ def schema_cases():
         yield 'R-3.4', 'key-' + name, what + ' in the metadata of a column', schema(None, col('x', 'u8', meta=meta))
     yield 'R-3.4', 'file-key-order', 'keys that do not ascend in the metadata of the file', schema(meta=[('b', ''), ('a', '')])
     yield 'R-3.4', 'value-not-utf8', 'a value that is cut within a character', schema(meta=[('a', b'\xE2\x82')])
-    yield 'R-3.4', 'value-over-limit', 'a value of 1 MiB and a byte (and beyond the block)', schema({
-        'file metadata: value 0 bytes': (1 << 20) + 1}, meta=[('a', 'b')]), {'also': ['R-3.3']}
+    yield 'R-3.4', 'value-over-limit', 'a value of 16 MiB and a byte (and beyond the block)', schema({
+        'file metadata: value 0 bytes': (16 << 20) + 1}, meta=[('a', 'b')]), {'also': ['R-3.3']}
     yield 'R-3.4', 'entries-over-limit', '65,537 entries stated (and beyond the block)', schema({
         'file metadata: entries': 65537}), {'also': ['R-3.3']}
     yield 'R-3.5', 'dtype-0', 'dtype 0', schema({'column 0: dtype': 0})

@@ -14,8 +14,8 @@ pub const PATH_NAMES: usize = 128;
 pub const EXTENT: u32 = u32::MAX - 1;
 /// Bytes of a metadata key.
 pub const METADATA_KEY_BYTES: usize = 1_024;
-/// Bytes of a metadata value.
-pub const METADATA_VALUE_BYTES: usize = 1 << 20;
+/// Bytes of a metadata value. The schema block, which has all values, has the same limit.
+pub const METADATA_VALUE_BYTES: usize = 16 << 20;
 /// Entries of one metadata map.
 pub const METADATA_ENTRIES: usize = 65_536;
 /// Bytes of a schema block.

@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tensilo::import::{self, AppendOptions, ConvertOptions, InputFormat, InputStore};
+use tensilo::sink::AtomicFile;
 use tensilo_convert::FormatOptions;
 use tensilo_data::{Changes, DataFile, Dataset};
 use tensilo_object::{Address, ObjectInputs, ObjectOptions};
@@ -87,7 +88,7 @@ pub fn refuse_manifest(folder: &Path) -> PyResult<()> {
     Err(PyFileExistsError::new_err(message))
 }
 
-/// Converts files: see `tensilo.convert`.
+/// Converts files: see `tensilo.convert`. Returns the keys of the metadata that were left out.
 #[pyfunction]
 #[pyo3(signature = (inputs, output, options, *, shard_bytes, threads, overwrite, progress))]
 #[expect(clippy::too_many_arguments, reason = "the options of Python")]
@@ -100,7 +101,7 @@ pub fn _convert(
     threads: Threads,
     overwrite: bool,
     progress: Option<Py<PyAny>>,
-) -> PyResult<()> {
+) -> PyResult<Vec<String>> {
     let is_folder = shard_bytes.is_some() || is_folder(&output);
     if is_folder {
         refuse_manifest(&output)?;
@@ -111,12 +112,14 @@ pub fn _convert(
     work::run(py, progress.as_ref(), move |progress| {
         let mut tell = |at| tell(progress, at);
         if !is_folder {
-            if Address::is_path(&output) {
-                import::convert_into(&inputs, DataFile::create(&output, overwrite)?, &options, &mut tell)?;
+            let schema = if Address::is_path(&output) {
+                let begin = &mut || DataFile::create(&output, overwrite);
+                import::convert_with(&inputs, begin, &options, &mut tell)?.schema
             } else {
-                import::convert(&inputs, &output, &options, &mut tell)?;
-            }
-            return Ok(());
+                let begin = &mut || AtomicFile::create(&output, overwrite);
+                import::convert_with(&inputs, begin, &options, &mut tell)?.schema
+            };
+            return Ok(import::dropped_metadata(&schema));
         }
         let mut changes = Dataset::create(&output)?;
         let shard_bytes = shard_bytes.map_or(DEFAULT_SHARD_BYTES, |count| count.0);
@@ -125,7 +128,9 @@ pub fn _convert(
             let message = "the inputs have no samples, of which a dataset could be made";
             return Err(tensilo_data::DataError::BadArgument(message.to_owned()));
         }
-        publish(changes, "convert")
+        let dropped = import::dropped_metadata(&changes.schema());
+        publish(changes, "convert")?;
+        Ok(dropped)
     })
 }
 

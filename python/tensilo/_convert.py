@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal
@@ -66,7 +67,7 @@ def convert(
         KeyboardInterrupt: after Ctrl-C; nothing is left of the output.
     """
     with shown(progress) as show:
-        _tensilo._convert(
+        dropped = _tensilo._convert(
             inputs,
             output,
             conversion(bf16, casts, columns, skip, shapes, null_elements, profile, file_is_sample),
@@ -75,6 +76,9 @@ def convert(
             overwrite=overwrite,
             progress=show,
         )
+    if dropped:
+        message = "metadata were left out, because the format cannot keep them: " + ", ".join(dropped)
+        warnings.warn(message, stacklevel=2)
     return _tensilo.open(output)
 
 

@@ -328,7 +328,7 @@ def _convert(
     threads: int | Literal["auto"],
     overwrite: bool,
     progress: _Progress | None,
-) -> None: ...
+) -> builtins.list[str]: ...
 def _append(
     target: _Path,
     inputs: Any,

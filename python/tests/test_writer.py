@@ -323,6 +323,12 @@ def test_a_name_is_one_name(tmp_path):
     assert ts.convert(path, tmp_path / "z.tsl", columns="ll").columns == ["ll"]
 
 
+def test_metadata_that_are_left_out_are_a_warning(tmp_path):
+    source = ROOT / "tests/data/import/metadata-not-utf8-pyarrow.parquet"
+    with pytest.warns(UserWarning, match="metadata were left out.*bin of a, k"):
+        ts.convert(source, tmp_path / "x.tsl")
+
+
 @pytest.mark.parametrize("found", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
 def test_integers_are_widened_if_the_type_has_them(tmp_path, found):
     limits = np.iinfo(found)

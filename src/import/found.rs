@@ -1,9 +1,23 @@
-//! Shapes that were found by looking at samples, kept in the metadata of columns.
+//! Facts of a conversion in the metadata of its file: shapes that were found by looking at samples,
+//! and what was left out.
 
 use crate::arrow_type::FOUND_SHAPE;
 use crate::le::u64_of;
-use crate::{ColumnSchema, Extent, Shape};
+use crate::saved_schema::DROPPED;
+use crate::{ColumnSchema, Extent, Schema, Shape};
 use std::fmt;
+
+/// Returns the keys of the metadata that the conversion of a file left out: the format cannot keep
+/// them, because they are too long or not UTF-8. Those of a column are `key of column`.
+///
+/// They are kept in the metadata under `import.dropped_metadata`.
+pub fn dropped_metadata(schema: &Schema) -> Vec<String> {
+    let of_file = schema.metadata.get(DROPPED).into_iter().flat_map(|keys| keys.split(", ")).map(str::to_owned);
+    let of_columns = schema.columns.iter().filter_map(|column| Some((column, column.metadata.get(DROPPED)?)));
+    let of_columns =
+        of_columns.flat_map(|(column, keys)| keys.split(", ").map(move |key| format!("{key} of {}", column.name)));
+    of_file.chain(of_columns).collect()
+}
 
 /// Samples with another shape that are listed.
 const LISTED: usize = 3;

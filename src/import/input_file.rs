@@ -224,6 +224,38 @@ impl InputReader {
     }
 }
 
+#[cfg(feature = "arrow")]
+impl InputReader {
+    /// Returns a reader of the same file that has other bytes from an offset on.
+    pub(super) fn patched(&self, offset: u64, bytes: &Arc<[u8]>) -> Self {
+        Self { file: Arc::new(Patched { file: Arc::clone(&self.file), offset, bytes: Arc::clone(bytes) }), position: 0 }
+    }
+}
+
+/// A file of which some bytes are others.
+#[cfg(feature = "arrow")]
+struct Patched {
+    file: Arc<dyn Source>,
+    offset: u64,
+    bytes: Arc<[u8]>,
+}
+
+#[cfg(feature = "arrow")]
+impl Source for Patched {
+    fn byte_count(&self) -> u64 {
+        self.file.byte_count()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(offset, out)?;
+        let ahead = |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
+        let out = out.get_mut(ahead(offset, self.offset)..).unwrap_or(&mut []);
+        let bytes = self.bytes.get(ahead(self.offset, offset)..).unwrap_or(&[]);
+        out.iter_mut().zip(bytes).for_each(|(out, byte)| *out = *byte);
+        Ok(())
+    }
+}
+
 impl Read for InputReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let rest = self.byte_count().saturating_sub(self.position);

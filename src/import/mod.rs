@@ -83,6 +83,7 @@
 //! |---|---|
 //! | integers, floats (f16 too), bool | a scalar column of that type |
 //! | utf8, binary (large, view, dictionary-encoded too) | `utf8`, `bytes` |
+//! | integers of 128 bits (polars) | `bytes`, as fixed-size binary of 16 |
 //! | fixed-size binary | `bytes`, metadata `arrow.type` = `fixed_size_binary[16]` |
 //! | date, time, timestamp, duration | `i64`, metadata `arrow.type` such as `timestamp[us, UTC]` |
 //! | decimal of at most 9, at most 18 digits | `i32`, `i64`: the unscaled value |
@@ -153,13 +154,15 @@
 //! - A field of a struct, or of the schema, that has the name `a` of another one before it gets the
 //!   name `a#2`, and one of the schema without a name `#1`. An export gives them their own names.
 //! - `arrow.schema` has the fields that an export would not give as they were in the source, as
-//!   JSON, with the first values of dictionaries. Of more than 1 MiB, these values are left out
+//!   JSON, with the first values of dictionaries. Of more than 4 MiB, these values are left out
 //!   first, and then the longest fields.
 //! - Of nested columns, the metadata of the outermost list come first, and then those of the
 //!   members. The fields of a struct have their own only.
 //! - Tensor extensions are left out: the shape says the same. Names of dimensions are kept under
 //!   `arrow.dim_names`.
-//! - Entries over a limit of the format are left out. `import.dropped_metadata` lists their keys.
+//! - Entries over a limit of the format are left out: the longest if all take more than 16 MiB. So
+//!   are those that are not UTF-8. `import.dropped_metadata` lists their keys, see
+//!   [`dropped_metadata`].
 //! - `import.shape` has the shape that was found. An export leaves it out.
 //!
 //! # Memory and threads
@@ -222,7 +225,7 @@ pub use files::{
     append, append_shards, convert, convert_into, convert_rows, convert_shards, convert_with, plan_appended_shards,
     plan_shards,
 };
-pub use found::{FoundShape, OddSample};
+pub use found::{FoundShape, OddSample, dropped_metadata};
 #[cfg(feature = "arrow")]
 pub use input_file::InputReader;
 pub use options::{AppendOptions, ConvertOptions, NullElements, Progress};

@@ -38,21 +38,17 @@ use std::collections::HashSet;
 /// The metadata key.
 pub(crate) const KEY: &str = "arrow.schema";
 
-/// The metadata key of a field in the schema: the name that it had in the source, if another field
-/// of the same struct has it, too.
-#[cfg(feature = "arrow")]
-pub(crate) const NAME: &str = "tensilo.name";
-
 /// Longer values of a field's metadata are not in the schema. Those of columns have them.
 #[cfg(feature = "arrow")]
 pub(crate) const METADATA_BYTES: usize = 64 << 10;
 
 #[cfg(feature = "arrow")]
-pub(crate) use document::DICTIONARY;
+pub(crate) use document::{DICTIONARY, NAME};
 #[cfg(feature = "arrow")]
 pub(crate) use field_json::text;
 #[cfg(feature = "arrow")]
-pub(crate) use shorten::{DROPPED, add_dropped};
+pub(crate) use shorten::list_dropped;
+pub(crate) use shorten::{DROPPED, add_dropped, fitting};
 
 /// Returns the fields of the source, as far as the metadata of a file have them.
 #[cfg(feature = "arrow")]

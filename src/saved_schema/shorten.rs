@@ -3,20 +3,51 @@
 use super::document::{DICTIONARY, fields_mut, name};
 use crate::{Metadata, limits};
 use serde_json::Value;
+use std::cmp::Reverse;
+use std::collections::HashSet;
 
 /// Lists the keys that were left out because they or their values are over a limit of the format.
 pub(crate) const DROPPED: &str = "import.dropped_metadata";
+/// The most bytes of the text: a quarter of the header, which has all other metadata, too.
+const TEXT_BYTES: usize = limits::SCHEMA_BYTES as usize / 4; // exact: 4 MiB
 /// The most characters of that list.
 const LISTED_CHARS: usize = 4096;
 
 /// Adds keys to the list of those that were left out.
 pub(crate) fn add_dropped(metadata: &mut Metadata, keys: &[String]) {
-    if keys.is_empty() {
-        return;
+    let list = with_dropped(metadata.get(DROPPED), keys);
+    metadata.extend(list.map(|list| (DROPPED.to_owned(), list)));
+}
+
+/// Adds keys to the list in the metadata of an Arrow schema.
+#[cfg(feature = "arrow")]
+pub(crate) fn list_dropped(metadata: &mut arrow_schema::Metadata, keys: &[String]) {
+    let list = with_dropped(metadata.get(DROPPED), keys);
+    metadata.extend(list.map(|list| (DROPPED.to_owned(), list)));
+}
+
+/// Returns the list with more keys; `None` if there are no more.
+fn with_dropped(list: Option<&String>, keys: &[String]) -> Option<String> {
+    let all = list.into_iter().flat_map(|list| list.split(", ")).chain(keys.iter().map(String::as_str));
+    let mut known = HashSet::new();
+    let listed: Vec<&str> = all.filter(|key| known.insert(*key)).collect(); // an embedded schema repeats keys
+    (!keys.is_empty()).then(|| listed.join(", ").chars().take(LISTED_CHARS).collect())
+}
+
+/// Returns which of several texts of so many bytes are kept, so that they have at most `limit` bytes
+/// together. The longest are left out first.
+pub(crate) fn fitting(limit: usize, bytes: &[usize]) -> Vec<bool> {
+    let mut sum = bytes.iter().fold(0_usize, |sum, bytes| sum.saturating_add(*bytes));
+    let mut kept = vec![true; bytes.len()];
+    let mut longest_first: Vec<(usize, &mut bool)> = bytes.iter().copied().zip(&mut kept).collect();
+    longest_first.sort_by_key(|(bytes, _)| Reverse(*bytes));
+    for (bytes, kept) in longest_first {
+        if sum <= limit {
+            break;
+        }
+        (sum, *kept) = (sum.saturating_sub(bytes), false);
     }
-    let listed = metadata.get(DROPPED).into_iter().chain(keys).map(String::as_str).collect::<Vec<_>>();
-    let list = listed.join(", ").chars().take(LISTED_CHARS).collect();
-    metadata.insert(DROPPED.to_owned(), list);
+    kept
 }
 
 /// Leaves out what makes the text longer than a value may be: values of dictionaries, and, if that
@@ -24,18 +55,18 @@ pub(crate) fn add_dropped(metadata: &mut Metadata, keys: &[String]) {
 pub(super) fn shorten(document: &mut Value) -> Vec<String> {
     let mut length = document.to_string().len();
     let Some(fields) = fields_mut(document) else { return Vec::new() };
-    if length <= limits::METADATA_VALUE_BYTES {
+    if length <= TEXT_BYTES {
         return Vec::new();
     }
     for (_, number) in longest_first(fields) {
-        let Some(field) = fields.get_mut(number).filter(|_| length > limits::METADATA_VALUE_BYTES) else { break };
+        let Some(field) = fields.get_mut(number).filter(|_| length > TEXT_BYTES) else { break };
         let before = field.to_string().len();
         remove_values(field);
         length = length.saturating_sub(before).saturating_add(field.to_string().len());
     }
     let mut left_out: Vec<usize> = Vec::new();
     for (bytes, number) in longest_first(fields) {
-        if length <= limits::METADATA_VALUE_BYTES {
+        if length <= TEXT_BYTES {
             break;
         }
         length = length.saturating_sub(bytes.saturating_add(1)); // and a comma

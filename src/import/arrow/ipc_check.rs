@@ -3,6 +3,7 @@
 //! The decoder allocates as much memory as a message claims, and the process is aborted if that
 //! fails. So the claims of a message are compared with the bytes that the file has.
 
+use super::schema_bytes::{mend_footer, mend_message};
 use crate::foreign::FIRST_BYTES;
 use crate::import::input_file::{InputFile, InputReader};
 use crate::import::magic;
@@ -32,6 +33,8 @@ pub(super) struct Stated {
     pub nulls: Vec<bool>,
     /// Whether any dictionary has a null among its values.
     pub null_values: bool,
+    /// The bytes of the schema, and their offset, if they were changed.
+    pub patch: Option<(u64, Arc<[u8]>)>,
 }
 
 impl Stated {
@@ -68,8 +71,10 @@ pub(super) fn file(file: &InputFile) -> Result<(Stated, SchemaRef)> {
     };
     let footer_bytes = u64::try_from(i32::from_le_bytes(*footer_bytes)).map_err(|_| malformed("a negative length"))?;
     let start = bytes.length.checked_sub(10).and_then(|end| end.checked_sub(footer_bytes));
-    let footer = bytes.read(start.ok_or_else(cut_off)?, footer_bytes)?;
-    let footer = root_as_footer(&footer).map_err(|error| malformed(&error.to_string()))?;
+    let start = start.ok_or_else(cut_off)?;
+    let mut content = bytes.read(start, footer_bytes)?;
+    let is_changed = mend_footer(&mut content);
+    let footer = root_as_footer(&content).map_err(|error| malformed(&error.to_string()))?;
     check_version(footer.version())?;
     check_byte_order(footer.schema())?;
     let schema = footer.schema().ok_or_else(|| malformed("its footer has no schema"))?;
@@ -89,6 +94,7 @@ pub(super) fn file(file: &InputFile) -> Result<(Stated, SchemaRef)> {
         taken.push(start..body + body_bytes); // checked with the message
     }
     check_apart(taken)?;
+    stated.patch = is_changed.then(|| (start, content.into()));
     Ok((stated, Arc::new(schema)))
 }
 
@@ -109,13 +115,14 @@ pub(super) fn stream(file: &InputFile, accepted: &str) -> Result<Stated> {
     while at < bytes.length {
         let is_first = at == 0;
         let known = |error: Error| if is_first { foreign(file, accepted) } else { error };
-        let metadata = bytes.stream_metadata(&mut at).map_err(known)?;
+        let mut metadata = bytes.stream_metadata(&mut at).map_err(known)?;
         if metadata.is_empty() {
             if is_first {
                 return Err(foreign(file, accepted));
             }
             break;
         }
+        let is_changed = is_first && mend_message(&mut metadata);
         let message = root_as_message(&metadata).map_err(|error| known(malformed(&error.to_string())))?;
         if is_first {
             check_byte_order(Some(message.header_as_schema().ok_or_else(|| foreign(file, accepted))?))?;
@@ -123,6 +130,9 @@ pub(super) fn stream(file: &InputFile, accepted: &str) -> Result<Stated> {
         check_version(message.version())?;
         let body_bytes = u64::try_from(message.bodyLength()).map_err(|_| malformed("a negative length"))?;
         bytes.check_message(&metadata, at, body_bytes, &mut stated)?;
+        if is_changed {
+            stated.patch = at.checked_sub(u64_of(metadata.len())).map(|start| (start, metadata.into()));
+        }
         at += body_bytes; // lies in the file
     }
     match bytes.length - at {

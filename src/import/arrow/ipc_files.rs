@@ -3,11 +3,13 @@
 use super::column_path::ColumnPath;
 use super::ipc_check::{self, Stated};
 use super::records::{ArrowSource, Guarded, RecordBatches, Records, malformed};
+use super::schema_bytes::without_filler;
 use super::schema_order::{Listed, SchemaOrder};
-use crate::Result;
+use crate::error::Advice;
 use crate::import::input_file::{InputFile, InputReader};
+use crate::{Error, Result};
 use arrow_ipc::reader::{FileReader, StreamReader};
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,37 +17,80 @@ use std::sync::Arc;
 /// Opens an IPC file.
 pub(in crate::import) fn open_file(file: &Arc<InputFile>) -> Result<ArrowSource<Ipc>> {
     let (stated, schema) = ipc_check::file(file)?;
-    source(file, schema, stated, false)
+    Ipc { file: Arc::clone(file), stated, schema: Arc::clone(&schema), order: SchemaOrder::default(), is_stream: false }
+        .into_source(schema)
 }
 
 /// Opens an IPC stream that is in a file. The error about a file of another format lists the
 /// formats that are `accepted`.
 pub(in crate::import) fn open_stream(file: &Arc<InputFile>, accepted: &str) -> Result<ArrowSource<Ipc>> {
     let stated = ipc_check::stream(file, accepted)?;
-    let schema = stream_reader(file, None)?.schema();
-    source(file, schema, stated, true)
-}
-
-fn source(file: &Arc<InputFile>, schema: SchemaRef, stated: Stated, is_stream: bool) -> Result<ArrowSource<Ipc>> {
-    let order = SchemaOrder::of(&schema, Listed::Nodes);
-    let ipc = Ipc { file: Arc::clone(file), stated, order, is_stream };
-    ArrowSource::new(&schema, ipc)
+    let ipc = Ipc {
+        file: Arc::clone(file),
+        stated,
+        schema: Arc::new(Schema::empty()),
+        order: SchemaOrder::default(),
+        is_stream: true,
+    };
+    let schema = ipc.stream_reader(None)?.schema();
+    ipc.into_source(schema)
 }
 
 /// A file of Arrow's IPC format.
 pub(in crate::import) struct Ipc {
     file: Arc<InputFile>,
     stated: Stated,
+    schema: SchemaRef,
     order: SchemaOrder,
     is_stream: bool,
 }
 
-fn file_reader(file: &InputFile, fields: Vec<usize>) -> Result<FileReader<BufReader<InputReader>>> {
-    FileReader::try_new_buffered(file.reader()?, Some(fields)).map_err(|error| malformed(&error))
-}
+impl Ipc {
+    fn into_source(self, schema: SchemaRef) -> Result<ArrowSource<Self>> {
+        let order = SchemaOrder::of(&schema, Listed::Nodes);
+        let schema = Arc::new(without_filler(Arc::unwrap_or_clone(schema)));
+        ArrowSource::new(&schema, Self { order, schema: Arc::clone(&schema), ..self })
+    }
 
-fn stream_reader(file: &InputFile, fields: Option<Vec<usize>>) -> Result<StreamReader<BufReader<InputReader>>> {
-    StreamReader::try_new_buffered(file.reader()?, fields).map_err(|error| malformed(&error))
+    fn batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
+        let fields = fields.to_vec();
+        Ok(if self.is_stream {
+            Box::new(Guarded::new(self.stream_reader(Some(fields))?))
+        } else {
+            Box::new(Guarded::new(self.file_reader(fields)?))
+        })
+    }
+
+    /// Adds the column to an error of the decoder, which does not tell it: a field that fails to be
+    /// decoded alone, found by halves.
+    fn blame(&self, mut fields: &[usize], error: Error) -> Error {
+        let fails =
+            |fields: &[usize]| self.batches(fields).is_ok_and(|mut batches| batches.any(|batch| batch.is_err()));
+        while let (true, Some((half, rest))) = (fields.len() > 1, fields.split_at_checked(fields.len() / 2)) {
+            fields = if fails(half) { half } else { rest };
+        }
+        match fields.first().and_then(|field| self.schema.fields().get(*field)) {
+            Some(field) if fails(fields) => error.with_column(field.name()).with_advice([Advice::SkipColumns]),
+            _ => error,
+        }
+    }
+
+    /// Returns a reader of the file, with the schema that the decoder takes.
+    fn reader(&self) -> Result<InputReader> {
+        let reader = self.file.reader()?;
+        Ok(match &self.stated.patch {
+            Some((start, bytes)) => reader.patched(*start, bytes),
+            None => reader,
+        })
+    }
+
+    fn file_reader(&self, fields: Vec<usize>) -> Result<FileReader<BufReader<InputReader>>> {
+        FileReader::try_new_buffered(self.reader()?, Some(fields)).map_err(|error| malformed(&error))
+    }
+
+    fn stream_reader(&self, fields: Option<Vec<usize>>) -> Result<StreamReader<BufReader<InputReader>>> {
+        StreamReader::try_new_buffered(self.reader()?, fields).map_err(|error| malformed(&error))
+    }
 }
 
 impl Records for Ipc {
@@ -66,11 +111,7 @@ impl Records for Ipc {
     }
 
     fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
-        let fields = fields.to_vec();
-        Ok(if self.is_stream {
-            Box::new(Guarded::new(stream_reader(&self.file, Some(fields))?))
-        } else {
-            Box::new(Guarded::new(file_reader(&self.file, fields)?))
-        })
+        let (batches, fields) = (self.batches(fields)?, fields.to_vec());
+        Ok(Box::new(batches.map(move |batch| batch.map_err(|error| self.blame(&fields, error)))))
     }
 }

@@ -9,8 +9,20 @@ use crate::{Metadata, limits, saved_schema};
 use arrow_schema::{Field, Schema};
 
 /// Keys of a field that are about its source, or the importer's own.
-pub(super) const IMPORTERS: [&str; 9] =
-    ["PARQUET:field_id", BF16, INT96, ENCRYPTED, FOUND_SHAPE, CAST_TYPE, DROPPED, path::KEY, saved_schema::NAME];
+pub(super) const IMPORTERS: [&str; 10] = [
+    "PARQUET:field_id",
+    "PARQUET:logical_type",
+    BF16,
+    INT96,
+    ENCRYPTED,
+    FOUND_SHAPE,
+    CAST_TYPE,
+    DROPPED,
+    path::KEY,
+    saved_schema::NAME,
+];
+/// Those of them that the schema of the source has.
+pub(super) const OF_SCHEMA: [&str; 3] = ["PARQUET:field_id", "PARQUET:logical_type", saved_schema::NAME];
 
 /// Returns the metadata of the column that a field becomes. If it has the members of a list, those
 /// of the list come first.

@@ -27,6 +27,7 @@ mod nested;
 pub(super) mod records;
 mod samples;
 mod saved;
+pub(super) mod schema_bytes;
 pub(super) mod schema_order;
 pub(super) mod slices;
 pub(super) mod types;

@@ -1,9 +1,9 @@
 //! The schema of a source as it is kept for an export.
 
-use super::metadata::IMPORTERS;
+use super::metadata::{IMPORTERS, OF_SCHEMA};
 use super::types::{decoded, is_nullable, with_members};
 use crate::arrow_type;
-use crate::saved_schema::{DICTIONARY, METADATA_BYTES, NAME, text};
+use crate::saved_schema::{DICTIONARY, METADATA_BYTES, text};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, downcast_integer_array};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
@@ -20,7 +20,7 @@ pub(super) fn of(schema: &Schema, first_batch: impl FnOnce(&[usize]) -> Option<R
     let encoded: Vec<usize> = (0..).zip(fields).filter(|(_, field)| has_dictionary(field)).map(|(i, _)| i).collect();
     let batch = if encoded.is_empty() { None } else { first_batch(&encoded) };
     let array_of = |i: usize| batch.as_ref()?.columns().get(encoded.binary_search(&i).ok()?);
-    let fields: Vec<FieldRef> = (0..).zip(fields).map(|(i, field)| kept(field, array_of(i))).collect();
+    let fields: Vec<FieldRef> = (0..).zip(fields).map(|(i, field)| kept(field, array_of(i), true)).collect();
     text(fields.iter())
 }
 
@@ -32,27 +32,29 @@ fn has_dictionary(field: &Field) -> bool {
     }
 }
 
-/// Returns a field with the metadata to keep. `array` has samples of it.
-fn kept(field: &FieldRef, array: Option<&ArrayRef>) -> FieldRef {
+/// Returns a field with the metadata to keep. `array` has samples of it. Long metadata of a column
+/// are not kept twice.
+fn kept(field: &FieldRef, array: Option<&ArrayRef>, may_be_column: bool) -> FieldRef {
+    let is_column = may_be_column && !matches!(decoded(field.data_type()), DataType::Struct(_));
     let own = |(key, value): &(&String, &String)| {
-        let is_kept = ["PARQUET:field_id", NAME].contains(&key.as_str()) || !IMPORTERS.contains(&key.as_str());
-        is_kept && key.as_str() != DICTIONARY && value.len() <= METADATA_BYTES
+        let is_kept = OF_SCHEMA.contains(&key.as_str()) || !IMPORTERS.contains(&key.as_str());
+        is_kept && key.as_str() != DICTIONARY && !(is_column && value.len() > METADATA_BYTES)
     };
     let metadata = field.metadata().iter().filter(own);
     let mut metadata: HashMap<String, String> = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
     if let (DataType::Dictionary(..), Some(array)) = (field.data_type(), array) {
         metadata.extend(values(array).map(|values| (DICTIONARY.to_owned(), values)));
     }
-    let item = |item: &FieldRef| kept(item, array.and_then(members).as_ref());
+    let item = |item: &FieldRef| kept(item, array.and_then(members).as_ref(), false);
     let data_type = match field.data_type() {
         DataType::Struct(fields) => {
             let child = |i: usize| array?.as_struct_opt()?.columns().get(i);
-            DataType::Struct((0..).zip(fields).map(|(i, field)| kept(field, child(i))).collect::<Fields>())
+            DataType::Struct((0..).zip(fields).map(|(i, field)| kept(field, child(i), true)).collect::<Fields>())
         }
         // values with parts are exported as they are
         DataType::Dictionary(..) | DataType::RunEndEncoded(..) if decoded(field.data_type()).is_nested() => {
             let values = Field::new(field.name(), decoded(field.data_type()).clone(), is_nullable(field));
-            return kept(&Arc::new(values.with_metadata(metadata)), None);
+            return kept(&Arc::new(values.with_metadata(metadata)), None, may_be_column);
         }
         other => with_members(other, item).unwrap_or_else(|| other.clone()),
     };

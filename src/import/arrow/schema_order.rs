@@ -18,6 +18,7 @@ pub(in crate::import) enum Listed {
 }
 
 /// The positions of the fields of a schema in such a list.
+#[derive(Default)]
 pub(in crate::import) struct SchemaOrder {
     fields: Vec<ListedField>,
     /// The number of positions.

@@ -25,6 +25,9 @@ fn standard_input_identity() -> Option<FileIdentity> {
     FileIdentity::of(&std::fs::File::from(stdin.ok()?)).ok().flatten()
 }
 
+/// A longer origin, such as a footer with megabytes of metadata, is kept as a digest.
+const ORIGIN_BYTES: usize = 4 << 20;
+
 /// A source that is watched for changes, with the columns of its [`Partition`] behind its own.
 pub(in crate::import) struct OpenInput {
     file: Arc<InputFile>,
@@ -50,6 +53,9 @@ impl OpenInput {
         let file = Arc::new(file);
         let recognised = guard(|| formats::open(&file, &places.formats, &places.store));
         let (content, mut origin) = recognised.map_err(|error| blame(&file, error).with_path(file.name()))?;
+        if origin.len() > ORIGIN_BYTES {
+            origin = id_of(&origin).to_vec();
+        }
         partition.add_to_origin(&mut origin);
         partition.find_own(content.columns());
         let columns = content.columns().to_vec();

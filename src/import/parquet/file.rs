@@ -1,19 +1,21 @@
 //! A Parquet file, and its batches.
 
 use super::batch_rows::BatchRows;
+use super::changed::decodable;
 use super::errors::{encrypted_footer, malformed};
+use super::footer::{ReadableFooter, readable};
 use super::leaf_nulls::LeafNulls;
 use super::{check, dictionaries, mend, pages, raw};
 use crate::import::arrow::column_path::ColumnPath;
 use crate::import::arrow::records::{ArrowSource, Guarded, RecordBatches, Records};
+use crate::import::arrow::schema_bytes::without_filler;
 use crate::import::input_file::{InputFile, InputReader};
 use crate::import::source::guard;
+use crate::saved_schema::list_dropped;
 use crate::{Error, Result};
 use ::parquet::arrow::ProjectionMask;
-use ::parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
-};
-use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
+use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use arrow_array::RecordBatch;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -34,12 +36,17 @@ pub(in crate::import) fn open(file: &Arc<InputFile>) -> Result<(ArrowSource<Parq
     })?;
     let thrift = check_end(&footer)?;
     check::check(thrift)?;
-    let metadata = ArrowReaderMetadata::load(&reader, ArrowReaderOptions::new()).map_err(|error| malformed(&error))?;
+    let ReadableFooter { bytes, dropped } = readable(thrift);
+    let metadata = ParquetMetaDataReader::decode_metadata(&bytes).and_then(decodable);
+    let metadata = metadata.map_err(|error| malformed(&error))?;
+    drop(bytes);
     let row_count = check_rows(metadata.metadata(), reader.byte_count())?;
     let metadata = mend::mended(metadata, row_count, &reader)?;
     let metadata = dictionaries::readable(metadata)?;
     let encrypted = check::encrypted(thrift);
     let (schema, metadata) = raw::exact(metadata, &encrypted).map_err(|error| malformed(&error))?;
+    let mut schema = without_filler(Arc::unwrap_or_clone(schema));
+    list_dropped(&mut schema.metadata, &dropped);
     let nulls = LeafNulls::of(metadata.metadata(), metadata.schema());
     let records = ParquetFile { input: Arc::clone(file), metadata, nulls, row_count };
     Ok((ArrowSource::new(&schema, records)?, footer))

@@ -6,6 +6,7 @@ mod check;
 mod dictionaries;
 mod errors;
 mod file;
+mod footer;
 mod leaf_nulls;
 mod leaves;
 mod mend;

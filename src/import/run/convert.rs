@@ -4,7 +4,7 @@ use super::assemble::PushableColumn;
 use super::diagnosis::{DiagnosedSource, Diagnosis};
 use super::divide::{DividedSource, divide};
 use super::fill::fill;
-use super::kept_schema::keep_needed;
+use super::kept_schema::{fit_header, keep_needed};
 use super::sample_error::{Origin, sample_error, total_rows};
 use super::scan;
 use super::slices::{row_bytes, slices};
@@ -140,6 +140,7 @@ fn schema(sources: &[&dyn BatchSource], plan: &Plan) -> Schema {
     let mut schema = Schema::new(plan.columns.iter().map(Column::schema));
     schema.metadata = plan.metadata.clone();
     keep_needed(&mut schema, sources.iter().any(|source| source.is_native()));
+    fit_header(&mut schema);
     schema
 }
 

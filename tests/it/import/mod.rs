@@ -21,6 +21,7 @@ mod malformed;
 mod native;
 mod nested;
 mod nulls;
+mod other_programs;
 mod outputs;
 #[cfg(feature = "parquet")]
 mod parquet;

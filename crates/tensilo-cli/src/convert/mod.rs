@@ -14,8 +14,8 @@ use crate::{advice, terminal};
 use std::io::Write;
 use std::ops::ControlFlow;
 use summary::{write_dataset, write_file};
-use tensilo::Summary;
 use tensilo::import::{self, ConvertOptions};
+use tensilo::{Schema, Summary};
 use tensilo_convert::{FormatOptions, input_formats};
 use tensilo_data::Dataset;
 
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
     let mut output = written.sink.summary();
     write_file(&written, &args.output, &mut output)?;
     output.flush()?;
-    advice::notes(&written.schema).for_each(|note| terminal::note(&note));
+    tell(&written.schema);
     Ok(())
 }
 
@@ -89,8 +89,21 @@ fn dataset(args: &ConvertArgs, shard_bytes: u64, quiet: bool) -> Outcome {
     let mut output = Output::stdout();
     write_dataset(&dataset, &args.output, &mut output)?;
     output.finish()?;
-    advice::notes(dataset.schema()).for_each(|note| terminal::note(&note));
+    tell(dataset.schema());
     Ok(())
+}
+
+/// Tells which metadata the file lacks, and what is surprising in its columns.
+fn tell(schema: &Schema) {
+    let dropped: Vec<String> =
+        import::dropped_metadata(schema).iter().map(|key| key.escape_debug().to_string()).collect();
+    if !dropped.is_empty() {
+        terminal::warning(&format!(
+            "metadata were left out, because the format cannot keep them: {}",
+            dropped.join(", ")
+        ));
+    }
+    advice::notes(schema).for_each(|note| terminal::note(&note));
 }
 
 fn show(progress: &Progress, at: import::Progress) -> ControlFlow<()> {

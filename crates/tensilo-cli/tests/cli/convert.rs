@@ -275,3 +275,11 @@ fn statistics_that_deny_nulls_need_no_option() {
     convert(&test_data("null-dictionary-in-struct.parquet"), &out, "").done();
     on("inspect", &out, "").done();
 }
+
+#[test]
+fn metadata_that_are_left_out_are_told() {
+    let folder = Folder::new();
+    let run = convert(&test_data("metadata-not-utf8-pyarrow.parquet"), &folder.path("out.tsl"), "").done();
+    assert!(run.stderr.contains("metadata were left out"), "{run:?}");
+    assert!(run.stderr.contains("bin of a, k"), "{run:?}");
+}

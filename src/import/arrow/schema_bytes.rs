@@ -1,0 +1,135 @@
+//! The bytes of an Arrow schema, changed so that its decoder takes them.
+//!
+//! A schema is a flatbuffer: in the footer of an IPC file, in the first message of a stream, and in
+//! the metadata of a Parquet file. Its decoder refuses all of it for two things that other readers
+//! accept: metadata that are not UTF-8, which pyarrow writes for pickled types, and integers of 128
+//! bits, which polars writes.
+//!
+//! Both are changed in place, so that every offset stays right. The bytes of a text that is not
+//! UTF-8 become [`FILLER`], by which the decoded schema tells what to leave out. An integer of 128
+//! bits becomes a binary value of 16 bytes, which has the same buffers.
+
+use super::types::with_members;
+use crate::le::u64_of;
+use crate::saved_schema::list_dropped;
+use arrow_ipc::{Field as EncodedField, FixedSizeBinary, Int, Schema as EncodedSchema, Type};
+use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Metadata, Schema};
+use flatbuffers::{InvalidFlatbuffer, Table, VOffsetT};
+use std::sync::Arc;
+
+/// The byte in the place of each byte of a text that is not UTF-8. No real text consists of this
+/// control character (substitute).
+const FILLER: u8 = 0x1A;
+/// The most bytes that are looked at. Each text is found by a look at all bytes before it.
+const WORK_BYTES: u64 = 4 << 30;
+const WIDE_BITS: i32 = 128;
+const WIDE_BYTES: i32 = 16;
+
+/// Changes a message with a schema. Returns whether a byte was changed.
+pub(in crate::import) fn mend_message(bytes: &mut [u8]) -> bool {
+    mend(bytes, |bytes| Ok(arrow_ipc::root_as_message(bytes)?.header_as_schema()))
+}
+
+/// Changes the footer of an IPC file. Returns whether a byte was changed.
+pub(super) fn mend_footer(bytes: &mut [u8]) -> bool {
+    mend(bytes, |bytes| Ok(arrow_ipc::root_as_footer(bytes)?.schema()))
+}
+
+/// Changes the bytes of a schema. What else is wrong with them is left to the decoder.
+fn mend(
+    bytes: &mut [u8],
+    schema_of: impl for<'a> Fn(&'a [u8]) -> Result<Option<EncodedSchema<'a>>, InvalidFlatbuffer>,
+) -> bool {
+    let (mut is_changed, mut work) = (false, 0_u64);
+    let wide = loop {
+        work = work.saturating_add(u64_of(bytes.len()));
+        match schema_of(bytes) {
+            Ok(schema) => break schema.map(|schema| wide_integers(&schema)).unwrap_or_default(),
+            Err(InvalidFlatbuffer::Utf8Error { range, .. }) if work < WORK_BYTES => {
+                let Some(text) = bytes.get_mut(range) else { return is_changed };
+                text.fill(FILLER);
+                is_changed = true;
+            }
+            Err(_) => return is_changed,
+        }
+    };
+    for integer in wide {
+        let width = integer.width.checked_add(4).and_then(|end| bytes.get_mut(integer.width..end));
+        width.into_iter().for_each(|width| width.copy_from_slice(&WIDE_BYTES.to_le_bytes()));
+        bytes.get_mut(integer.kind).into_iter().for_each(|kind| *kind = Type::FixedSizeBinary.0);
+        is_changed = true;
+    }
+    is_changed
+}
+
+/// The places of an integer of 128 bits: those of the byte with its type, and of its width.
+struct WideInteger {
+    kind: usize,
+    width: usize,
+}
+
+fn wide_integers(schema: &EncodedSchema) -> Vec<WideInteger> {
+    // a binary value has its width in the same slot
+    const { assert!(Int::VT_BITWIDTH == FixedSizeBinary::VT_BYTEWIDTH) };
+    let mut found = Vec::new();
+    schema.fields().into_iter().flatten().for_each(|field| collect_wide(&field, &mut found));
+    found
+}
+
+/// Collects the integers of a field. The depth has been checked with the bytes.
+fn collect_wide(field: &EncodedField, found: &mut Vec<WideInteger>) {
+    let slot = |table: &Table, slot: VOffsetT| match table.vtable().get(slot) {
+        0 => None,
+        offset => Some(table.loc() + usize::from(offset)), // inside the buffer
+    };
+    if let Some(integer) = field.type_as_int().filter(|integer| integer.bitWidth() == WIDE_BITS) {
+        let places = slot(&field._tab, EncodedField::VT_TYPE_TYPE).zip(slot(&integer._tab, Int::VT_BITWIDTH));
+        found.extend(places.map(|(kind, width)| WideInteger { kind, width }));
+    }
+    field.children().into_iter().flatten().for_each(|child| collect_wide(&child, found));
+}
+
+/// Returns a schema without the texts that were not UTF-8. Its metadata list them.
+pub(in crate::import) fn without_filler(schema: Schema) -> Schema {
+    let mut dropped = Vec::new();
+    let fields: Fields = schema.fields().iter().map(|field| clean_field(field, &mut dropped)).collect();
+    let mut metadata = schema.metadata;
+    clean(&mut metadata, |key| dropped.push(key));
+    list_dropped(&mut metadata, &dropped);
+    Schema::new_with_metadata(fields, metadata)
+}
+
+fn clean_field(field: &FieldRef, dropped: &mut Vec<String>) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::Struct(fields) => {
+            Some(DataType::Struct(fields.iter().map(|field| clean_field(field, dropped)).collect()))
+        }
+        other => with_members(other, |item| clean_field(item, dropped)),
+    };
+    let mut cleaned = Field::clone(field);
+    let count = dropped.len();
+    clean(cleaned.metadata_mut(), |key| dropped.push(format!("{key} of {}", field.name())));
+    match data_type {
+        Some(data_type) => Arc::new(cleaned.with_data_type(data_type)),
+        None if dropped.len() > count => Arc::new(cleaned),
+        None => Arc::clone(field),
+    }
+}
+
+/// Removes the entries with a text that was not UTF-8. Without its parameters, an extension type is
+/// removed, too: another program could refuse it, or take it for another type.
+fn clean(metadata: &mut Metadata, mut dropped: impl FnMut(String)) {
+    let is_filler = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte == FILLER);
+    let mut found: Vec<String> =
+        metadata.iter().filter(|(key, value)| is_filler(key) || is_filler(value)).map(|(key, _)| key.clone()).collect();
+    if found.iter().any(|key| key == EXTENSION_TYPE_METADATA_KEY) {
+        found.push(EXTENSION_TYPE_NAME_KEY.to_owned());
+    }
+    found.sort_unstable();
+    for key in found {
+        if metadata.remove(&key).is_some() {
+            dropped(if is_filler(&key) { "a key that is not UTF-8".to_owned() } else { key });
+        }
+    }
+}

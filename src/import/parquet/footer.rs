@@ -1,0 +1,283 @@
+//! A footer as its decoder takes it.
+//!
+//! The decoder refuses a whole file for two things that other readers accept: a list without
+//! elements that does not tell their type, as fastparquet writes it, and metadata that are not
+//! UTF-8. It also copies all metadata several times, and those in the embedded Arrow schema again.
+//! So it gets a copy of the footer in which such lists have a type, and which has only the metadata
+//! that a file can keep.
+
+use super::thrift::{BINARY, I32, LIST, STOP, STRUCT, Thrift};
+use crate::import::arrow::schema_bytes::mend_message;
+use crate::limits;
+use crate::saved_schema::fitting;
+use ::parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
+use arrow_ipc::convert::try_fb_to_schema;
+use arrow_ipc::root_as_message;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use std::collections::HashSet;
+use std::ops::Range;
+
+/// The most metadata that a file can keep.
+const METADATA_BYTES: usize = limits::SCHEMA_BYTES as usize; // exact: 16 MiB
+/// The metadata that an embedded schema may repeat.
+const EMBEDDED_BYTES: usize = 64 << 10;
+
+/// A struct whose fields the decoder reads.
+struct Struct(&'static [(i16, Content)]);
+
+/// A field that is a list or a struct, or has one inside.
+enum Content {
+    /// A list of elements of this type.
+    List(u8),
+    Structs(&'static Struct),
+    Struct(&'static Struct),
+}
+
+const FILE: Struct = Struct(&[
+    (2, Content::List(STRUCT)), // schema
+    (4, Content::Structs(&ROW_GROUP)),
+    (ENTRIES, Content::List(STRUCT)),
+    (7, Content::List(STRUCT)), // orders of columns
+]);
+const ENTRIES: i16 = 5;
+const ROW_GROUP: Struct = Struct(&[(1, Content::Structs(&COLUMN)), (4, Content::List(STRUCT))]);
+const COLUMN: Struct = Struct(&[(3, Content::Struct(&COLUMN_METADATA))]);
+const COLUMN_METADATA: Struct = Struct(&[
+    (2, Content::List(I32)),     // encodings
+    (3, Content::List(BINARY)),  // path
+    (8, Content::List(STRUCT)),  // metadata
+    (13, Content::List(STRUCT)), // statistics of encodings
+]);
+
+/// A footer for the decoder.
+pub(super) struct ReadableFooter {
+    pub bytes: Vec<u8>,
+    /// The keys of the metadata that it does not have.
+    pub dropped: Vec<String>,
+}
+
+/// Returns a readable copy of the metadata in a footer, which has been [checked](super::check).
+pub(super) fn readable(footer: &[u8]) -> ReadableFooter {
+    let mut walk = Walk { footer, thrift: Thrift::new(footer), untyped: Vec::new(), entries: None };
+    // the decoder says what is malformed
+    let _ = walk.fields(&FILE, true);
+    let Walk { untyped, entries, .. } = walk;
+    let list = entries.and_then(|range| Some((range.clone(), entries_of(footer.get(range)?)?)));
+    let (range, entries) = list.unwrap_or((footer.len()..footer.len(), Vec::new()));
+    let fits = fitting(METADATA_BYTES, &entries.iter().map(Entry::bytes_to_keep).collect::<Vec<_>>());
+    let mut dropped = Vec::new();
+    let mut kept = Vec::new();
+    let own: HashSet<&[u8]> = entries.iter().map(|entry| entry.key).collect();
+    for (entry, fits) in entries.iter().zip(fits) {
+        let value = match entry.is_schema() {
+            true => readable_schema(entry.value, &own, &mut dropped),
+            false => (fits && entry.is_text()).then_some(None),
+        };
+        match value {
+            Some(value) => kept.push((entry, value)),
+            None => dropped.push(String::from_utf8_lossy(entry.key).into_owned()),
+        }
+    }
+    let is_same = kept.len() == entries.len() && kept.iter().all(|(_, value)| value.is_none());
+    let mut bytes = Vec::new();
+    if is_same {
+        bytes.extend_from_slice(footer);
+    } else {
+        bytes.extend_from_slice(footer.get(..range.start).unwrap_or(&[]));
+        put_entries(&kept, &mut bytes);
+        bytes.extend_from_slice(footer.get(range.end..).unwrap_or(&[]));
+    }
+    for (at, of_type) in untyped {
+        // those behind the entries have moved
+        let at = if at < range.start { Some(at) } else { (at + bytes.len()).checked_sub(footer.len()) };
+        at.and_then(|at| bytes.get_mut(at)).into_iter().for_each(|head| *head = of_type);
+    }
+    ReadableFooter { bytes, dropped }
+}
+
+struct Walk<'a> {
+    footer: &'a [u8],
+    thrift: Thrift<'a>,
+    /// The places of empty lists, with the type that their elements should have.
+    untyped: Vec<(usize, u8)>,
+    /// The list of metadata.
+    entries: Option<Range<usize>>,
+}
+
+impl Walk<'_> {
+    fn at(&self) -> usize {
+        self.footer.len() - self.thrift.rest().len() // a part of it
+    }
+
+    fn fields(&mut self, of: &Struct, is_file: bool) -> Option<()> {
+        let mut id = 0;
+        loop {
+            let found = self.thrift.field(&mut id, &[])?;
+            if found == STOP {
+                return Some(());
+            }
+            let content = of.0.iter().find(|(of_id, _)| *of_id == id).map(|(_, content)| content);
+            let start = self.at();
+            match content {
+                Some(Content::Struct(inner)) if found == STRUCT => self.fields(inner, false)?,
+                Some(Content::Structs(inner)) if found == LIST => {
+                    let length = self.head(STRUCT)?;
+                    (0..length).try_for_each(|_| self.fields(inner, false))?;
+                }
+                Some(Content::List(of_type)) if found == LIST && self.thrift.rest().first() == Some(&0) => {
+                    self.head(*of_type)?;
+                }
+                _ => self.thrift.skip(found)?,
+            }
+            if is_file && id == ENTRIES {
+                self.entries = Some(start..self.at());
+            }
+        }
+    }
+
+    /// Reads the head of a list, and returns its length.
+    fn head(&mut self, of_type: u8) -> Option<u64> {
+        let at = self.at();
+        let (length, found) = self.thrift.list_head()?;
+        self.untyped.extend((length == 0 && found == 0).then_some((at, of_type)));
+        Some(length)
+    }
+}
+
+/// An entry of the metadata.
+struct Entry<'a> {
+    key: &'a [u8],
+    value: Option<&'a [u8]>,
+}
+
+impl Entry<'_> {
+    fn is_schema(&self) -> bool {
+        self.key == ARROW_SCHEMA_META_KEY.as_bytes()
+    }
+
+    fn is_text(&self) -> bool {
+        [Some(self.key), self.value].into_iter().flatten().all(|text| std::str::from_utf8(text).is_ok())
+    }
+
+    /// Returns the bytes that the file needs for it: none if they are not kept in any case.
+    fn bytes_to_keep(&self) -> usize {
+        let bytes = self.key.len().saturating_add(self.value.map_or(0, <[u8]>::len));
+        if self.is_schema() || !self.is_text() { 0 } else { bytes }
+    }
+}
+
+/// Parses the list of metadata. Returns `None` if something else is in it.
+fn entries_of(list: &[u8]) -> Option<Vec<Entry<'_>>> {
+    let mut thrift = Thrift::new(list);
+    let (length, _) = thrift.list_head()?;
+    let mut entries = Vec::new();
+    for _ in 0..length {
+        let (mut id, mut key, mut value) = (0, None, None);
+        loop {
+            match (thrift.field(&mut id, &[BINARY, BINARY])?, id) {
+                (STOP, _) => break,
+                (BINARY, 1) => key = Some(text(&mut thrift)?),
+                (BINARY, 2) => value = Some(text(&mut thrift)?),
+                (other, _) => thrift.skip(other)?,
+            }
+        }
+        entries.push(Entry { key: key?, value });
+    }
+    Some(entries)
+}
+
+fn text<'a>(thrift: &mut Thrift<'a>) -> Option<&'a [u8]> {
+    let bytes = thrift.varint()?;
+    thrift.take(bytes)
+}
+
+/// Writes a list of metadata. An entry has another value instead of its own, if there is one.
+fn put_entries(entries: &[(&Entry<'_>, Option<String>)], out: &mut Vec<u8>) {
+    const LONG_LIST: u8 = 0xF0;
+    const NEXT_BINARY: u8 = 0x10 | BINARY;
+    out.push(LONG_LIST | STRUCT);
+    put_varint(entries.len(), out);
+    for (entry, other) in entries {
+        let value = other.as_ref().map(String::as_bytes).or(entry.value);
+        for text in [Some(entry.key), value].into_iter().flatten() {
+            out.push(NEXT_BINARY);
+            put_varint(text.len(), out);
+            out.extend_from_slice(text);
+        }
+        out.push(STOP);
+    }
+}
+
+fn put_varint(mut value: usize, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push((value & 0x7F) as u8 | 0x80); // 7 bits
+        value >>= 7;
+    }
+    out.push(value as u8); // below 0x80
+}
+
+/// Returns the value of an embedded Arrow schema for the decoder: `Some(None)` if it stays
+/// unchanged, `None` if its types are unknown, so that the columns have those of Parquet. Metadata
+/// whose keys are among `own` stand beside it.
+fn readable_schema(value: Option<&[u8]>, own: &HashSet<&[u8]>, dropped: &mut Vec<String>) -> Option<Option<String>> {
+    let Some(mut bytes) = value.and_then(|value| STANDARD.decode(value).ok()) else { return Some(None) };
+    let start = if bytes.starts_with(&[0xFF; 4]) && bytes.len() > 8 { 8 } else { 0 };
+    let is_changed = mend_message(bytes.get_mut(start..).unwrap_or(&mut []));
+    let message = bytes.get(start..).and_then(|bytes| root_as_message(bytes).ok());
+    let Some(schema) = message.and_then(|message| message.header_as_schema()) else { return Some(None) };
+    let texts = schema.custom_metadata().into_iter().flatten();
+    let texts = texts.filter_map(|entry| entry.value()).map(str::len);
+    let has_long_texts = texts.fold(0, usize::saturating_add) > EMBEDDED_BYTES;
+    let Ok(mut decoded) = try_fb_to_schema(schema) else { return None };
+    if !has_long_texts {
+        return Some(is_changed.then(|| STANDARD.encode(&bytes)));
+    }
+    drop(bytes);
+    decoded.metadata.retain(|key, _| !own.contains(key.as_bytes()));
+    let bytes: Vec<usize> = decoded.metadata.iter().map(|(key, value)| key.len().saturating_add(value.len())).collect();
+    let mut fits = fitting(METADATA_BYTES, &bytes).into_iter();
+    decoded.metadata.retain(|key, _| {
+        let fits = fits.next().unwrap_or(true);
+        dropped.extend((!fits).then(|| key.clone()));
+        fits
+    });
+    Some(Some(encode_arrow_schema(&decoded)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of version 1 without row groups, with this list of metadata.
+    fn footer(entries: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0x15, 2, 0x19, 0x00, 0x16, 0, 0x19, 0x00, 0x19];
+        bytes.extend_from_slice(entries);
+        bytes.extend([0x18, 1, b'w', 0x19, 0x00, STOP]); // the writer, and the orders of columns
+        bytes
+    }
+
+    #[test]
+    fn empty_lists_get_the_type_of_their_elements() {
+        let readable = readable(&footer(&[0x00]));
+        let typed = vec![0x15, 2, 0x19, 0x0C, 0x16, 0, 0x19, 0x0C, 0x19, 0x0C, 0x18, 1, b'w', 0x19, 0x0C, STOP];
+        assert_eq!(readable.bytes, typed);
+        assert!(readable.dropped.is_empty());
+    }
+
+    #[test]
+    fn metadata_that_are_not_utf_8_are_left_out() {
+        let entries = [0x2C, 0x18, 1, b'a', 0x18, 1, 0xFF, STOP, 0x18, 1, b'b', 0x18, 1, b'x', STOP];
+        let readable = readable(&footer(&entries));
+        assert_eq!(readable.dropped, ["a"]);
+        let kept = [0xFC, 1, 0x18, 1, b'b', 0x18, 1, b'x', STOP];
+        assert!(readable.bytes.windows(kept.len()).any(|bytes| bytes == kept), "{:x?}", readable.bytes);
+        assert!(readable.bytes.ends_with(&[0x18, 1, b'w', 0x19, 0x0C, STOP]), "{:x?}", readable.bytes);
+    }
+
+    #[test]
+    fn what_cannot_be_parsed_stays() {
+        let footer = [0x15, 2, 0x19, 0xFF];
+        assert_eq!(readable(&footer).bytes, footer);
+    }
+}

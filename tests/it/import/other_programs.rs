@@ -1,0 +1,166 @@
+//! Files that other programs write and Arrow's decoders refuse, or change in silence.
+
+use super::common::*;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tensilo::error::Advice;
+use tensilo::import::arrow::array::*;
+use tensilo::import::arrow::datatypes::{DataType, Field, Schema, UnionFields};
+use tensilo::import::{ConvertOptions, dropped_metadata};
+use tensilo::{DType, Reader};
+use tensilo_testing::Folder;
+
+/// A file in `tests/data/import`.
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/import").join(name)
+}
+
+fn converted(input: &Path, options: ConvertOptions) -> tensilo::Result<Reader> {
+    let folder = Folder::new();
+    let output = folder.path("out.tsl");
+    tensilo::import::convert(&[input.to_path_buf()], &output, &options, &mut |_| std::ops::ControlFlow::Continue(()))?;
+    Ok(read(&output))
+}
+
+fn names(file: &Reader) -> Vec<&str> {
+    file.schema().columns.iter().map(|column| column.name.as_str()).collect()
+}
+
+#[test]
+fn integers_of_128_bits_are_16_bytes() {
+    let sample = |number: i128| Some(number.to_le_bytes().to_vec());
+    for name in ["int128-polars.arrow", "int128-polars.arrows"] {
+        let file = converted(&data(name), ConvertOptions::new()).unwrap();
+        assert_eq!(scalars::<i64>(&file, "x"), [Some(1), Some(2), Some(3)]);
+        assert_eq!(strings(&file, "big"), [sample(1), sample(-2), None], "{name}");
+        assert_eq!(column(&file, "big").metadata["arrow.type"], "fixed_size_binary[16]");
+        let file = converted(&data(name), ConvertOptions::new().skip(["big"])).unwrap();
+        assert_eq!(names(&file), ["x"]);
+    }
+    #[cfg(feature = "parquet")]
+    {
+        let file = converted(&data("int128-polars.parquet"), ConvertOptions::new()).unwrap();
+        assert_eq!((names(&file), column(&file, "big").dtype), (vec!["big", "x"], DType::Bytes));
+        let file = converted(&data("int128-polars.parquet"), ConvertOptions::new().columns(["x"])).unwrap();
+        assert_eq!(names(&file), ["x"]);
+    }
+}
+
+#[test]
+fn a_column_that_cannot_be_decoded_is_named_and_can_be_skipped() {
+    let input = data("empty-dictionary-in-struct.arrow");
+    let error = converted(&input, ConvertOptions::new()).map(|_| ()).unwrap_err();
+    assert!(error.column().is_some() && error.advice() == [Advice::SkipColumns], "{error}");
+}
+
+#[test]
+fn a_column_of_an_unsupported_type_is_skipped() {
+    let fields: UnionFields = [(0, Arc::new(Field::new("a", DataType::Int32, true)))].into_iter().collect();
+    let ids = vec![0_i8, 0].into();
+    let union =
+        UnionArray::try_new(fields, ids, None, vec![Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef]).unwrap();
+    let whole = batch(vec![
+        (Field::new("u", union.data_type().clone(), true), Arc::new(union)),
+        (Field::new("x", DataType::Int8, false), Arc::new(Int8Array::from(vec![3, 4]))),
+    ]);
+    let folder = Folder::new();
+    let input = arrow_file(&folder, "u.arrow", &[whole]);
+    let error = converted(&input, ConvertOptions::new()).map(|_| ()).unwrap_err();
+    assert_eq!((error.column(), error.advice()), (Some("u"), &[Advice::SkipColumns][..]), "{error}");
+    for options in [ConvertOptions::new().skip(["u"]), ConvertOptions::new().columns(["x"])] {
+        assert_eq!(scalars::<i8>(&converted(&input, options).unwrap(), "x"), [Some(3), Some(4)]);
+    }
+}
+
+/// Texts that are not UTF-8 in a file: those of this marker.
+const MARKER: &str = "not UTF-8: marker";
+
+fn with_wrong_texts(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    let places: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at..].starts_with(MARKER.as_bytes())).collect();
+    assert!(!places.is_empty());
+    places.into_iter().for_each(|at| bytes[at] = 0xFF);
+    bytes
+}
+
+fn described() -> RecordBatch {
+    let pickled = [("ARROW:extension:name", "py"), ("ARROW:extension:metadata", MARKER), ("unit", "mm")];
+    let field = Field::new("x", DataType::Int8, false).with_metadata(pickled);
+    let schema = Schema::new(vec![field]).with_metadata([("pickle", MARKER), ("ok", "yes")]);
+    RecordBatch::try_new(Arc::new(schema), vec![Arc::new(Int8Array::from(vec![1]))]).unwrap()
+}
+
+#[test]
+fn metadata_that_are_not_utf_8_are_left_out_and_listed() {
+    let folder = Folder::new();
+    let input = folder.path("input");
+    write_arrow(&input, &[described()]);
+    let file = fs::read(&input).unwrap();
+    write_stream(&input, &[described()]);
+    for bytes in [file, fs::read(&input).unwrap()] {
+        write_old(&input, &with_wrong_texts(&bytes));
+        let file = converted(&input, ConvertOptions::new()).unwrap();
+        assert_eq!(scalars::<i8>(&file, "x"), [Some(1)]);
+        let dropped = ["ARROW:extension:metadata of x", "ARROW:extension:name of x", "pickle"];
+        assert_eq!(dropped_metadata(file.schema()), dropped);
+        assert_eq!(file.schema().metadata["ok"], "yes");
+        assert_eq!(column(&file, "x").metadata["unit"], "mm");
+    }
+}
+
+/// A batch whose metadata have values of so many bytes.
+fn long(values: &[(&str, usize)]) -> RecordBatch {
+    let metadata = values.iter().map(|(key, bytes)| ((*key).to_owned(), "v".repeat(*bytes)));
+    let schema = Schema::new(vec![Field::new("x", DataType::Int8, false)]);
+    let schema = schema.with_metadata(metadata.collect::<std::collections::HashMap<_, _>>());
+    RecordBatch::try_new(Arc::new(schema), vec![Arc::new(Int8Array::from(vec![1]))]).unwrap()
+}
+
+#[test]
+fn long_metadata_are_kept_as_far_as_the_header_has_room() {
+    let file = import(&long(&[("classes", 3 << 20), ("pandas", 9 << 20)]));
+    let bytes = |key: &str| file.schema().metadata.get(key).map(String::len);
+    assert_eq!((bytes("classes"), bytes("pandas")), (Some(3 << 20), Some(9 << 20)));
+    assert!(dropped_metadata(file.schema()).is_empty());
+    // the longest are left out first
+    let file = import(&long(&[("a", 9 << 20), ("b", 10 << 20), ("c", 1)]));
+    assert_eq!(dropped_metadata(file.schema()), ["b"]);
+    assert_eq!(file.schema().metadata["a"].len(), 9 << 20);
+    let file = import(&long(&[("a", 17 << 20)]));
+    assert_eq!(dropped_metadata(file.schema()), ["a"]);
+}
+
+#[cfg(feature = "parquet")]
+mod parquet_files {
+    use super::*;
+
+    #[test]
+    fn a_file_without_rows_has_its_columns() {
+        let file = converted(&data("zero-rows-fastparquet.parquet"), ConvertOptions::new()).unwrap();
+        assert_eq!((file.sample_count(), names(&file)), (0, vec!["i", "f", "s", "b", "c", "t", "td", "i8", "u"]));
+    }
+
+    #[test]
+    fn metadata_of_parquet_that_are_not_utf_8_are_left_out_and_listed() {
+        let file = converted(&data("metadata-not-utf8-pyarrow.parquet"), ConvertOptions::new()).unwrap();
+        assert_eq!(dropped_metadata(file.schema()), ["bin of a", "k"]);
+        assert_eq!((&*file.schema().metadata["ok"], &*column(&file, "a").metadata["ok"]), ("2", "1"));
+    }
+
+    #[test]
+    fn a_null_struct_with_a_dictionary_is_kept() {
+        let file = converted(&data("null-dictionary-in-struct.parquet"), ConvertOptions::new()).unwrap();
+        assert!(file.schema().columns.iter().any(|column| column.is_struct_nulls()), "{:?}", file.schema());
+    }
+
+    #[test]
+    fn long_metadata_of_parquet_are_kept_or_listed() {
+        let folder = Folder::new();
+        let input = folder.path("x.parquet");
+        write_parquet(&input, &[long(&[("classes", 2 << 20), ("huge", 20 << 20)])]);
+        let file = converted(&input, ConvertOptions::new()).unwrap();
+        assert_eq!(file.schema().metadata["classes"].len(), 2 << 20);
+        assert_eq!(dropped_metadata(file.schema()), ["huge"]);
+    }
+}
