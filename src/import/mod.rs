@@ -74,8 +74,8 @@
 //!
 //! [`default_open_files`](crate::source::default_open_files) inputs stay open: half of the files
 //! that the process may have open, and at most 256. Others are closed after their schema was read,
-//! and opened again for each pass. If another file has taken the name of one of these before a pass,
-//! that is an error.
+//! and opened again for each pass. If another file has taken the name of one of these before a
+//! pass, that is an error.
 //!
 //! # Arrow types and tensilo types
 //!

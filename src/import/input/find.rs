@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 pub(super) fn files(input: &Path) -> Result<Vec<PathBuf>> {
     let found = match fs::metadata(input) {
         Ok(metadata) if metadata.is_dir() => {
-            tables::refuse(&[input.to_path_buf()])?;
+            tables::refuse([input])?;
             folder::data_files(input)?
         }
         Ok(_) => return Ok(vec![input.to_path_buf()]),
         Err(error) if error.kind() == io::ErrorKind::NotFound && has_wildcard(input) => matching(input)?,
         Err(error) => return Err(Error::io("opening the input", explain_missing(input, error)).with_path(input)),
     };
-    tables::refuse(&found)?;
+    tables::refuse(found.iter().filter_map(|file| file.parent()))?;
     Ok(found)
 }
 

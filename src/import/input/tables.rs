@@ -64,12 +64,17 @@ fn is_of_iceberg(name: &[u8]) -> bool {
     name.ends_with(ICEBERG_FILE.as_bytes())
 }
 
-/// Refuses files, or a folder, in a table.
-pub(super) fn refuse(paths: &[PathBuf]) -> Result<()> {
-    let mut seen = HashSet::new();
-    for path in paths {
+/// Refuses folders that are tables, or in one.
+pub(super) fn refuse<'a>(folders: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+    let (mut seen, mut last) = (HashSet::new(), None);
+    for folder in folders {
+        // files of one folder follow one another
+        if last.replace(folder) == Some(folder) {
+            continue;
+        }
         // the folders that a relative path is in count, too
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let path = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
         for folder in path.ancestors() {
             if !seen.insert(folder.to_path_buf()) {
                 break; // those that it is in were looked at, too
