@@ -12,6 +12,9 @@ use tensilo::import::InputStore;
 use tensilo::source::Source;
 use tensilo::{Error, Result};
 
+/// Takes the address of an object that is passed over.
+type Report = Box<dyn Fn(&str) + Send + Sync>;
+
 /// The objects of all stores as inputs of conversions, for
 /// [`ConvertOptions::store`](tensilo::import::ConvertOptions::store): those whose paths are
 /// addresses.
@@ -28,7 +31,7 @@ use tensilo::{Error, Result};
 pub struct ObjectInputs {
     options: ObjectOptions,
     /// Takes the addresses that are passed over; `None` if they are errors.
-    passed_over: Option<Box<dyn Fn(&str) + Send + Sync>>,
+    passed_over: Option<Report>,
     /// The connections, by the bucket or host.
     storages: Mutex<HashMap<String, ObjectStorage>>,
 }
@@ -72,9 +75,12 @@ impl ObjectInputs {
     /// Passes over an address, or fails.
     fn pass(&self, address: String) -> std::result::Result<(), ObjectError> {
         match &self.passed_over {
-            Some(report) => Ok(report(&address)),
-            None => Err(ObjectError::BadAddress { message: format!("{address}: {UNREADABLE}"), address }),
+            Some(report) => report(&address),
+            None => {
+                return Err(ObjectError::BadAddress { message: format!("{address}: {UNREADABLE}"), address });
+            }
         }
+        Ok(())
     }
 }
 

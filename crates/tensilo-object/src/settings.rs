@@ -117,15 +117,15 @@ impl<K: Key> Settings<K> {
     pub(crate) fn build<T>(&self, build: impl Fn(&[Setting<K>]) -> Result<T>) -> io::Result<T> {
         self.0.iter().try_for_each(Setting::check)?;
         let build = |settings: &[Setting<K>]| caught(|| Ok(build(settings)));
-        build(&self.0)?.or_else(|error| {
+        build(&self.0)?.map_err(|error| {
             let is_cause = |setting: &&Setting<K>| {
                 let others: Vec<_> = self.0.iter().filter(|other| other.key != setting.key).cloned().collect();
                 build(&others).is_ok_and(|built| built.is_ok())
             };
-            Err(match self.0.iter().find(is_cause) {
+            match self.0.iter().find(is_cause) {
                 Some(setting) => bad(&setting.origin, &error.to_string()),
                 None => io_error(error),
-            })
+            }
         })
     }
 }

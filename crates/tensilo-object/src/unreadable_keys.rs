@@ -205,7 +205,7 @@ mod tests {
             "<CommonPrefixes><Prefix>raw//</Prefix></CommonPrefixes>".to_owned(),
         ];
         let prefix = "<CommonPrefixes><Prefix>raw/k/</Prefix></CommonPrefixes>".to_owned();
-        let all = [&good[..1], &odd[..4], &good[1..], &odd[4..], &[prefix.clone()]].concat();
+        let all = [&good[..1], &odd[..4], &good[1..], &odd[4..], std::slice::from_ref(&prefix)].concat();
         let keys = ["/i", "raw/../d", "raw/./c", "raw//", "raw//b", "raw/e\tf", "raw/g\th", "raw/j/"];
         check(&list(&all), &list(&[&good[..], &[prefix]].concat()), &keys);
     }
