@@ -100,8 +100,13 @@ impl Target {
         if let (Some(spec), Some(facts)) = (column.cast, cast) {
             metadata.insert(CAST.to_owned(), cast_text(spec.source, column.dtype, facts));
         }
+        let mut of_items = Metadata::new();
         if column.levels.is_empty() {
-            add_extension(column, &form, &mut metadata); // of members Arrow's readers make nothing
+            add_extension(column, &form, &mut metadata);
+        } else {
+            of_items.extend(metadata.remove(DIM_NAMES).map(|names| (DIM_NAMES.to_owned(), names)));
+            add_extension(column, &form, &mut of_items);
+            metadata.extend(of_items.remove(DIM_NAMES).map(|names| (DIM_NAMES.to_owned(), names)));
         }
         let metadata: HashMap<String, String> = metadata.into_iter().collect();
         let items = match form {
@@ -110,7 +115,8 @@ impl Target {
             _ => data_type(&form, &element, parts),
         };
         let list = |members: DataType, level: &ListLevel| {
-            DataType::List(Arc::new(Field::new("item", members, level.nullable)))
+            let of_items: HashMap<String, String> = std::mem::take(&mut of_items).into_iter().collect();
+            DataType::List(Arc::new(Field::new("item", members, level.nullable).with_metadata(of_items)))
         };
         let data_type = column.levels.iter().rev().fold(items.clone(), list);
         let field = Field::new(&column.name, data_type, column.nullable).with_metadata(metadata);
