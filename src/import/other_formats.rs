@@ -6,7 +6,7 @@ use super::input_file::{InputFile, InputReader};
 use super::store::OptionalStore;
 use crate::Result;
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Field, SchemaRef};
+use arrow_schema::{DataType, Field, SchemaRef, UnionFields, UnionMode};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -85,7 +85,8 @@ pub trait InputFormat: Send + Sync {
 /// Errors need no path: the conversion adds it. A panic becomes an error.
 pub trait RecordSource: Send + Sync {
     /// Returns the schema, which does not change. Types become columns as
-    /// [the module](super#arrow-types-and-tensilo-types) says, and [`bf16_field`] declares bf16.
+    /// [the module](super#arrow-types-and-tensilo-types) says. [`bf16_field`] declares bf16, and
+    /// [`refused_field`] what cannot be stored.
     fn schema(&self) -> SchemaRef;
 
     /// Returns the number of rows, if it is known before reading.
@@ -115,7 +116,9 @@ pub fn bf16_field(name: &str, nullable: bool) -> Field {
 /// out succeeds; any other fails with the reason, and advises to leave it out. The field is never
 /// asked for in [`RecordSource::record_batches`].
 pub fn refused_field(name: &str, reason: &str) -> Field {
-    Field::new(name, DataType::Null, true).with_metadata([(REFUSED, reason)])
+    // a type that no other one becomes
+    let none = DataType::Union(UnionFields::empty(), UnionMode::Sparse);
+    Field::new(name, none, true).with_metadata([(REFUSED, reason)])
 }
 
 /// A file that an [`InputFormat`] reads. Clones are of the same file.

@@ -1,7 +1,7 @@
 //! Samples as files of a tar archive, as WebDataset reads them.
 //!
-//! An archive has neither a schema nor a list of samples: names of files are all that a reader has.
-//! A sample that they do not tell from another, or not at all, is refused.
+//! An archive has neither a schema nor a list of samples: readers find samples by the names of files.
+//! A sample that they would lose, or join with another, is refused.
 
 use super::batches::{Exported, ExportedBatch, sample_bytes};
 use super::npy::{Bf16, element_descr, npy_header, write_elements, written};
@@ -146,7 +146,7 @@ fn decimal(dtype: DType, bytes: &[u8]) -> String {
 struct Samples<W: Write> {
     archive: Builder<W>,
     cells: Vec<Cell>,
-    /// Those of the column of keys; numbers differ by themselves.
+    /// The keys of the key column. Without one, keys are numbers, which differ.
     keys: Keys,
     /// The last key.
     last: String,
@@ -169,11 +169,11 @@ impl<W: Write> Samples<W> {
                 let bytes = sample_bytes(buffer, i, cell.dtype, &cell.extents);
                 let key = String::from_utf8_lossy(bytes).into_owned(); // a text
                 let suffixes = files().map(|(cell, _)| cell.suffix.as_str());
-                let half_of = self.keys.half_of(&key, suffixes);
+                let part_of = self.keys.part_of(&key, suffixes);
                 if key == self.last && number > 0 {
                     return Err(refused(format!("it has the key of the sample before, {key:?}")));
                 }
-                if let Some(other) = half_of {
+                if let Some(other) = part_of {
                     let what = format!("it has the key of sample {other}, {key:?}, and values of other columns");
                     return Err(refused(what));
                 }
@@ -189,10 +189,7 @@ impl<W: Write> Samples<W> {
             })?;
             let path = format!("{key}.{}", cell.suffix);
             if !is_path(&key) || key_and_suffix(&path) != Some((key.as_str(), cell.suffix.clone())) {
-                return Err(refused(format!(
-                    "the key {key:?} cannot be that of a file with the suffix {:?}",
-                    cell.suffix
-                )));
+                return Err(refused(format!("no file can have the key {key:?} and the suffix {:?}", cell.suffix)));
             }
             write_file(&mut self.archive, &path, &content).map_err(written)?;
         }

@@ -167,7 +167,7 @@ fn fortran(column: &TensorColumn, reader: &dyn Source, offset: u64, first: u64, 
     Ok(out)
 }
 
-/// Returns the elements of a whole array in C order. Their bytes are those of its shape.
+/// Returns the elements of a whole array in C order. The length of `fortran` fits the extents.
 pub(crate) fn in_c_order(fortran: &[u8], extents: &[u64], width: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(fortran.len());
     let mut index = vec![0_u64; extents.len()];

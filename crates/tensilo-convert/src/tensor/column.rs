@@ -200,7 +200,7 @@ pub(crate) struct Checked {
 }
 
 impl Checked {
-    /// Copies all bytes, of which there have to be so many.
+    /// Copies all bytes. Refuses more or fewer than `byte_count`.
     fn copy_all(mut self, byte_count: u64, out: &mut impl Write) -> Result<()> {
         let (mut buffer, mut rest) = (vec![0; 1 << 16], byte_count);
         loop {

@@ -1,8 +1,8 @@
 //! A file of tensors as a source of record batches.
 //!
-//! A tensor that cannot be stored, or that has another first axis than others, is no reason to
-//! refuse the file: which columns are converted is not known here. So such a tensor is a field that
-//! is refused, and first axes are compared when a pass over some columns begins.
+//! One tensor that cannot be stored, or whose first axis differs, must not refuse the whole file: the
+//! caller may leave it out, and the selection is not known here. A tensor that cannot be stored
+//! becomes a refused field, and first axes are compared when a pass over the selected columns begins.
 
 use super::batches::TensorBatches;
 use super::column::TensorColumn;
@@ -80,7 +80,7 @@ impl RecordSource for TensorTable {
     }
 }
 
-/// Returns the number of samples of columns, which all have to have.
+/// Returns the number of samples, which must be the same for all columns.
 fn sample_count(columns: &[&TensorColumn], advice: &str) -> Result<u64> {
     let Some(first) = columns.first() else { return Ok(0) };
     let sample_count = first.sample_count;

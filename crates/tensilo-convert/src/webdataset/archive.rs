@@ -57,8 +57,8 @@ fn survey(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
             return Ok((columns, sample_count));
         }
         for sample in some {
-            if let Some(first) = keys.half_of(&sample.key, sample.files.iter().map(|(suffix, _)| suffix.as_str())) {
-                return Err(halved(&sample, first, sample_count));
+            if let Some(first) = keys.part_of(&sample.key, sample.files.iter().map(|(suffix, _)| suffix.as_str())) {
+                return Err(separated(&sample, first, sample_count));
             }
             for (suffix, head) in sample.files {
                 let number = *numbers.entry(suffix.clone()).or_insert(columns.len());
@@ -79,7 +79,7 @@ fn survey(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
 }
 
 /// Returns the error about a sample whose key an earlier one has, with other files.
-fn halved(sample: &ArchivedSample, first: u64, second: u64) -> Error {
+fn separated(sample: &ArchivedSample, first: u64, second: u64) -> Error {
     let suffixes: Vec<&str> = sample.files.iter().map(|(suffix, _)| suffix.as_str()).collect();
     Error::bad_input(format!(
         "the files of the key {:?} do not follow one another: sample {first} has some, and sample {second} has others \

@@ -1,11 +1,11 @@
-//! The keys of an archive, each of which has to be one sample.
+//! The keys of an archive. The files of a key must belong to one sample.
 
 use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
 use std::hash::BuildHasher;
 
-/// The keys so far, by their hashes: 40 bytes or so for each. Two hashes are equal by
-/// chance in one of 10^7 archives of 10^6 samples, and mostly nothing follows from that.
+/// The keys so far, as hashes: about 40 bytes each. Among 10^6 keys, two hashes are equal with a
+/// probability of 10^-7; then an archive may be refused without need.
 #[derive(Default)]
 pub(crate) struct Keys {
     seen: HashMap<u64, Seen>,
@@ -20,11 +20,11 @@ struct Seen {
 }
 
 impl Keys {
-    /// Takes the next sample into account. If its key was there before, with other suffixes,
-    /// returns the number of that sample: both are halves of one, of which a file is elsewhere.
+    /// Takes the next sample into account. If an earlier sample has its key and other suffixes,
+    /// returns the number of that sample: both are parts of one whose files were separated.
     ///
-    /// Samples with one key and the same suffixes are complete, as archives have that were joined.
-    pub(crate) fn half_of<'a>(&mut self, key: &str, suffixes: impl Iterator<Item = &'a str>) -> Option<u64> {
+    /// Samples with the same key and the same suffixes are complete: archives were joined.
+    pub(crate) fn part_of<'a>(&mut self, key: &str, suffixes: impl Iterator<Item = &'a str>) -> Option<u64> {
         let suffixes = suffixes.fold(0_u64, |sum, suffix| sum.wrapping_add(self.hasher.hash_one(suffix)));
         let (sample, next) = (self.count, self.count.saturating_add(1));
         self.count = next;

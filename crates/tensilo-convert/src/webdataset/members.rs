@@ -1,13 +1,13 @@
 //! The members of a tar archive, in order.
 //!
 //! Archives come from many programs, and the format has grown four ways to state a name, two to
-//! state a size and four to store a sparse file. A member that is passed over is a value that a
-//! sample lacks without an error, so the rule is: what could be part of a sample is read, or is
-//! handed over with the reason why it cannot be.
+//! state a size and four to store a sparse file. If a member is skipped, a sample silently lacks a
+//! value. So every member that could be part of a sample is read, or returned with the reason why
+//! it cannot be.
 //!
-//! The crate `tar` reads the fields of headers. Its iterator is not used: it stops at the first
-//! zero block, where archives that were joined go on, it hands over the table of holes as the
-//! content of a sparse file, and a record of PAX that it cannot read is a record that is not there.
+//! The crate `tar` parses headers. Its iterator is not used: it stops at the first zero block,
+//! where joined archives continue; it returns the table of holes as part of a sparse file's
+//! content; and it ignores PAX records that it cannot parse.
 
 use super::sparse::{Chunk, HoleTable, MOST_TABLE_BYTES, SparseMap, decimal, number};
 use crate::stream::{ByteStream, VALUE_BYTES, cut_off, stream_error};
@@ -43,7 +43,7 @@ pub(super) struct Member {
 }
 
 enum Form {
-    /// So many bytes.
+    /// The number of bytes.
     Plain(u64),
     Sparse(SparseMap),
     /// The reason why the member cannot be read.
@@ -87,7 +87,7 @@ impl Members {
                 return if is_over { Ok(None) } else { Err(cut_off(ARCHIVE)) };
             };
             let kind = header.entry_type().as_byte();
-            let stored = number(&header.as_old().size).ok_or_else(|| self.malformed("the size is no number"))?;
+            let stored = number(&header.as_old().size).ok_or_else(|| self.malformed("the size is not a number"))?;
             match kind {
                 b'L' => announced.long_name = Some(self.record(stored)?),
                 b'K' => drop(self.record(stored)?), // the target of a link
@@ -263,7 +263,7 @@ impl Members {
                 (b"path", _) => pax.path = Some(value.to_vec()),
                 (b"size", _) => {
                     let size = str::from_utf8(value).ok().and_then(|size| size.parse().ok());
-                    pax.size = Some(size.ok_or_else(|| self.malformed("the size is no number"))?);
+                    pax.size = Some(size.ok_or_else(|| self.malformed("the size is not a number"))?);
                 }
                 (_, Some(key)) => pax.sparse.push((String::from_utf8_lossy(key).into_owned(), value.to_vec())),
                 _ => {}
@@ -294,8 +294,8 @@ impl Members {
     }
 
     /// Reads the table of a sparse file in version 1.0 of POSIX's format, which stands before the
-    /// data: decimal numbers, each in a line, the first of which counts the chunks. It is padded to
-    /// whole blocks.
+    /// data: decimal numbers, one in each line. The first is the number of chunks. The table is
+    /// padded to whole blocks.
     fn table_in_data(&mut self, stored: u64) -> Result<std::result::Result<Vec<u64>, String>> {
         let (mut text, mut lines, mut due) = (Vec::new(), 0_usize, None);
         while due.is_none_or(|due| lines < due) {

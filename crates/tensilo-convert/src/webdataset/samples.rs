@@ -3,7 +3,7 @@
 use super::members::{Content, Members};
 use super::name::key_and_suffix;
 use tensilo::import::FormatFile;
-use tensilo::{Error, Result};
+use tensilo::{Error, Result, limits};
 
 /// The files of one sample.
 pub(super) struct ArchivedSample {
@@ -73,6 +73,9 @@ impl ArchivedSamples {
 
 fn add(sample: &mut ArchivedSample, file: SampleFile) -> Result<()> {
     let SampleFile { key, suffix, content } = file;
+    if sample.files.len() >= limits::COLUMNS {
+        return Err(Error::bad_input(format!("sample {key:?} of the archive has more than {} files", limits::COLUMNS)));
+    }
     if sample.files.iter().any(|(other, _)| *other == suffix) {
         return Err(Error::bad_input(format!(
             "sample {key:?} of the archive has two files with the suffix {suffix:?}"

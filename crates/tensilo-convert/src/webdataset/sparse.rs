@@ -7,8 +7,8 @@
 /// The most bytes of a table.
 pub(super) const MOST_TABLE_BYTES: usize = 16 << 20;
 
-/// A file that is larger than this by its holes only, and by more than deflate could shrink it, is
-/// refused: nothing else in the archive would bound the memory that it takes.
+/// A larger file is refused if it is more than `MOST_GROWTH` times as large as its data, which is
+/// what deflate could save. Otherwise a block of the archive could claim gigabytes of memory.
 const UNBOUNDED_BYTES: u64 = 16 << 20;
 const MOST_GROWTH: u64 = 1_024;
 
@@ -72,7 +72,7 @@ impl HoleTable {
 }
 
 impl SparseMap {
-    /// Makes the map of a file whose data have so many bytes in the archive.
+    /// Makes the map of a file whose data take `stored` bytes in the archive.
     pub(super) fn new(table: &HoleTable, stored: u64) -> Result<Self, String> {
         const BLOCK_BYTES: u64 = 512;
         let (pairs, rest) = table.numbers.as_chunks();
@@ -97,8 +97,7 @@ impl SparseMap {
         let size = table.size;
         if size > UNBOUNDED_BYTES && size / MOST_GROWTH > stored {
             return Err(format!(
-                "it has {size} bytes, of which {stored} are stored, fewer than 1 of {MOST_GROWTH}; make the archive \
-                 without --sparse"
+                "{stored} bytes are stored of {size}, fewer than 1 in {MOST_GROWTH}; make the archive without --sparse"
             ));
         }
         Ok(Self { size, chunks })

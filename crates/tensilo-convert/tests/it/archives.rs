@@ -297,7 +297,7 @@ proptest! {
     }
 }
 
-/// Samples of archives that this workplace's `tar` writes, if it can.
+/// Archives of the program `tar`, if it is that of GNU.
 #[test]
 fn archives_of_gnu_tar_are_read() {
     let folder = Folder::new();

@@ -104,10 +104,10 @@ fn samples_that_an_archive_does_not_tell_apart_are_refused() {
         (&[&[a, x, x], &[a, x, x]], "sample 1: it has the key of the sample before"),
         (&[&[a, x, Value::NULL], &[b, x, x], &[a, Value::NULL, x]], "sample 2: it has the key of sample 0"),
         (&[&[Value::NULL, x, x]], "sample 0: its key (__key__) is null"),
-        (&[&[Value::text("a.b"), x, x]], "sample 0: the key \"a.b\""),
-        (&[&[Value::text(""), x, x]], "sample 0: the key \"\""),
-        (&[&[Value::text("a/"), x, x]], "sample 0: the key \"a/\""),
-        (&[&[Value::text("../a"), x, x]], "sample 0: the key"),
+        (&[&[Value::text("a.b"), x, x]], "sample 0: no file can have the key \"a.b\""),
+        (&[&[Value::text(""), x, x]], "sample 0: no file can have the key \"\""),
+        (&[&[Value::text("a/"), x, x]], "sample 0: no file can have the key \"a/\""),
+        (&[&[Value::text("../a"), x, x]], "sample 0: no file"),
     ] {
         let error = archive(&keyed, samples).err().unwrap().to_string();
         assert!(error.contains(text), "{text:?} in {error}");
