@@ -49,6 +49,25 @@ fn an_unknown_input_is_answered_with_all_formats() {
 }
 
 #[test]
+fn columns_that_cannot_be_stored_are_left_out() {
+    let folder = Folder::new();
+    let out = folder.path("out.tsl");
+    let (text, axes) = (data("refused/text.npz"), data("refused/axes.npz"));
+    on("convert", &text, &format!("-o {}", out.display())).failed(2, "--skip names");
+    on("convert", &axes, &format!("-o {}", out.display())).failed(2, "--skip");
+    for (input, choice, samples) in
+        [(&text, "--skip names", 4), (&text, "--columns mel", 4), (&axes, "--skip a", 4), (&axes, "--columns a", 3)]
+    {
+        on("convert", input, &format!("-o {} -f {choice}", out.display())).done();
+        let inspected = on("inspect", &out, "--json").done().json();
+        assert_eq!(inspected["sample_count"], samples, "{choice}: {inspected}");
+    }
+    on("convert", &text, &format!("-o {} -f --skip names", out.display())).done();
+    on("append", &out, &text.display().to_string()).failed(2, "--skip-others");
+    on("append", &out, &format!("{} --skip-others", text.display())).done();
+}
+
+#[test]
 fn an_array_has_one_column_without_nulls() {
     let folder = Folder::new();
     let tsl = folder.samples("a.tsl");
