@@ -1,7 +1,7 @@
 //! Samples as files of a tar archive, as WebDataset reads them.
 //!
-//! An archive has neither a schema nor a list of samples: readers find samples by the names of files.
-//! A sample that they would lose, or join with another, is refused.
+//! An archive has neither a schema nor a list of samples: readers find samples by the names of
+//! files. A sample that they would lose, or join with another, is refused.
 
 use super::batches::{Exported, ExportedBatch, sample_bytes};
 use super::npy::{Bf16, element_descr, npy_header, write_elements, written};

@@ -113,8 +113,8 @@ impl TensorColumn {
 
     /// Returns a reader of all bytes from the first element.
     ///
-    /// Elements in Fortran order are not read from front to back. The checksum of a stream of them is
-    /// compared first, and a compressed one is decompressed to a temporary file.
+    /// Elements in Fortran order are not read from front to back. The checksum of a stream of them
+    /// is compared first, and a compressed one is decompressed to a temporary file.
     pub(super) fn open(&self) -> Result<ColumnReader> {
         let (file, stream, skipped) = match &self.bytes {
             ColumnBytes::Plain { file, offset } => return Ok(ColumnReader::plain(file.reader()?, *offset)),

@@ -1,8 +1,9 @@
 //! A file of tensors as a source of record batches.
 //!
-//! One tensor that cannot be stored, or whose first axis differs, must not refuse the whole file: the
-//! caller may leave it out, and the selection is not known here. A tensor that cannot be stored
-//! becomes a refused field, and first axes are compared when a pass over the selected columns begins.
+//! One tensor that cannot be stored, or whose first axis differs, must not refuse the whole file:
+//! the caller may leave it out, and the selection is not known here. A tensor that cannot be stored
+//! becomes a refused field, and first axes are compared when a pass over the selected columns
+//! begins.
 
 use super::batches::TensorBatches;
 use super::column::TensorColumn;
