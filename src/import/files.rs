@@ -99,7 +99,7 @@ pub fn convert_shards<F: ShardFiles>(
     }
     let mut options = options.clone();
     options.writer = options.writer.origin(input::origin(&inputs));
-    let sources: Vec<&dyn BatchSource> = inputs.iter().map(OpenInput::source).collect();
+    let sources: Vec<&dyn BatchSource> = input::with_columns(&inputs).into_iter().map(OpenInput::source).collect();
     let complete = |error: Error| match is_of_denied_nulls(&error, &inputs) {
         true => error.with_advice([Advice::DistrustStatistics]),
         false => error,
@@ -128,7 +128,7 @@ pub fn plan_shards(
     }
     let mut options = options.clone();
     options.writer = options.writer.origin(input::origin(&inputs));
-    run::plan_shards(&inputs, shard_bytes, &options, progress)
+    run::plan_shards(&input::with_columns(&inputs), shard_bytes, &options, progress)
 }
 
 /// Converts some rows of planned inputs to one file.
@@ -176,7 +176,7 @@ fn convert_open<K: Sink>(
     input::check_output(inputs, sink.identity(), sink.path())?;
     let mut options = options.clone();
     options.writer = options.writer.origin(input::origin(inputs));
-    let sources: Vec<&dyn BatchSource> = inputs.iter().map(OpenInput::source).collect();
+    let sources: Vec<&dyn BatchSource> = input::with_columns(inputs).into_iter().map(OpenInput::source).collect();
     run::run(&sources, sink, &options, progress)
 }
 
@@ -185,8 +185,10 @@ fn convert_open<K: Sink>(
 /// Inputs are those of [`convert`]. Each has the columns of the file, in any order: the same names,
 /// types and shapes. The values of a column that was rounded when the file was made are rounded
 /// again, from the same type. An input may declare that a column could have nulls where the file's
-/// has none, as long as there is no null. Of the metadata of the inputs, only the Arrow type of
-/// a column is compared. The error lists all differences.
+/// has none, as long as there is no null. A nullable column may be missing, or have the type null;
+/// formats that do not declare types get those of the file, see [the module](super#inputs). Of the
+/// metadata of the inputs, only the Arrow type of a column is compared. The error lists all
+/// differences.
 ///
 /// The samples appear together, when all are written; the file is finished then. After an error,
 /// also of kind [`Cancelled`](crate::ErrorKind::Cancelled) because `progress` breaks, the file is

@@ -34,7 +34,13 @@
 //! too: opening a pipe without a writer waits for ever.
 //!
 //! All inputs must have the same columns, in any order. The file has the order of the first input.
-//! The error about columns that differ lists all differences.
+//! The error about columns that differ lists all differences. Inputs may differ a little:
+//!
+//! - In Parquet and Arrow files, a column of the type null becomes one of the type that another
+//!   input has, and a nullable column may be missing. Its samples are null.
+//! - Formats that do not declare types find them over all inputs, as within one file
+//!   (`TypeOrigin`). New columns are appended in the order in which they come first.
+//! - An input without samples adds none, whatever its columns, unless it is a tensilo file.
 //!
 //! # Folders as columns
 //!
@@ -221,6 +227,8 @@ mod unfold;
 
 #[cfg(feature = "arrow")]
 pub use arrow::memory::{write_batches, write_reader};
+#[cfg(feature = "arrow")]
+pub use arrow::united::TypeOrigin;
 pub use files::{
     append, append_shards, convert, convert_into, convert_rows, convert_shards, convert_with, plan_appended_shards,
     plan_shards,

@@ -2,6 +2,7 @@
 
 use super::arrow::records::{ArrowSource, RecordBatches, Records};
 use super::arrow::types::{BF16, REFUSED};
+use super::arrow::united::TypeOrigin;
 use super::input_file::{InputFile, InputReader};
 use super::store::OptionalStore;
 use crate::Result;
@@ -92,6 +93,12 @@ pub trait RecordSource: Send + Sync {
     /// Returns the number of rows, if it is known before reading.
     fn row_count(&self) -> Option<u64> {
         None
+    }
+
+    /// Returns how the types of the schema are known. If several inputs differ a little, that tells
+    /// what they can have in common.
+    fn type_origin(&self) -> TypeOrigin {
+        TypeOrigin::Declared
     }
 
     /// Begins a pass over only these fields of the schema, in ascending order. A conversion makes
@@ -220,5 +227,9 @@ impl Records for OtherRecords {
 
     fn keeps_schema(&self) -> bool {
         self.content.keeps_schema()
+    }
+
+    fn type_origin(&self) -> TypeOrigin {
+        self.content.type_origin()
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::Advice;
 
 /// The reason why a row of a batch cannot be stored.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Problem {
     /// Counted from the start of the batch; `None` if it is not about one row.
     pub row: Option<usize>,

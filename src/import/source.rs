@@ -1,8 +1,12 @@
 //! The interface of importers, and the border at which panics of decoders become errors.
 
+#[cfg(feature = "arrow")]
+use super::arrow::united::TypeOrigin;
 use super::batch::InputBatch;
 use super::input_column::InputColumn;
 use crate::{Error, Metadata, Result};
+#[cfg(feature = "arrow")]
+use arrow_schema::{Fields, SchemaRef};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -73,6 +77,19 @@ pub(super) trait BatchSource {
     /// Begins a pass over one part.
     fn part(&self, _part: usize, columns: &[usize]) -> Result<BatchIter<'_>> {
         self.batches(columns)
+    }
+
+    /// Returns the Arrow schema of the source, if it has one, and how its types are known.
+    #[cfg(feature = "arrow")]
+    fn own_schema(&self) -> Option<(&SchemaRef, TypeOrigin)> {
+        None
+    }
+
+    /// Makes the columns those of other fields, which are [aligned](super::arrow::united::aligned)
+    /// with the source's own.
+    #[cfg(feature = "arrow")]
+    fn adopt(&mut self, _fields: Fields) -> Result<()> {
+        Ok(())
     }
 
     /// Refuses a source that was changed since it was opened: its batches may be of two versions.

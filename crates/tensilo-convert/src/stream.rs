@@ -3,6 +3,7 @@
 use crate::error::unreadable;
 use flate2::read::MultiGzDecoder;
 use std::io::{self, BufReader, Read};
+use std::path::Path;
 use tensilo::import::{FormatFile, InputReader};
 use tensilo::{Error, Result};
 
@@ -77,6 +78,16 @@ impl io::BufRead for ByteStream {
             Self::Plain(reader) => reader.consume(count),
             Self::Gzip(reader) => reader.consume(count),
         }
+    }
+}
+
+/// Returns whether a file is named as those of a format are: with one of these extensions, and
+/// `.gz` behind it or not.
+pub(crate) fn is_named(path: &Path, is_extension: impl Fn(&str) -> bool) -> bool {
+    let extension = |path: &Path| path.extension().and_then(|extension| extension.to_str().map(str::to_owned));
+    match extension(path) {
+        Some(gz) if gz == "gz" => extension(&path.with_extension("")).is_some_and(|extension| is_extension(&extension)),
+        other => other.is_some_and(|extension| is_extension(&extension)),
     }
 }
 

@@ -31,6 +31,7 @@ pub(super) mod schema_bytes;
 pub(super) mod schema_order;
 pub(super) mod slices;
 pub(super) mod types;
+pub(super) mod united;
 mod walk;
 
 pub use arrow_array::{ffi, ffi_stream};

@@ -4,14 +4,15 @@ use super::column_path::{ColumnPath, samples};
 use super::distinct::distinct;
 use super::fields::{FieldWay, check_columns};
 use super::slices::Slices;
+use super::united::{TypeOrigin, adapted, null_bytes};
 use super::{metadata, saved};
 use crate::import::batch::{InputBatch, SampleValues, Samples};
 use crate::import::input_column::{ColumnKind, InputColumn};
 use crate::import::problem::Problem;
 use crate::import::source::{BatchIter, BatchSource, guard};
 use crate::{Error, Metadata, Result};
-use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, Schema, SchemaRef};
+use arrow_array::{Array, ArrayRef, NullArray, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use std::collections::BTreeSet;
 use std::iter;
 use std::path::Path;
@@ -65,11 +66,20 @@ pub(in crate::import) trait Records {
     fn keeps_schema(&self) -> bool {
         true
     }
+
+    /// Returns how the types of the schema are known.
+    fn type_origin(&self) -> TypeOrigin {
+        TypeOrigin::Declared
+    }
 }
 
 /// A source that yields record batches.
 pub(in crate::import) struct ArrowSource<R> {
     records: R,
+    /// The schema of the records.
+    own: SchemaRef,
+    /// The schema of the columns: that of the records, or the one that all inputs have together.
+    /// It begins with the fields of the former.
     schema: SchemaRef,
     columns: Vec<InputColumn>,
     paths: Vec<ColumnPath>,
@@ -86,15 +96,12 @@ impl<R: Records> ArrowSource<R> {
     /// names. Refuses a schema of too many columns.
     pub(in crate::import) fn new(schema: &Schema, records: R) -> Result<Self> {
         check_columns(schema)?;
-        let schema = distinct(schema);
-        let mut found = Vec::new();
-        for (i, field) in schema.fields().iter().enumerate() {
-            FieldWay::to(i, field).enter(field, &mut found);
-        }
-        let (columns, paths) = found.into_iter().unzip();
+        let schema = Arc::new(distinct(schema));
+        let (columns, paths) = columns_of(&schema);
         Ok(Self {
             records,
-            schema: Arc::new(schema),
+            own: Arc::clone(&schema),
+            schema,
             columns,
             paths,
             metadata: OnceLock::new(),
@@ -102,6 +109,34 @@ impl<R: Records> ArrowSource<R> {
             is_distrusted: AtomicBool::new(false),
         })
     }
+
+    /// Returns how a field of the schema is made of the records.
+    fn root(&self, field: usize) -> Option<Root<'_>> {
+        let target = self.schema.fields().get(field)?.data_type();
+        let from = self.own.fields().get(field).map(|own| own.data_type());
+        Some(Root { from, target })
+    }
+
+    /// Returns whether a column has no null struct and no null in lists, as is known without reading.
+    fn is_without_nulls(&self, path: &ColumnPath) -> bool {
+        // all samples of a column that is missing are null
+        let is_missing = path.fields.first().is_some_and(|field| *field >= self.own.fields().len());
+        let is_plain = path.fields.len() == 1 && path.steps.is_empty() && !path.is_struct;
+        is_missing && is_plain || self.is_own(path) && !self.records.may_have_nulls(path)
+    }
+
+    /// Returns whether a column is as the file has it, so that what the file states holds for it.
+    fn is_own(&self, path: &ColumnPath) -> bool {
+        path.fields.first().and_then(|field| self.root(*field)).is_some_and(|root| root.from == Some(root.target))
+    }
+}
+
+fn columns_of(schema: &Schema) -> (Vec<InputColumn>, Vec<ColumnPath>) {
+    let mut found = Vec::new();
+    for (i, field) in schema.fields().iter().enumerate() {
+        FieldWay::to(i, field).enter(field, &mut found);
+    }
+    found.into_iter().unzip()
 }
 
 impl<R: Records> BatchSource for ArrowSource<R> {
@@ -110,7 +145,11 @@ impl<R: Records> BatchSource for ArrowSource<R> {
     }
 
     fn metadata(&self) -> &Metadata {
-        let first_batch = |fields: &[usize]| guard(|| Ok(self.records.first_batch(fields))).ok().flatten();
+        let first_batch = |fields: &[usize]| {
+            let (own, roots) = self.roots(fields);
+            let batch = guard(|| Ok(self.records.first_batch(&own))).ok().flatten()?;
+            AdaptedBatch::of(&batch, &roots).ok().map(|adapted| adapted.batch)
+        };
         self.metadata.get_or_init(|| {
             let saved = self.records.keeps_schema().then(|| saved::of(&self.schema, first_batch)).flatten();
             metadata::of_file(&self.schema, saved)
@@ -141,7 +180,7 @@ impl<R: Records> BatchSource for ArrowSource<R> {
 
     fn may_have_nulls(&self, column: usize) -> bool {
         let is_distrusted = self.is_distrusted.load(Ordering::Relaxed);
-        is_distrusted || self.paths.get(column).is_none_or(|path| self.records.may_have_nulls(path))
+        is_distrusted || !self.paths.get(column).is_some_and(|path| self.is_without_nulls(path))
     }
 
     fn is_belied(&self) -> bool {
@@ -159,6 +198,22 @@ impl<R: Records> BatchSource for ArrowSource<R> {
     fn part(&self, part: usize, columns: &[usize]) -> Result<BatchIter<'_>> {
         self.pass(columns, |fields| self.records.part(part, fields))
     }
+
+    fn own_schema(&self) -> Option<(&SchemaRef, TypeOrigin)> {
+        Some((&self.own, self.records.type_origin()))
+    }
+
+    fn adopt(&mut self, fields: Fields) -> Result<()> {
+        if *self.schema.fields() == fields {
+            return Ok(());
+        }
+        let schema = Schema::new_with_metadata(fields, self.own.metadata().clone());
+        check_columns(&schema)?;
+        (self.columns, self.paths) = columns_of(&schema);
+        self.schema = Arc::new(schema);
+        self.metadata = OnceLock::new();
+        Ok(())
+    }
 }
 
 impl<R: Records> ArrowSource<R> {
@@ -172,13 +227,22 @@ impl<R: Records> ArrowSource<R> {
         let fields: BTreeSet<usize> = wanted.iter().filter_map(|wanted| wanted.path.fields.first().copied()).collect();
         let denied = self.denied_structs(columns, &wanted);
         let fields: Vec<usize> = fields.into_iter().collect();
-        let records = guard(|| records(&fields))?; // opening a file reads its dictionaries
-        Ok(Box::new(RecordPass { records, fields, wanted, denied, is_belied: &self.is_belied, slices: None }))
+        let (own, roots) = self.roots(&fields);
+        let records = guard(|| records(&own))?; // opening a file reads its dictionaries
+        let is_belied = &self.is_belied;
+        Ok(Box::new(RecordPass { records, fields, roots, wanted, denied, is_belied, slices: None }))
+    }
+
+    /// Returns those of some fields that the records have, and how each of all is made of them.
+    fn roots(&self, fields: &[usize]) -> (Vec<usize>, Vec<Root<'_>>) {
+        let own = fields.iter().copied().filter(|&field| field < self.own.fields().len()).collect();
+        (own, fields.iter().filter_map(|&field| self.root(field)).collect())
     }
 
     fn wanted(&self, column: usize) -> Option<Wanted<'_>> {
         let kind = self.columns.get(column)?.kind.as_ref().ok()?;
-        Some(Wanted { path: self.paths.get(column)?, kind, is_denied: !self.may_have_nulls(column) })
+        let path = self.paths.get(column)?;
+        Some(Wanted { path, kind, is_denied: self.is_own(path) && !self.may_have_nulls(column) })
     }
 
     /// Returns the structs around the wanted columns that may be null by their type, and are not by
@@ -211,11 +275,61 @@ impl Wanted<'_> {
     }
 }
 
+/// A field of the schema.
+#[derive(Clone, Copy)]
+struct Root<'a> {
+    /// Its type in the records; `None` if they lack it.
+    from: Option<&'a DataType>,
+    target: &'a DataType,
+}
+
+impl Root<'_> {
+    /// Returns about the bytes that a row takes beyond those in the records.
+    fn added_bytes(&self) -> usize {
+        if self.from == Some(self.target) { 0 } else { null_bytes(self.target) }
+    }
+}
+
+/// A batch with the fields of the schema.
+struct AdaptedBatch {
+    batch: RecordBatch,
+    /// The positions of fields that have no values in the batch, and why.
+    problems: Vec<(usize, Problem)>,
+}
+
+impl AdaptedBatch {
+    /// Makes the fields of `roots` from a batch of those that the records have.
+    fn of(batch: &RecordBatch, roots: &[Root<'_>]) -> Result<Self> {
+        if roots.iter().all(|root| root.from == Some(root.target)) {
+            return Ok(Self { batch: batch.clone(), problems: Vec::new() });
+        }
+        let rows = batch.num_rows();
+        let mut own = batch.columns().iter();
+        let mut problems = Vec::new();
+        let arrays = roots.iter().enumerate().map(|(position, root)| -> ArrayRef {
+            let Some(from) = root.from else { return new_null_array(root.target, rows) };
+            let missing = || Problem::from("a batch has other columns than its schema".to_owned());
+            let array = own.next().ok_or_else(missing).and_then(|array| adapted(array, from, root.target));
+            array.unwrap_or_else(|problem| {
+                problems.push((position, problem));
+                Arc::new(NullArray::new(rows))
+            })
+        });
+        let arrays: Vec<ArrayRef> = arrays.collect();
+        let fields: Vec<Field> = arrays.iter().map(|array| Field::new("", array.data_type().clone(), true)).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options);
+        Ok(Self { batch: batch.map_err(|error| malformed(&error))?, problems })
+    }
+}
+
 /// One pass over some columns.
 struct RecordPass<'a> {
     records: RecordBatches<'a>,
-    /// The fields of the schema that the record batches have.
+    /// The fields of the schema that the columns are in.
     fields: Vec<usize>,
+    /// How these are made of the records.
+    roots: Vec<Root<'a>>,
     wanted: Vec<Wanted<'a>>,
     /// Structs that the file says are not null. Their nulls would be lost.
     denied: Vec<Wanted<'a>>,
@@ -232,25 +346,33 @@ impl RecordPass<'_> {
                 return Some(self.batch(&slice));
             }
             match self.records.next()? {
-                Ok(batch) => self.slices = Some(Slices::of(batch)),
+                Ok(batch) => {
+                    let added = self.roots.iter().map(Root::added_bytes).fold(0, usize::saturating_add);
+                    self.slices = Some(Slices::of(batch, added));
+                }
                 Err(error) => return Some(Err(error)),
             }
         }
     }
 
     fn batch(&self, slice: &RecordBatch) -> Result<InputBatch> {
-        let columns = self.wanted.iter().map(|wanted| self.column(slice, wanted)).collect::<Result<_>>()?;
+        let slice = AdaptedBatch::of(slice, &self.roots)?;
+        let columns = self.wanted.iter().map(|wanted| self.column(&slice, wanted)).collect::<Result<_>>()?;
         for denied in &self.denied {
-            let samples = self.column(slice, denied)?;
+            let samples = self.column(&slice, denied)?;
             if samples.is_ok_and(|samples| denied.is_belied_by(&samples)) {
                 return Err(Error::bad_input("the file is malformed: its statistics deny a null struct that it has"));
             }
         }
-        Ok(InputBatch { sample_count: slice.num_rows(), columns })
+        Ok(InputBatch { sample_count: slice.batch.num_rows(), columns })
     }
 
-    fn column(&self, slice: &RecordBatch, wanted: &Wanted) -> Result<std::result::Result<Samples, Problem>> {
-        let samples = guard(|| Ok(samples(slice, &self.fields, wanted.path, wanted.kind)))?;
+    fn column(&self, slice: &AdaptedBatch, wanted: &Wanted) -> Result<std::result::Result<Samples, Problem>> {
+        let root = wanted.path.fields.first().and_then(|field| self.fields.binary_search(field).ok());
+        if let Some((_, problem)) = slice.problems.iter().find(|(position, _)| Some(*position) == root) {
+            return Ok(Err(problem.clone()));
+        }
+        let samples = guard(|| Ok(samples(&slice.batch, &self.fields, wanted.path, wanted.kind)))?;
         if samples.as_ref().is_ok_and(|samples| wanted.is_belied_by(samples)) {
             self.is_belied.store(true, Ordering::Relaxed);
         }

@@ -21,8 +21,10 @@ pub(super) struct Slices {
 }
 
 impl Slices {
-    pub(super) fn of(batch: RecordBatch) -> Self {
-        let most_rows = rows_per_slice(&batch).max(1);
+    /// Begins with the first row of a batch. `added_bytes` are those that each row takes beyond its
+    /// own.
+    pub(super) fn of(batch: RecordBatch, added_bytes: usize) -> Self {
+        let most_rows = rows_per_slice(&batch, added_bytes).max(1);
         let encoded = batch.columns().iter().filter(|array| is_encoded(array.data_type())).cloned().collect();
         Self { batch, encoded, next: 0, step: most_rows, most_rows }
     }
@@ -52,10 +54,10 @@ impl Iterator for Slices {
     }
 }
 
-fn rows_per_slice(batch: &RecordBatch) -> usize {
+fn rows_per_slice(batch: &RecordBatch, added_bytes: usize) -> usize {
     let rows = batch.num_rows().max(1);
     let arrays = batch.columns().iter().map(|array| bytes_of(array).div_ceil(rows).saturating_add(SAMPLE_BYTES));
-    SLICE_BYTES / arrays.fold(1, usize::saturating_add)
+    SLICE_BYTES / arrays.fold(added_bytes.max(1), usize::saturating_add)
 }
 
 fn bytes_of(array: &ArrayRef) -> usize {

@@ -2,6 +2,8 @@
 
 use super::opened::OpenInput;
 use super::{find, partition, stored};
+#[cfg(feature = "arrow")]
+use crate::import::arrow::united::{UnitedSchema, fields_of_file};
 use crate::import::options::InputPlaces;
 use crate::le::u64_of;
 use crate::open::{FileIdentity, default_open_files, refuse_same};
@@ -41,18 +43,64 @@ pub(in crate::import) fn open_all(inputs: &[PathBuf], places: &InputPlaces, thre
     if out.is_empty() {
         return Err(Error::bad_argument("there is no input"));
     }
+    unite(&mut out)?;
     partition::settle_types(out.iter_mut().map(OpenInput::partition_mut));
     out.iter_mut().for_each(OpenInput::complete_columns);
     out.iter_mut().for_each(|input| input.read_on(threads));
     Ok(out)
 }
 
-/// Gives columns that names of folders become the type that they have in a file.
-pub(in crate::import) fn adapt_partitions(inputs: &mut [OpenInput], schema: &Schema) {
+/// Gives inputs the columns that they have together, as far as they differ only a little.
+#[cfg(feature = "arrow")]
+fn unite(inputs: &mut [OpenInput]) -> Result<()> {
+    let schemas = with_columns(inputs).into_iter().filter_map(OpenInput::own_schema);
+    let united = schemas.fold(None, |united: Option<UnitedSchema>, (schema, origin)| match united {
+        None => Some(UnitedSchema::new(schema, origin)),
+        Some(mut united) => {
+            united.join(schema, origin);
+            Some(united)
+        }
+    });
+    let Some(united) = united else { return Ok(()) };
+    let fields = united.into_fields();
+    inputs.iter_mut().try_for_each(|input| input.align(&fields))
+}
+
+#[cfg(not(feature = "arrow"))]
+fn unite(_: &mut [OpenInput]) -> Result<()> {
+    Ok(())
+}
+
+/// Gives inputs the columns of a file, as far as they differ only a little, and columns that names
+/// of folders become the type that they have in the file.
+pub(in crate::import) fn adapt(inputs: &mut [OpenInput], schema: &Schema) -> Result<()> {
+    #[cfg(feature = "arrow")]
+    {
+        let fields = fields_of_file(schema);
+        inputs.iter_mut().try_for_each(|input| input.align(&fields))?;
+    }
     for input in inputs {
         input.partition_mut().adapt(schema);
         input.complete_columns();
     }
+    Ok(())
+}
+
+/// Returns the inputs that have samples. The others add none, whatever their columns are.
+pub(in crate::import) fn with_samples(inputs: &[OpenInput]) -> Vec<&OpenInput> {
+    inputs.iter().filter(|input| input.has_samples()).collect()
+}
+
+/// Returns the inputs that tell the columns of a new file: those that have samples. If none has,
+/// these are the inputs that have columns, or the first.
+pub(in crate::import) fn with_columns(inputs: &[OpenInput]) -> Vec<&OpenInput> {
+    let with_samples = with_samples(inputs);
+    if !with_samples.is_empty() {
+        return with_samples;
+    }
+    let has_columns = |input: &&OpenInput| !input.source().columns().is_empty();
+    let with_columns: Vec<&OpenInput> = inputs.iter().filter(has_columns).collect();
+    if with_columns.is_empty() { inputs.iter().take(1).collect() } else { with_columns }
 }
 
 /// Refuses an output that is one of the inputs.

@@ -10,5 +10,5 @@ mod stored;
 mod tables;
 mod value_text;
 
-pub(super) use inputs::{adapt_partitions, check_output, open_all, origin};
+pub(super) use inputs::{adapt, check_output, open_all, origin, with_columns, with_samples};
 pub(super) use opened::OpenInput;

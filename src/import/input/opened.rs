@@ -1,6 +1,8 @@
 //! An open input: its own columns, and those that its path adds.
 
 use super::partition::{Completion, Partition};
+#[cfg(feature = "arrow")]
+use crate::import::arrow::united::{TypeOrigin, aligned};
 use crate::import::batch::InputBatch;
 use crate::import::formats::{self, SharedSource};
 use crate::import::input_column::InputColumn;
@@ -12,6 +14,8 @@ use crate::open::FileIdentity;
 use crate::open::Source;
 use crate::write::id_of;
 use crate::{Error, Metadata, Result};
+#[cfg(feature = "arrow")]
+use arrow_schema::{Fields, SchemaRef};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -116,6 +120,31 @@ impl OpenInput {
 
     pub(super) fn partition_mut(&mut self) -> &mut Partition {
         &mut self.partition
+    }
+
+    /// Returns whether the columns of the input count: it has samples, as far as that is known before
+    /// reading, or is a tensilo file, which states shapes also without samples.
+    pub(super) fn has_samples(&self) -> bool {
+        self.row_count() != Some(0) || self.is_native()
+    }
+
+    /// Gives the columns that the file itself has those of `united`, as far as its values can have
+    /// them. Folders give the columns that their names are keys of.
+    #[cfg(feature = "arrow")]
+    pub(super) fn align(&mut self, united: &Fields) -> Result<()> {
+        let Some((own, origin)) = self.content.own_schema() else { return Ok(()) };
+        let fields = aligned(own.fields(), united, origin, &|name| !self.partition.has(name));
+        // no pass has begun, which would share the content
+        if let Some(content) = Arc::get_mut(&mut self.content) {
+            content.adopt(fields).map_err(|error| error.with_path(self.file.name()))?;
+        }
+        self.partition.find_own(self.content.columns());
+        Ok(())
+    }
+
+    #[cfg(feature = "arrow")]
+    pub(super) fn own_schema(&self) -> Option<(&SchemaRef, TypeOrigin)> {
+        self.content.own_schema()
     }
 
     /// Sets the columns, when the types of the partition's columns are known.

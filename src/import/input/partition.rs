@@ -67,6 +67,12 @@ impl Partition {
         }
     }
 
+    /// Returns whether a folder has this key.
+    #[cfg(feature = "arrow")]
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.keys.iter().any(|key| key.name == name)
+    }
+
     /// Notes the keys for which the file has columns.
     pub(super) fn find_own(&mut self, own: &[InputColumn]) {
         for key in &mut self.keys {

@@ -34,6 +34,9 @@ pub(super) fn choose<'a>(
     columns: &'a [InputColumn],
     options: &ConvertOptions,
 ) -> Result<Vec<(usize, &'a InputColumn)>> {
+    if columns.is_empty() {
+        return Err(Error::bad_input("the input has no columns; without samples, its format tells none"));
+    }
     let (structs, columns): (Vec<_>, Vec<_>) = columns.iter().enumerate().partition(|(_, c)| c.follows_fields());
     let mut chosen = match &options.columns {
         None => columns,

@@ -33,8 +33,8 @@ pub(in crate::import) fn append(
     let mut inputs = input::open_all(inputs, &options.places, options.writer.thread_count())?;
     input::check_output(&inputs, FileIdentity::at(file).ok().flatten(), Some(file))?;
     let mut writer = Writer::append(file, &options.writer)?;
-    input::adapt_partitions(&mut inputs, writer.schema());
-    let planned = PlannedAppend::of(&inputs, writer.schema(), file, options)?;
+    input::adapt(&mut inputs, writer.schema())?;
+    let planned = PlannedAppend::of(&input::with_samples(&inputs), writer.schema(), file, options)?;
     let before = writer.sample_count();
     planned.copy_to(&mut writer, progress)?;
     let count = writer.sample_count().saturating_sub(before);
@@ -45,7 +45,7 @@ pub(in crate::import) fn append(
 /// Opens inputs for a file of given columns.
 fn open_adapted(inputs: &[PathBuf], schema: &Schema, options: &AppendOptions) -> Result<Vec<OpenInput>> {
     let mut inputs = input::open_all(inputs, &options.places, options.writer.thread_count())?;
-    input::adapt_partitions(&mut inputs, schema);
+    input::adapt(&mut inputs, schema)?;
     Ok(inputs)
 }
 
@@ -63,7 +63,7 @@ pub(in crate::import) fn append_shards<F: ShardFiles>(
     let inputs = open_adapted(inputs, schema, options)?;
     let writer = options.writer.clone().origin(input::origin(&inputs));
     let mut target = ShardWriter::new(files, shard_bytes, schema.clone(), writer);
-    let planned = PlannedAppend::of(&inputs, schema, path, options)?;
+    let planned = PlannedAppend::of(&input::with_samples(&inputs), schema, path, options)?;
     let copied = planned.copy_to(&mut target, progress).and_then(|()| target.finish());
     copied.map_err(|error| target.failed().unwrap_or_else(|| error.into()))
 }
@@ -80,6 +80,7 @@ pub(in crate::import) fn plan_append(
     let (schema, path) = table;
     let inputs = open_adapted(inputs, schema, options)?;
     let writer = options.writer.clone().origin(input::origin(&inputs));
+    let inputs = input::with_samples(&inputs);
     let planned = PlannedAppend::of(&inputs, schema, path, options)?;
     let sources = planned.sources.iter().zip(&planned.plans);
     let sources: Vec<DividedSource<'_>> = sources
@@ -118,9 +119,9 @@ pub(in crate::import) fn convert_rows<K: Sink>(
             return Err(Error::bad_input(message).with_path(&planned.path));
         }
     }
-    input::adapt_partitions(&mut opened, schema);
+    input::adapt(&mut opened, schema)?;
     input::check_output(&opened, sink.identity(), sink.path())?;
-    let planned = PlannedAppend::of(&opened, schema, path, options)?;
+    let planned = PlannedAppend::of(&opened.iter().collect::<Vec<_>>(), schema, path, options)?;
     let mut writer = Writer::new(sink, schema.clone(), &options.writer)?;
     let total = Some(rows.end.saturating_sub(rows.start));
     for ((source, plan), (_, first, own)) in planned.sources.iter().zip(&planned.plans).zip(&ranges) {
@@ -151,8 +152,8 @@ struct PlannedAppend<'a> {
 
 impl<'a> PlannedAppend<'a> {
     /// Plans to append inputs to a table of this schema. `path` is that of the table.
-    fn of(inputs: &'a [OpenInput], schema: &Schema, path: &Path, options: &'a AppendOptions) -> Result<Self> {
-        let sources: Vec<&dyn BatchSource> = inputs.iter().map(OpenInput::source).collect();
+    fn of(inputs: &[&'a OpenInput], schema: &Schema, path: &Path, options: &'a AppendOptions) -> Result<Self> {
+        let sources: Vec<&dyn BatchSource> = inputs.iter().map(|input| input.source()).collect();
         let plan = |source: &&dyn BatchSource| {
             let plan = Plan::of(*source, schema, options.skip_others);
             plan.map_err(|differences| located(differences.refusal(path), *source))

@@ -59,12 +59,12 @@ pub(in crate::import) fn run_shards<F: ShardFiles>(
 
 /// Plans the files of [`run_shards`].
 pub(in crate::import) fn plan_shards(
-    inputs: &[OpenInput],
+    inputs: &[&OpenInput],
     shard_bytes: u64,
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<ShardPlan> {
-    let sources: Vec<&dyn BatchSource> = inputs.iter().map(OpenInput::source).collect();
+    let sources: Vec<&dyn BatchSource> = inputs.iter().map(|input| input.source()).collect();
     in_two_passes(&sources, options, progress, |plan, progress| {
         refuse_rounded(plan)?;
         let divided = sources.iter().zip(&plan.positions);

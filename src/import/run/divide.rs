@@ -28,7 +28,7 @@ pub(super) struct DividedSource<'a> {
 /// Divides the rows of inputs among files of at most `shard_bytes` raw bytes, or one sample. The
 /// options have the origin of all of them.
 pub(super) fn divide(
-    inputs: &[OpenInput],
+    inputs: &[&OpenInput],
     sources: &[DividedSource<'_>],
     (schema, shard_bytes): (Schema, u64),
     options: &WriterOptions,

@@ -55,5 +55,6 @@ mod threads;
 mod thrift;
 #[cfg(feature = "parquet")]
 mod unfolded;
+mod united;
 #[cfg(feature = "parquet")]
 mod values;

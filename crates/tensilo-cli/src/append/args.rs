@@ -18,6 +18,7 @@ Examples:
 
 Inputs are those of \"tensilo convert\". They must have the columns of the file:
 the same names, types and shapes, in any order. All differences are listed.
+A nullable column may be missing, or have the type null: its samples are null.
 Columns that were rounded when the file was made are rounded again.
 
 The samples appear together, after all are written. If anything fails before

@@ -62,6 +62,9 @@ tensors. If there is one, outer dimensions of the column become lists. A
 
 Inputs must have the same columns, in any order. They are read in the order
 given; those of a folder or glob in the order of their paths.
+Where an input lacks a nullable column, or has it as a column of type null, the
+samples are null. Formats without declared types (JSON lines, TFRecord, tar)
+have the types that hold for all inputs. An input without samples adds none.
 
 folder  All *.parquet files in it and its subfolders; if there are none, all
         *.arrow and *.feather files; if there are none, all *.tsl files. Names

@@ -68,7 +68,7 @@ impl Member {
         Ok(())
     }
 
-    /// Returns the field of the member.
+    /// Returns the field of the member. Those of lists that are always empty have the type null.
     pub(super) fn field(&self, name: &str) -> Field {
         let data_type = match &self.kind {
             Kind::Unknown => DataType::Null,
@@ -76,14 +76,10 @@ impl Member {
             Kind::Integer(integers) => integers.data_type(),
             Kind::Float => DataType::Float64,
             Kind::Text => DataType::Utf8,
-            // an empty list tells no type of its members
-            Kind::List(member) if member.kind == Kind::Unknown => {
-                DataType::List(Arc::new(Field::new_list_field(DataType::Int64, true)))
-            }
             Kind::List(member) => DataType::List(Arc::new(member.field("item"))),
             Kind::Object(members) => DataType::Struct(members.fields().into()),
         };
-        Field::new(name, data_type, self.nullable || self.kind == Kind::Unknown)
+        Field::new(name, data_type, self.nullable)
     }
 }
 

@@ -4,12 +4,12 @@ use super::arrays::array;
 use super::kind::Members;
 use super::value::{Fault, Json, Object, Parser};
 use crate::rows;
-use crate::stream::{ByteStream, stream_error};
+use crate::stream::{ByteStream, is_named, stream_error};
 use std::path::Path;
 use std::sync::Arc;
 use tensilo::import::arrow::array::{RecordBatch, RecordBatchOptions};
 use tensilo::import::arrow::datatypes::{Schema, SchemaRef};
-use tensilo::import::{FormatFile, InputFormat, RecordSource};
+use tensilo::import::{FormatFile, InputFormat, RecordSource, TypeOrigin};
 use tensilo::{Error, Result};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -56,12 +56,7 @@ fn is_json(first: &[u8], path: &Path) -> Result<bool> {
 
 /// Returns whether a name is that of JSON: `a.jsonl`, `a.ndjson`, `a.json`, `a.jsonl.gz`.
 fn is_named_so(path: &Path) -> bool {
-    let is_known = |path: &Path| {
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        extension.is_some_and(|extension| matches!(extension, "jsonl" | "ndjson" | "json"))
-    };
-    is_known(path)
-        || (path.extension().is_some_and(|extension| extension == "gz") && is_known(&path.with_extension("")))
+    is_named(path, |extension| matches!(extension, "jsonl" | "ndjson" | "json"))
 }
 
 /// A file whose types are known.
@@ -78,6 +73,10 @@ impl RecordSource for JsonLinesFile {
 
     fn row_count(&self) -> Option<u64> {
         Some(self.row_count)
+    }
+
+    fn type_origin(&self) -> TypeOrigin {
+        TypeOrigin::Found
     }
 
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {

@@ -3,12 +3,12 @@
 use super::example::Example;
 use super::features::{FoundFeatures, record_batch};
 use crate::rows;
-use crate::stream::{ByteStream, VALUE_BYTES, cut_off};
+use crate::stream::{ByteStream, VALUE_BYTES, cut_off, is_named};
 use prost::Message as _;
 use std::sync::Arc;
 use tensilo::import::arrow::array::RecordBatch;
 use tensilo::import::arrow::datatypes::SchemaRef;
-use tensilo::import::{FormatFile, InputFormat, RecordSource};
+use tensilo::import::{FormatFile, InputFormat, RecordSource, TypeOrigin};
 use tensilo::{Error, Result};
 
 /// The bytes of a length and its checksum.
@@ -24,8 +24,9 @@ impl InputFormat for TfRecord {
 
     fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>> {
         let first = ByteStream::first(file, HEAD_BYTES)?;
-        let extension = file.path().extension();
-        let is_named_so = extension.is_some_and(|extension| extension == "tfrecord" || extension == "tfrecords");
+        // `train.tfrecord-00000-of-00128` is a name that TensorFlow gives shards
+        let is_named_so =
+            is_named(file.path(), |extension| matches!(extension.split('-').next(), Some("tfrecord" | "tfrecords")));
         if !is_named_so && record_length(&first).is_none() {
             return Ok(None);
         }
@@ -66,6 +67,10 @@ impl RecordSource for TfRecordFile {
 
     fn row_count(&self) -> Option<u64> {
         Some(self.row_count)
+    }
+
+    fn type_origin(&self) -> TypeOrigin {
+        TypeOrigin::FoundRepeated
     }
 
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {

@@ -7,12 +7,12 @@ use super::name::KEY;
 use super::samples::{ArchivedSample, ArchivedSamples};
 use super::suffix::{SuffixKind, kind_of};
 use crate::rows::most_rows;
-use crate::stream::ByteStream;
+use crate::stream::{ByteStream, is_named};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tensilo::import::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use tensilo::import::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use tensilo::import::{FormatFile, InputFormat, RecordSource};
+use tensilo::import::{FormatFile, InputFormat, RecordSource, TypeOrigin};
 use tensilo::{Error, ErrorKind, Result, limits};
 
 /// The bytes of files in a batch, about.
@@ -33,7 +33,7 @@ impl InputFormat for WebDataset {
     fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>> {
         const MAGIC: std::ops::Range<usize> = 257..262;
         let first = ByteStream::first(file, 262)?;
-        let is_named_so = file.path().extension().is_some_and(|extension| extension == "tar");
+        let is_named_so = is_named(file.path(), |extension| matches!(extension, "tar" | "tgz"));
         if first.get(MAGIC) != Some(b"ustar") && !is_named_so {
             return Ok(None);
         }
@@ -133,6 +133,10 @@ impl RecordSource for WebDatasetFile {
 
     fn row_count(&self) -> Option<u64> {
         Some(self.sample_count)
+    }
+
+    fn type_origin(&self) -> TypeOrigin {
+        TypeOrigin::Found
     }
 
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {

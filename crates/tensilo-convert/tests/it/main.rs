@@ -8,3 +8,4 @@ mod hostile;
 mod json;
 mod numpy;
 mod round_trips;
+mod shards;

@@ -1,0 +1,323 @@
+//! The schema of several inputs together.
+
+use super::TypeOrigin;
+use crate::Schema as FileSchema;
+use crate::arrow_type::members;
+use crate::export::plain_fields;
+use crate::import::arrow::extension::{fixed_extents, is_variable_tensor};
+use crate::import::arrow::types::{ENCRYPTED, INT96, with_members};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// The fields of inputs together, in the order in which they come first.
+pub(in crate::import) struct UnitedSchema {
+    fields: Fields,
+    origin: TypeOrigin,
+}
+
+impl UnitedSchema {
+    pub(in crate::import) fn new(first: &Schema, origin: TypeOrigin) -> Self {
+        Self { fields: first.fields().clone(), origin }
+    }
+
+    /// Adds the schema of another input.
+    pub(in crate::import) fn join(&mut self, other: &Schema, origin: TypeOrigin) {
+        if self.fields != *other.fields() {
+            self.fields = joined(&self.fields, other.fields(), (self.origin, origin));
+        }
+        self.origin = self.origin.min(origin);
+    }
+
+    /// Returns the fields. Lists that are empty in all inputs whose types are found have integers.
+    pub(in crate::import) fn into_fields(self) -> Fields {
+        match self.origin {
+            TypeOrigin::Declared => self.fields,
+            _ => self.fields.iter().map(|field| settled(field, false)).collect(),
+        }
+    }
+}
+
+fn settled(field: &FieldRef, in_list: bool) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::Null if in_list => DataType::Int64,
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|field| settled(field, false)).collect()),
+        other => match with_members(other, |item| settled(item, true)) {
+            Some(lists) => lists,
+            None => return Arc::clone(field),
+        },
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type))
+}
+
+/// Returns the fields by their names.
+fn by_name(fields: &Fields) -> HashMap<&str, &FieldRef> {
+    fields.iter().map(|field| (field.name().as_str(), field)).collect()
+}
+
+/// Returns the fields of two structs together. One that a struct lacks is nullable.
+fn joined(a: &Fields, b: &Fields, origins: (TypeOrigin, TypeOrigin)) -> Fields {
+    let (in_a, in_b) = (by_name(a), by_name(b));
+    let nullable = |field: &FieldRef| Arc::new(field.as_ref().clone().with_nullable(true));
+    let may_lack = |field: &FieldRef, origin| field.is_nullable() || origin != TypeOrigin::Declared;
+    let common = a.iter().map(|field| match in_b.get(field.name().as_str()) {
+        Some(other) => joined_field(field, other, origins),
+        None if may_lack(field, origins.1) => nullable(field),
+        None => Arc::clone(field),
+    });
+    let added = b.iter().filter(|field| !in_a.contains_key(field.name().as_str()) && may_lack(field, origins.0));
+    common.chain(added.map(nullable)).collect()
+}
+
+/// Returns the field of two inputs together, and that of the first if they contradict each other.
+fn joined_field(a: &FieldRef, b: &FieldRef, (first, second): (TypeOrigin, TypeOrigin)) -> FieldRef {
+    let nullable = has_nulls(a, first) || has_nulls(b, second);
+    let of_type = |data_type: DataType| Arc::new(a.as_ref().clone().with_data_type(data_type).with_nullable(nullable));
+    match (a.data_type(), b.data_type()) {
+        (DataType::Struct(own), DataType::Struct(other)) if !is_variable_tensor(a) && !is_variable_tensor(b) => {
+            of_type(DataType::Struct(joined(own, other, (first, second))))
+        }
+        (DataType::List(own), DataType::List(other)) => {
+            of_type(DataType::List(joined_field(own, other, (first, second))))
+        }
+        (DataType::LargeList(own), DataType::LargeList(other)) => {
+            of_type(DataType::LargeList(joined_field(own, other, (first, second))))
+        }
+        (own, other) if own == other => of_type(own.clone()),
+        (own, other) if becomes(own, other, first) => Arc::new(b.as_ref().clone().with_nullable(nullable)),
+        (own, other) if becomes(other, own, second) => of_type(own.clone()),
+        _ => Arc::clone(a),
+    }
+}
+
+/// Returns whether values of a field may be null. Of the type null they are, unless none was found.
+fn has_nulls(field: &Field, origin: TypeOrigin) -> bool {
+    field.is_nullable() || *field.data_type() == DataType::Null && origin == TypeOrigin::Declared
+}
+
+/// Returns whether values of one type, which is no list or struct, can have the other type without
+/// a change.
+fn becomes(own: &DataType, other: &DataType, origin: TypeOrigin) -> bool {
+    match (own, other) {
+        (DataType::Null, _) => true,
+        (DataType::Int64, DataType::Float64 | DataType::UInt64) | (DataType::UInt64, DataType::Float64) => {
+            origin != TypeOrigin::Declared
+        }
+        (own, DataType::List(item)) if !own.is_nested() => {
+            origin == TypeOrigin::FoundRepeated && (own == item.data_type() || becomes(own, item.data_type(), origin))
+        }
+        _ => false,
+    }
+}
+
+/// Returns the fields that an input has if it is to have those of `united`: its own, of the types
+/// that its values can have, and then nullable ones that it lacks, except those of the schema that
+/// `is_lacking` denies.
+pub(in crate::import) fn aligned(
+    own: &Fields,
+    united: &Fields,
+    origin: TypeOrigin,
+    is_lacking: &dyn Fn(&str) -> bool,
+) -> Fields {
+    if own == united {
+        return own.clone();
+    }
+    let mut names = HashSet::new();
+    own.iter().for_each(|field| add_names(field, "", &mut names));
+    Alignment { names, origin }.fields(own, united, "", is_lacking)
+}
+
+/// Adds the names of the columns that a field becomes. Behind `prefix` it is a field of a struct.
+fn add_names(field: &Field, prefix: &str, names: &mut HashSet<String>) {
+    let name = format!("{prefix}{}", field.name());
+    match struct_fields(field) {
+        Some(fields) => fields.iter().for_each(|field| add_names(field, &format!("{name}."), names)),
+        None => {
+            names.insert(name);
+        }
+    }
+}
+
+/// Returns the fields of a struct, also of one in lists.
+fn struct_fields(field: &Field) -> Option<&Fields> {
+    match field.data_type() {
+        DataType::Struct(fields) if !is_variable_tensor(field) => Some(fields),
+        DataType::Struct(_) => None,
+        other => members(other).and_then(|item| struct_fields(item)),
+    }
+}
+
+/// Gives one input the fields of all.
+struct Alignment {
+    /// The names of the columns that the input has. A column `a.b` may be the field of a struct in
+    /// another input, and must not be there twice.
+    names: HashSet<String>,
+    origin: TypeOrigin,
+}
+
+impl Alignment {
+    fn fields(&self, own: &Fields, united: &Fields, prefix: &str, is_lacking: &dyn Fn(&str) -> bool) -> Fields {
+        let (known, targets) = (by_name(own), by_name(united));
+        let kept = own.iter().map(|field| match targets.get(field.name().as_str()) {
+            Some(target) => self.field(field, target, &format!("{prefix}{}.", field.name())),
+            None => Arc::clone(field),
+        });
+        let added = united.iter().filter(|field| {
+            let name = field.name().as_str();
+            let is_addable = field.is_nullable() && is_fillable(field) && is_lacking(name);
+            !known.contains_key(name) && is_addable && self.has_none_of(field, prefix)
+        });
+        kept.chain(added.cloned()).collect()
+    }
+
+    fn has_none_of(&self, field: &Field, prefix: &str) -> bool {
+        let mut names = HashSet::new();
+        add_names(field, prefix, &mut names);
+        names.is_disjoint(&self.names)
+    }
+
+    fn field(&self, own: &FieldRef, target: &FieldRef, prefix: &str) -> FieldRef {
+        let of_type = |data_type: DataType| Arc::new(own.as_ref().clone().with_data_type(data_type));
+        match (own.data_type(), target.data_type()) {
+            (DataType::Struct(fields), DataType::Struct(targets)) if !is_variable_tensor(own) => {
+                of_type(DataType::Struct(self.fields(fields, targets, prefix, &|_| true)))
+            }
+            (DataType::Null, data_type) if *data_type != DataType::Null && is_fillable(target) => {
+                let nullable = target.is_nullable() || has_nulls(own, self.origin);
+                Arc::new(target.as_ref().clone().with_nullable(nullable))
+            }
+            (from, to) if from != to && becomes(from, to, self.origin) => of_type(to.clone()),
+            (DataType::List(item), other) => match members(other) {
+                Some(target) => of_type(DataType::List(self.field(item, target, prefix))),
+                None => Arc::clone(own),
+            },
+            (DataType::LargeList(item), other) => match members(other) {
+                Some(target) => of_type(DataType::LargeList(self.field(item, target, prefix))),
+                None => Arc::clone(own),
+            },
+            _ => Arc::clone(own),
+        }
+    }
+}
+
+/// Returns whether nulls of the field can be made: its arrays have the type that it states.
+fn is_fillable(field: &Field) -> bool {
+    let is_raw = [INT96, ENCRYPTED].iter().any(|key| field.metadata().contains_key(key));
+    !is_raw
+        && match field.data_type() {
+            DataType::Struct(fields) => fields.iter().all(|field| is_fillable(field)),
+            DataType::Union(..) => false,
+            other => members(other).is_none_or(|item| is_fillable(item)),
+        }
+}
+
+/// Returns the fields of inputs that give the columns of a file: tensors are lists, as formats have
+/// them that find their types.
+pub(in crate::import) fn fields_of_file(schema: &FileSchema) -> Fields {
+    plain_fields(schema).iter().map(as_lists).collect()
+}
+
+fn as_lists(field: &FieldRef) -> FieldRef {
+    let rank_and_element = match field.data_type() {
+        DataType::Struct(parts) if is_variable_tensor(field) => match parts.as_ref() {
+            [data, shape] => match (members(data.data_type()), shape.data_type()) {
+                (Some(element), DataType::FixedSizeList(_, rank)) => usize::try_from(*rank).ok().zip(Some(element)),
+                _ => None,
+            },
+            _ => None,
+        },
+        DataType::FixedSizeList(element, length) => {
+            fixed_extents(field, *length).ok().map(|extents| (extents.len(), element))
+        }
+        _ => None,
+    };
+    let data_type = match (rank_and_element, field.data_type()) {
+        (Some((rank, element)), _) => (0..rank)
+            .fold(element.data_type().clone(), |inner, _| DataType::List(Arc::new(Field::new_list_field(inner, true)))),
+        (None, DataType::Struct(fields)) => DataType::Struct(fields.iter().map(as_lists).collect()),
+        (None, other) => match with_members(other, as_lists) {
+            Some(lists) => lists,
+            None => return Arc::clone(field),
+        },
+    };
+    Arc::new(Field::new(field.name(), data_type, field.is_nullable()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use TypeOrigin::{Declared, Found, FoundRepeated};
+
+    fn schema(fields: &[(&str, DataType, bool)]) -> Schema {
+        Schema::new(
+            fields
+                .iter()
+                .map(|(name, data_type, null)| Field::new(*name, data_type.clone(), *null))
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    fn list(item: DataType) -> DataType {
+        DataType::List(Arc::new(Field::new_list_field(item, true)))
+    }
+
+    /// Returns the type that two inputs have together, if both can have it.
+    fn together(a: DataType, b: DataType, origin: TypeOrigin) -> Option<DataType> {
+        let (a, b) = (schema(&[("a", a, true)]), schema(&[("a", b, true)]));
+        let mut united = UnitedSchema::new(&a, origin);
+        united.join(&b, origin);
+        let united = united.into_fields();
+        let both = [&a, &b].map(|own| aligned(own.fields(), &united, origin, &|_| true));
+        (both[0] == both[1]).then(|| both[0][0].data_type().clone())
+    }
+
+    #[test]
+    fn types_are_joined_in_either_order() {
+        let (int, float, text) = (DataType::Int64, DataType::Float64, DataType::Utf8);
+        for (a, b, origin, due) in [
+            (DataType::Null, text.clone(), Declared, Some(text.clone())),
+            (list(DataType::Null), list(text.clone()), Found, Some(list(text.clone()))),
+            (list(DataType::Null), DataType::Null, Found, Some(list(int.clone()))),
+            (int.clone(), float.clone(), Found, Some(float.clone())),
+            (int.clone(), DataType::UInt64, Found, Some(DataType::UInt64)),
+            (list(list(int.clone())), list(DataType::Null), Found, Some(list(list(int.clone())))),
+            (int.clone(), list(int.clone()), FoundRepeated, Some(list(int.clone()))),
+            (int.clone(), list(int.clone()), Found, None),
+            (int.clone(), float.clone(), Declared, None),
+            (int, text, Found, None),
+        ] {
+            assert_eq!(together(a.clone(), b.clone(), origin), due, "{a} {b}");
+            assert_eq!(together(b.clone(), a.clone(), origin), due, "{b} {a}");
+        }
+    }
+
+    #[test]
+    fn a_column_is_not_there_twice() {
+        let inner = DataType::Struct(vec![Field::new("b", DataType::Int64, true)].into());
+        let (a, b) = (schema(&[("a", inner, true)]), schema(&[("a.b", DataType::Int64, true)]));
+        let mut united = UnitedSchema::new(&a, Found);
+        united.join(&b, Found);
+        let united = united.into_fields();
+        for own in [a, b] {
+            assert_eq!(aligned(own.fields(), &united, Found, &|_| true), *own.fields());
+        }
+    }
+
+    #[test]
+    fn fields_that_are_missing_keep_the_order_of_each_input() {
+        let int = || DataType::Int64;
+        let a = schema(&[("x", int(), false), ("z", int(), true)]);
+        let b = schema(&[("z", int(), true), ("y", int(), true), ("w", int(), false)]);
+        let names = |fields: &Fields| fields.iter().map(|field| field.name().clone()).collect::<Vec<_>>().concat();
+        for (origin, united_names, aligned_names) in
+            [(Found, "xzyw", ["xzyw", "zywx"]), (Declared, "xzy", ["xzy", "zyw"])]
+        {
+            let mut united = UnitedSchema::new(&a, origin);
+            united.join(&b, origin);
+            let united = united.into_fields();
+            assert_eq!(names(&united), united_names);
+            let found = [&a, &b].map(|own| names(&aligned(own.fields(), &united, origin, &|_| true)));
+            assert_eq!(found, aligned_names);
+        }
+    }
+}
