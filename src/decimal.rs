@@ -72,7 +72,8 @@ impl Decimal {
         let positive = match self.magnitude {
             [0, 0, 0, 0] => Number { nearest: 0.0, rest: 0.0 },
             [low @ 0..=WHOLE, 0, 0, 0] if self.scale.unsigned_abs() <= 22 => {
-                let (unscaled, power) = (low as f64, 10_f64.powi(self.scale.unsigned_abs().into())); // both exact
+                // both exact
+                let (unscaled, power) = (low as f64, 10_f64.powi(self.scale.unsigned_abs().into()));
                 if self.scale >= 0 {
                     let nearest = unscaled / power;
                     Number { nearest, rest: (-nearest).mul_add(power, unscaled) / power }
@@ -250,7 +251,8 @@ mod tests {
     fn floats_are_the_nearest_and_have_a_rest() {
         let number = decimal(1, 1).to_number();
         assert_eq!(number.nearest, 0.1);
-        assert_eq!(number.rest, -5.551115123125783e-18); // 0.1 is 0.1000000000000000055511151231257827...
+        // the nearest is 0.1000000000000000055511151231257827...
+        assert_eq!(number.rest, -5.551115123125783e-18);
         let number = decimal((1 << 53) + 1, 0).to_number();
         assert_eq!((number.nearest, number.rest), (9007199254740992.0, 1.0));
         let number = decimal(-225, 2).to_number();

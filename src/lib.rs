@@ -52,11 +52,11 @@
 //!
 //! | | modules | |
 //! |---|---|---|
-//! | 6 | `import`, `export`, `rewrite`, `mmap`, `file`, `arrow_type`, `logical_type`, `saved_schema` | formats |
+//! | 6 | `import`, `export`, `rewrite`, `mmap`, `file`, `logical_type`, `saved_schema` | formats |
 //! | 5 | `read`, `write` | samples from chunks, chunks from samples; neither uses the other |
 //! | 4 | `open`, `pattern`, `foreign` | sources of bytes, and the last commit of a file |
 //! | 3 | `codec` | chunks to stored bytes and back, and the choice of encodings |
-//! | 2 | `format`, `batch`, `list_buffer`, `value` | bytes to structures and back |
+//! | 2 | `format`, `batch`, `list_buffer`, `value`, `arrow_type` | bytes to structures and back |
 //! | 1 | `kernel`, `checksum`, `pod`, `cast`, `decimal` | loops over elements |
 //! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `byte_count`, `threads` | basics |
 //!

@@ -20,8 +20,8 @@
 //! decoded, and dictionaries of bools, lists, structs or maps.
 //!
 //! Columns that were rounded get the type that they had before, except f16 that was rounded to bf16
-//! and becomes `Float32`, because f16 does not have all values of bf16. With
-//! [`ExportOptions::stored_types`] they have the type of the table.
+//! and becomes `Float32`, because f16 does not have all values of bf16. Floats that were integers
+//! or decimals stay floats. With [`ExportOptions::stored_types`] they have the type of the table.
 //!
 //! * Elements are never null; samples may be where the column is nullable. (In Parquet the schema
 //!   calls the elements of tensors nullable nonetheless, because only then do Arrow's C++ and

@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// cursor has warmed up.
 ///
 /// Samples have the stored elements, whatever they stand for: 150 for a decimal of 1.50.
-/// [`LogicalType::of`](crate::LogicalType::of) tells that of a column.
+/// [`LogicalType::of`](crate::LogicalType::of) tells what they stand for.
 ///
 /// A cursor belongs to one thread; take one for each from
 /// [`Column::cursor`](super::Column::cursor).

@@ -15,8 +15,8 @@ use tensilo::{ColumnSchema, Cursor, limits};
 /// Reads samples of one column of a file. It owns the memory that decoding needs, and the chunk
 /// that was decoded last: reading samples of one chunk one after the other costs one decoding.
 ///
-/// Samples have the stored elements, whatever they stand for: 150 for a decimal of 1.50, a count for
-/// a timestamp. The metadata `arrow.type` of a column tell the type and the unit.
+/// Samples have the stored elements, whatever they stand for: 150 for a decimal of 1.50, a count
+/// for a timestamp. The metadata `arrow.type` of a column tell the type and the unit.
 ///
 /// Threads: one at a time; give each thread a cursor of its own. It keeps the file open.
 pub struct tensilo_cursor {

@@ -1,6 +1,7 @@
 //! The plan of a conversion: the columns of the new file, with their types and shapes.
 
 mod column;
+mod column_cast;
 mod merge;
 mod select;
 mod shape;

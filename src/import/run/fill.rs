@@ -104,8 +104,8 @@ impl SelectedSamples<'_> {
         Ok((lengths, concatenate(bytes, &ranges).ok_or_else(outside)?))
     }
 
-    /// Returns the varying extents of tensors, their elements one after the other, and the errors of
-    /// a cast.
+    /// Returns the varying extents of tensors, their elements one after the other, and the errors
+    /// of a cast.
     fn tensors(
         &self,
         column: &Column,
@@ -218,7 +218,8 @@ impl SelectedSamples<'_> {
                 }
                 end = end.saturating_add(1);
                 let is_null = is_null_element || self.is_null(i);
-                let bytes = start * all.width..start.saturating_add(cast.extent) * all.width; // of a range in memory
+                // no overflow: a part of a range in memory
+                let bytes = start * all.width..start.saturating_add(cast.extent) * all.width;
                 let value = if is_null { None } else { Some(all.bytes.get(bytes).ok_or_else(outside)?) };
                 caster.push(value).map_err(|message| {
                     Problem::at(self.rows.start.saturating_add(i), message).advising([Advice::SkipColumns])

@@ -174,7 +174,7 @@ fn elements_that_are_not_values_are_refused_or_asked_for() {
     let write = |name: &str, columns: &[ColumnSchema]| {
         let path = folder.path(name);
         let mut writer = Writer::create(&path, Schema::new(columns.to_vec()), &WriterOptions::new()).unwrap();
-        let score = [7; 16];
+        let score = [7_u8; 16];
         let row = [Value::tensor(&[150_i64]), Value::tensor(&score), Value::tensor(&[3_i32]), Value::tensor(&[5_i64])];
         writer.push(&row).unwrap();
         writer.finish().unwrap();
