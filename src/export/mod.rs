@@ -71,6 +71,8 @@ mod parquet_file;
 #[cfg(not(feature = "parquet"))]
 #[path = "parquet_absent.rs"]
 mod parquet_file;
+#[cfg(feature = "parquet")]
+mod parquet_schema;
 mod restore;
 mod retype;
 mod sample_size;

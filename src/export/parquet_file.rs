@@ -6,18 +6,19 @@
 
 use super::field::Parts;
 use super::format::{BatchWriter, Format, write_error};
+use super::parquet_schema;
 use crate::arrow_type::members;
 use crate::{Error, Result};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
-use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
-use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves};
+use parquet::arrow::{ArrowWriter, add_encoded_arrow_schema_to_metadata};
 use parquet::basic::{Compression, Encoding, LogicalType, Type as PhysicalType, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{DEFAULT_MAX_ROW_GROUP_ROW_COUNT, WriterProperties, WriterPropertiesPtr};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::{ColumnDescriptor, Type, TypePtr};
+use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -46,8 +47,12 @@ fn begin<'a>(file: &'a mut (dyn Write + Send), schema: &SchemaRef) -> Result<Box
                        column out";
         return Err(Error::bad_argument(message).with_column(field.name()));
     }
-    let properties = properties(schema).map_err(write_error)?;
-    let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties)).map_err(write_error)?;
+    let types = parquet_schema::of(schema).map_err(write_error)?;
+    let options = ArrowWriterOptions::new()
+        .with_properties(properties(schema, &types))
+        .with_parquet_schema(types)
+        .with_skip_arrow_metadata(true); // the properties have it
+    let writer = ArrowWriter::try_new_with_options(file, schema.clone(), options).map_err(write_error)?;
     let (writer, _) = writer.into_serialized_writer().map_err(write_error)?;
     Ok(Box::new(ParquetFile { writer, schema: schema.clone(), batches: Vec::new(), batch_bytes: 0, rows: 0 }))
 }
@@ -63,16 +68,18 @@ fn has_empty_struct(data_type: &DataType) -> bool {
 /// Floats in byte streams, which compress better than whole values. They take no dictionary: it
 /// pays only where few values repeat, and the sign of zero and the payload of NaN must not depend
 /// on how it compares values.
-fn properties(schema: &SchemaRef) -> std::result::Result<WriterProperties, ParquetError> {
+fn properties(schema: &Schema, types: &SchemaDescriptor) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_key_value_metadata(Some(entries(schema)));
-    for column in ArrowSchemaConverter::new().convert(schema)?.columns().iter().filter(|column| is_float(column)) {
+    for column in types.columns().iter().filter(|column| is_float(column)) {
         builder = builder
             .set_column_dictionary_enabled(column.path().clone(), false)
             .set_column_encoding(column.path().clone(), Encoding::BYTE_STREAM_SPLIT);
     }
-    Ok(builder.build())
+    let mut properties = builder.build();
+    add_encoded_arrow_schema_to_metadata(&parquet_schema::embedded(schema), &mut properties);
+    properties
 }
 
 /// Returns the metadata of the schema, which not all readers look for in the Arrow schema that is

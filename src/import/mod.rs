@@ -159,6 +159,9 @@
 //! - `ARROW:schema` and `PARQUET:field_id` are left out: they describe the layout of the source.
 //! - A field of a struct, or of the schema, that has the name `a` of another one before it gets the
 //!   name `a#2`, and one of the schema without a name `#1`. An export gives them their own names.
+//! - Logical types of Parquet that Arrow has as extension types (JSON, UUID, VARIANT) become these.
+//!   `arrow.schema` has the others (ENUM, BSON, GEOMETRY, GEOGRAPHY), and an export to Parquet
+//!   writes all of them again.
 //! - `arrow.schema` has the fields that an export would not give as they were in the source, as
 //!   JSON, with the first values of dictionaries. Of more than 4 MiB, these values are left out
 //!   first, and then the longest fields.

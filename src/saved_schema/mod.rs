@@ -20,6 +20,8 @@
 mod document;
 #[cfg(feature = "arrow")]
 mod field_json;
+#[cfg(feature = "parquet")]
+mod logical_type;
 mod merge;
 mod names;
 mod shorten;
@@ -46,6 +48,8 @@ pub(crate) const METADATA_BYTES: usize = 64 << 10;
 pub(crate) use document::{DICTIONARY, NAME};
 #[cfg(feature = "arrow")]
 pub(crate) use field_json::text;
+#[cfg(feature = "parquet")]
+pub(crate) use logical_type::{LOGICAL_TYPE, VARIANT, entry, of_field as logical_type};
 #[cfg(feature = "arrow")]
 pub(crate) use shorten::list_dropped;
 pub(crate) use shorten::{DROPPED, add_dropped, fitting};

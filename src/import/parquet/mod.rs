@@ -1,5 +1,6 @@
 //! Parquet files.
 
+mod annotations;
 mod batch_rows;
 mod changed;
 mod check;

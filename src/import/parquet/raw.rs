@@ -7,6 +7,7 @@
 //! schema where that denies the unit of a nanosecond timestamp, or the digits of a decimal. It does
 //! not believe all [zones](super::zones) in that schema.
 
+use super::annotations::{annotate, with_variants};
 use super::changed::changed;
 use super::leaves::{plain_leaf, with_leaf_types, with_leaves};
 use super::zones::Zones;
@@ -17,7 +18,6 @@ use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use ::parquet::basic::{ConvertedType, LogicalType, TimeUnit as ParquetUnit, Type as Physical};
 use ::parquet::errors::Result;
 use ::parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, Type};
-use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
 use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,6 +34,7 @@ pub(super) fn exact(
     let zones = if has_arrow_schema { Zones::of(&metadata)? } else { Zones::default() };
     let leaves = Leaves { columns, encrypted, has_arrow_schema, zones };
     let fields = with_leaves(metadata.schema().fields(), |number, field| leaves.leaf(number, field));
+    let fields = with_variants(&fields, metadata.parquet_schema());
     let schema = Arc::new(Schema::new_with_metadata(fields, metadata.schema().metadata().clone()));
     if !metadata.parquet_schema().columns().iter().any(|column| is_read_raw(column)) {
         return Ok((schema, metadata));
@@ -74,16 +75,13 @@ impl Leaves<'_> {
             DataType::Interval(_) if !self.has_arrow_schema => {
                 field = field.with_data_type(DataType::Interval(IntervalUnit::MonthDayNano));
             }
-            // as pyarrow reads it, and the decoder does not
-            DataType::FixedSizeBinary(16) if matches!(column.logical_type_ref(), Some(LogicalType::Uuid)) => {
-                field.metadata_mut().insert(EXTENSION_TYPE_NAME_KEY.to_owned(), "arrow.uuid".to_owned());
-            }
             data_type if data_type.is_decimal() => {
                 let data_type = stated_decimal(data_type, column);
                 field = with_values(field, data_type);
             }
             _ => {}
         }
+        annotate(&mut field, column);
         Arc::new(field)
     }
 }

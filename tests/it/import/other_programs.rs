@@ -134,6 +134,13 @@ fn long_metadata_are_kept_as_far_as_the_header_has_room() {
 #[cfg(feature = "parquet")]
 mod parquet_files {
     use super::*;
+    use ::parquet::basic::{EdgeInterpolationAlgorithm, LogicalType, Repetition, Type as Physical};
+    use ::parquet::file::reader::FileReader;
+    use ::parquet::file::serialized_reader::SerializedFileReader;
+    use ::parquet::file::writer::SerializedFileWriter;
+    use ::parquet::schema::types::{Type, TypePtr};
+    use tensilo::export::{ExportFormat, ExportOptions, export_into};
+    use tensilo::sink::Stream;
 
     #[test]
     fn a_file_without_rows_has_its_columns() {
@@ -162,5 +169,49 @@ mod parquet_files {
         let file = converted(&input, ConvertOptions::new()).unwrap();
         assert_eq!(file.schema().metadata["classes"].len(), 2 << 20);
         assert_eq!(dropped_metadata(file.schema()), ["huge"]);
+    }
+
+    fn leaf(name: &str, logical: LogicalType) -> TypePtr {
+        let leaf = match &logical {
+            LogicalType::Uuid => Type::primitive_type_builder(name, Physical::FIXED_LEN_BYTE_ARRAY).with_length(16),
+            _ => Type::primitive_type_builder(name, Physical::BYTE_ARRAY),
+        };
+        let leaf = leaf.with_logical_type(Some(logical));
+        Arc::new(leaf.with_repetition(Repetition::OPTIONAL).build().unwrap())
+    }
+
+    fn group(name: &str, logical: Option<LogicalType>, fields: Vec<TypePtr>) -> TypePtr {
+        let group = Type::group_type_builder(name).with_logical_type(logical).with_fields(fields);
+        Arc::new(group.with_repetition(Repetition::OPTIONAL).build().unwrap())
+    }
+
+    fn bytes(name: &str) -> TypePtr {
+        let leaf = Type::primitive_type_builder(name, Physical::BYTE_ARRAY).with_repetition(Repetition::REQUIRED);
+        Arc::new(leaf.build().unwrap())
+    }
+
+    #[test]
+    fn logical_types_come_back() {
+        let variant = || group("v", Some(LogicalType::variant(Some(1))), vec![bytes("metadata"), bytes("value")]);
+        let fields = vec![
+            leaf("json", LogicalType::Json),
+            leaf("uuid", LogicalType::Uuid),
+            leaf("enum", LogicalType::Enum),
+            leaf("text", LogicalType::String),
+            group("s", None, vec![leaf("bson", LogicalType::Bson), variant()]),
+            group("only", None, vec![variant()]),
+            leaf("geometry", LogicalType::geometry(Some("srid:5070".to_owned()))),
+            leaf("geography", LogicalType::geography(None, Some(EdgeInterpolationAlgorithm::KARNEY))),
+        ];
+        let root = Type::group_type_builder("schema").with_fields(fields.clone()).build().unwrap();
+        let folder = Folder::new();
+        let input = folder.path("x.parquet");
+        let writer = SerializedFileWriter::new(Vec::new(), Arc::new(root), Arc::default()).unwrap();
+        write_old(&input, &writer.into_inner().unwrap());
+        let file = converted(&input, ConvertOptions::new()).unwrap();
+        let exported = export_into(&file, Stream(Vec::new()), ExportFormat::Parquet, ExportOptions::new()).unwrap().0;
+        let output = folder.file("out.parquet", &exported);
+        let reader = SerializedFileReader::new(fs::File::open(output).unwrap()).unwrap();
+        assert_eq!(reader.metadata().file_metadata().schema().get_fields(), fields);
     }
 }
