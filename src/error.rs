@@ -46,6 +46,8 @@ pub enum ErrorKind {
 pub enum Advice {
     /// `ConvertOptions::skip`.
     SkipColumns,
+    /// `ConvertOptions::renames`.
+    RenameColumns,
     /// `AppendOptions::skip_others`.
     SkipOthers,
     /// `NullElements::Nan` or `NullElements::Zero`.
@@ -72,6 +74,7 @@ impl Advice {
     pub fn action(&self) -> String {
         match self {
             Self::SkipColumns => "leave columns out".to_owned(),
+            Self::RenameColumns => "give columns other names".to_owned(),
             Self::SkipOthers => "leave out columns that the file does not have".to_owned(),
             Self::ReplaceNulls => "store NaN or zero in the place of null elements".to_owned(),
             Self::ReplaceNullsWithZero => "store zero in the place of null elements".to_owned(),
@@ -98,6 +101,7 @@ impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let option = match self {
             Self::SkipColumns => "ConvertOptions::skip",
+            Self::RenameColumns => "ConvertOptions::renames",
             Self::SkipOthers => "AppendOptions::skip_others",
             Self::ReplaceNulls => "NullElements::Nan`, `NullElements::Zero",
             Self::ReplaceNullsWithZero => "NullElements::Zero",

@@ -6,6 +6,7 @@ use crate::options::{ByteCount, Dict, Threads, dtypes, null_elements, paths, sha
 use crate::work::{self, Progress};
 use pyo3::exceptions::{PyFileExistsError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
+use std::collections::HashMap;
 use std::ffi::CString;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -54,6 +55,7 @@ pub struct Conversion<'py> {
     casts: Option<Dict<'py>>,
     columns: Option<Vec<String>>,
     skip: Vec<String>,
+    rename: HashMap<String, String>,
     shapes: Option<Dict<'py>>,
     null_elements: String,
     profile: String,
@@ -67,6 +69,7 @@ impl Conversion<'_> {
             .bf16(self.bf16)
             .casts(dtypes(self.casts.as_ref())?)
             .skip(&self.skip)
+            .renames(&self.rename)
             .shapes(shapes(self.shapes.as_ref())?)
             .null_elements(null_elements(&self.null_elements)?)
             .writer(writer_options(&self.profile, threads)?)

@@ -166,6 +166,7 @@ fn argument(advice: &Advice, column: Option<&str>) -> String {
     let name = column.unwrap_or("NAME");
     match advice {
         Advice::SkipColumns => format!("skip=[{name:?}]"),
+        Advice::RenameColumns => format!("rename={{{name:?}: \"new\"}}"),
         Advice::SkipOthers => "skip_others=True".to_owned(),
         Advice::ReplaceNulls => "null_elements=\"nan\" or \"zero\"".to_owned(),
         Advice::ReplaceNullsWithZero => "null_elements=\"zero\"".to_owned(),

@@ -22,6 +22,7 @@ def convert(
     casts: Mapping[str, Any] | None = None,
     columns: str | Sequence[str] | None = None,
     skip: str | Sequence[str] = (),
+    rename: Mapping[str, str] | None = None,
     shapes: Mapping[str, Sequence[int | None]] | None = None,
     file_is_sample: bool = False,
     null_elements: Literal["keep", "refuse", "nan", "zero"] = "keep",
@@ -46,6 +47,8 @@ def convert(
         casts: columns to round: a dict from names to "bf16", "f16" or "f32".
         columns: the columns to convert, in this order; all by default.
         skip: columns to leave out.
+        rename: other names for columns or structs: a dict from name to new name. A field stays in its
+            struct. The other arguments have the names before it.
         shapes: shapes of list columns that are known: a dict from names to tuples, None where an extent
             varies. By default a first pass finds them.
         file_is_sample: whether a ``.npz`` or ``.safetensors`` file is one sample. By default the first axis
@@ -70,7 +73,7 @@ def convert(
         dropped = _tensilo._convert(
             inputs,
             output,
-            conversion(bf16, casts, columns, skip, shapes, null_elements, profile, file_is_sample),
+            conversion(bf16, casts, columns, skip, shapes, null_elements, profile, file_is_sample, rename),
             shard_bytes=shard_bytes,
             threads=threads,
             overwrite=overwrite,
@@ -135,6 +138,7 @@ def conversion(
     null_elements: str,
     profile: str,
     file_is_sample: bool = False,
+    rename: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Returns the options that say what a conversion makes, as the compiled part takes them."""
     return {
@@ -142,6 +146,7 @@ def conversion(
         "casts": casts,
         "columns": [columns] if isinstance(columns, str) else columns,
         "skip": [skip] if isinstance(skip, str) else list(skip),
+        "rename": dict(rename or {}),
         "shapes": shapes,
         "null_elements": null_elements,
         "profile": profile,

@@ -321,6 +321,8 @@ def test_a_name_is_one_name(tmp_path):
         writer.write(l=[1], ll=[2])
     assert ts.convert(path, tmp_path / "y.tsl", skip="ll").columns == ["l"]
     assert ts.convert(path, tmp_path / "z.tsl", columns="ll").columns == ["ll"]
+    renamed = ts.convert(path, tmp_path / "r.tsl", rename={"ll": "m", "l": "ll"})
+    assert renamed.columns == ["ll", "m"] and renamed[0]["ll"] == 1
 
 
 def test_metadata_that_are_left_out_are_a_warning(tmp_path):

@@ -14,7 +14,7 @@ pub(crate) struct Component {
 }
 
 /// Returns the text of a name in a path.
-#[cfg(feature = "arrow")]
+#[cfg(feature = "import")]
 pub(crate) fn escaped(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for c in name.chars() {
@@ -52,6 +52,14 @@ pub(crate) fn segments(path: &str) -> impl Iterator<Item = &str> {
 pub(crate) fn parse(text: &str) -> Option<Vec<Component>> {
     let has_few = segments(text).nth(limits::PATH_NAMES).is_none();
     has_few.then(|| segments(text).map(component).collect())?
+}
+
+/// Returns the path of these names.
+#[cfg(feature = "import")]
+pub(crate) fn text(components: &[Component]) -> String {
+    let segments =
+        components.iter().map(|component| format!("{}{}", escaped(&component.name), "[]".repeat(component.lists)));
+    segments.collect::<Vec<_>>().join(".")
 }
 
 /// Returns the name that a segment of a path has; `None` if it is not well formed.

@@ -158,7 +158,8 @@
 //!
 //! - `ARROW:schema` and `PARQUET:field_id` are left out: they describe the layout of the source.
 //! - A field of a struct, or of the schema, that has the name `a` of another one before it gets the
-//!   name `a#2`, and one of the schema without a name `#1`. An export gives them their own names.
+//!   name `a#2`, and one of the schema without a name `#1`. So does a column `a.b` if a struct `a`
+//!   has a field `b`. An export gives them their own names.
 //! - Logical types of Parquet that Arrow has as extension types (JSON, UUID, VARIANT) become these.
 //!   `arrow.schema` has the others (ENUM, BSON, GEOMETRY, GEOGRAPHY), and an export to Parquet
 //!   writes all of them again.

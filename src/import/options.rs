@@ -33,7 +33,7 @@ pub enum NullElements {
 
 /// The options of a conversion, see [`convert`](super::convert).
 ///
-/// Columns are named as in the output. The name of a struct selects all columns in it, except in
+/// Columns are named as in the output, before [`renames`](Self::renames). The name of a struct selects all columns in it, except in
 /// [`casts`](Self::casts) and [`shapes`](Self::shapes), which name single columns.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -42,6 +42,7 @@ pub struct ConvertOptions {
     pub(super) casts: Vec<(String, DType)>,
     pub(super) columns: Option<Vec<String>>,
     pub(super) skip: Vec<String>,
+    pub(super) renames: Vec<(String, String)>,
     pub(super) shapes: Vec<(String, Shape)>,
     pub(super) null_elements: NullElements,
     pub(super) distrust_statistics: bool,
@@ -91,6 +92,13 @@ impl ConvertOptions {
     /// found in the inputs. A sample of another shape is an error.
     pub fn shapes(mut self, shapes: impl IntoIterator<Item = (impl Into<String>, Shape)>) -> Self {
         self.shapes = shapes.into_iter().map(|(column, shape)| (column.into(), shape)).collect();
+        self
+    }
+
+    /// Sets other names for columns or structs: pairs of name and new name. A field stays in its
+    /// struct: `("a.b", "a.c")`. An export has the new names.
+    pub fn renames(mut self, renames: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
+        self.renames = renames.into_iter().map(|(from, to)| (from.into(), to.into())).collect();
         self
     }
 

@@ -72,6 +72,15 @@ pub(crate) fn join(metadata: &mut Metadata, other: &Metadata) {
     metadata.insert(KEY.to_owned(), own.to_string());
 }
 
+/// Renames fields, each given by the names of the structs around it and its own. They may exchange
+/// their names. None is in another.
+pub(crate) fn rename(metadata: &mut Metadata, renames: &[(Vec<String>, &str)]) {
+    let Some(mut document) = metadata.get(KEY).and_then(|text| document(text)) else { return };
+    let Some(fields) = fields_mut(&mut document) else { return };
+    names::rename(fields, renames);
+    metadata.insert(KEY.to_owned(), document.to_string());
+}
+
 /// Makes all dictionaries unordered: appended values stand behind the others, wherever their place
 /// in the order would be.
 pub(crate) fn forget_order(metadata: &mut Metadata) {

@@ -16,6 +16,7 @@ fn flag(advice: &Advice, column: Option<&str>) -> String {
     let name = column.map_or("NAME".to_owned(), word);
     match advice {
         Advice::SkipColumns => format!("--skip {name}"),
+        Advice::RenameColumns => format!("--rename {name}=NEW"),
         Advice::SkipOthers => "--skip-others".to_owned(),
         Advice::ReplaceNulls => "--null-elements nan|zero".to_owned(),
         Advice::ReplaceNullsWithZero => "--null-elements zero".to_owned(),

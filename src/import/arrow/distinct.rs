@@ -1,69 +1,127 @@
 //! Names for fields that have none of their own: a column is found by its name.
 
-use super::types::with_members;
+use super::types::{decoded, with_members};
+use crate::arrow_type::members;
+use crate::limits;
 use crate::saved_schema::NAME;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Returns a schema with the same fields, in which no two of a struct have one name. The second `a`
-/// is named `a#2`, and a field without a name `#1`. The metadata keep the name that it had.
+/// Returns a schema with the same fields, in which no two of a struct have one name, and no two
+/// columns. The second `a` is named `a#2`, and a field without a name `#1`; so is the second of a
+/// column `a.b` and a field `b` of a struct `a`. The metadata keep the name that it had.
 pub(super) fn distinct(schema: &Schema) -> Schema {
-    let fields = all(schema.fields(), true);
+    let mut columns = Columns::default();
+    schema.fields().iter().for_each(|field| columns.collect(field, ""));
+    let fields = columns.all(schema.fields(), None);
     Schema::new_with_metadata(fields, schema.metadata().clone())
 }
 
-/// Renames the fields of a struct, or of a schema, whose fields need names.
-fn all(fields: &Fields, is_schema: bool) -> Fields {
-    let known: HashSet<&str> = fields.iter().map(|field| field.name().as_str()).collect();
-    let mut taken: HashSet<String> = HashSet::new();
-    let mut named: Vec<FieldRef> = Vec::with_capacity(fields.len());
-    // where the search of a free number goes on: many fields may have one name
-    let mut next: HashMap<&str, u64> = HashMap::new();
-    for field in fields {
-        let name: &str = field.name();
-        let is_named = !(is_schema && name.is_empty()) && taken.insert(name.to_owned());
-        if is_named {
-            named.push(one(field, None));
-            continue;
+/// The names of the columns of a schema.
+#[derive(Default)]
+struct Columns {
+    /// Those of the source.
+    known: HashSet<String>,
+    /// Those given so far.
+    taken: HashSet<String>,
+}
+
+impl Columns {
+    /// Collects the columns of a field behind the names of the structs around it.
+    fn collect(&mut self, field: &Field, outer: &str) {
+        let name = joined(outer, field.name());
+        match inner_fields(field.data_type()) {
+            Some(fields) => fields.iter().for_each(|field| self.collect(field, &name)),
+            None => drop(self.known.insert(name)),
         }
-        let number = next.entry(name).or_insert(if name.is_empty() && is_schema { 1 } else { 2 });
-        let mut names = (*number..).map(|number| (number, format!("{name}#{number}")));
-        let free = names.find(|(_, name)| !known.contains(name.as_str()) && taken.insert(name.clone()));
-        *number = free.as_ref().map_or(*number, |(number, _)| *number);
-        named.push(one(field, free.map(|(_, name)| name))); // one of so many is free
     }
-    named.into()
+
+    /// Renames the fields of a struct, or of a schema, whose fields need names. `outer` are the
+    /// names of the struct and of those around it.
+    fn all(&mut self, fields: &Fields, outer: Option<&str>) -> Fields {
+        let known: HashSet<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+        let mut taken: HashSet<String> = HashSet::new();
+        let mut named: Vec<FieldRef> = Vec::with_capacity(fields.len());
+        // where the search of a free number goes on: many fields may have one name
+        let mut next: HashMap<&str, u64> = HashMap::new();
+        for field in fields {
+            let name: &str = field.name();
+            let is_column = inner_fields(field.data_type()).is_none();
+            let column = |name: &str| outer.map_or_else(|| name.to_owned(), |outer| joined(outer, name));
+            let has_no_name = outer.is_none() && name.is_empty();
+            let is_free = !is_column || !self.taken.contains(&column(name));
+            let mut new = None;
+            if has_no_name || !is_free || !taken.insert(name.to_owned()) {
+                let number = next.entry(name).or_insert(if has_no_name { 1 } else { 2 });
+                let mut names = (*number..).map(|number| (number, format!("{name}#{number}")));
+                let free = names.find(|(_, name)| {
+                    let column = column(name);
+                    let is_free = !is_column || !(self.known.contains(&column) || self.taken.contains(&column));
+                    is_free && !known.contains(name.as_str()) && taken.insert(name.clone())
+                });
+                *number = free.as_ref().map_or(*number, |(number, _)| *number);
+                new = free.map(|(_, name)| name); // one of so many is free
+            }
+            let column = column(new.as_deref().unwrap_or(name));
+            if is_column {
+                self.taken.insert(column.clone());
+            }
+            named.push(self.one(field, new, &column));
+        }
+        named.into()
+    }
+
+    /// Returns a field with another name, if it needs one, and the fields inside it with distinct
+    /// names, behind `outer`.
+    fn one(&mut self, field: &FieldRef, name: Option<String>, outer: &str) -> FieldRef {
+        let data_type = self.inside(field.data_type(), outer);
+        if data_type.is_none() && name.is_none() && !field.metadata().contains_key(NAME) {
+            return field.clone();
+        }
+        let mut renamed = Field::clone(field);
+        renamed.metadata_mut().remove(NAME); // the importer's word, not the input's
+        if let Some(name) = name {
+            renamed.metadata_mut().insert(NAME.to_owned(), field.name().clone());
+            renamed.set_name(name);
+        }
+        Arc::new(match data_type {
+            Some(data_type) => renamed.with_data_type(data_type),
+            None => renamed,
+        })
+    }
+
+    /// Returns a type whose fields have distinct names. `None`: it has no fields.
+    fn inside(&mut self, data_type: &DataType, outer: &str) -> Option<DataType> {
+        Some(match data_type {
+            DataType::Struct(fields) => DataType::Struct(self.all(fields, Some(outer))),
+            DataType::Dictionary(keys, values) => {
+                DataType::Dictionary(keys.clone(), Box::new(self.inside(values, outer)?))
+            }
+            DataType::RunEndEncoded(ends, values) => {
+                DataType::RunEndEncoded(ends.clone(), self.one(values, None, outer))
+            }
+            _ => return with_members(data_type, |item| self.one(item, None, outer)),
+        })
+    }
 }
 
-/// Returns a field with another name, if it needs one, and the fields inside it with distinct
-/// names.
-fn one(field: &FieldRef, name: Option<String>) -> FieldRef {
-    let data_type = inside(field.data_type());
-    if data_type.is_none() && name.is_none() && !field.metadata().contains_key(NAME) {
-        return field.clone();
+/// Returns the name of a field of a struct. Names that are too long for a column do not grow,
+/// because each of very many fields has them.
+fn joined(outer: &str, name: &str) -> String {
+    match outer.len() {
+        0 => name.to_owned(),
+        1..=limits::NAME_BYTES => format!("{outer}.{name}"),
+        _ => outer.to_owned(),
     }
-    let mut renamed = Field::clone(field);
-    renamed.metadata_mut().remove(NAME); // the importer's word, not the input's
-    if let Some(name) = name {
-        renamed.metadata_mut().insert(NAME.to_owned(), field.name().clone());
-        renamed.set_name(name);
-    }
-    Arc::new(match data_type {
-        Some(data_type) => renamed.with_data_type(data_type),
-        None => renamed,
-    })
 }
 
-/// Returns a type whose fields have distinct names. `None`: it has no fields.
-fn inside(data_type: &DataType) -> Option<DataType> {
-    let item = |item: &FieldRef| one(item, None);
-    Some(match data_type {
-        DataType::Struct(fields) => DataType::Struct(all(fields, false)),
-        DataType::Dictionary(keys, values) => DataType::Dictionary(keys.clone(), Box::new(inside(values)?)),
-        DataType::RunEndEncoded(ends, values) => DataType::RunEndEncoded(ends.clone(), item(values)),
-        _ => return with_members(data_type, item),
-    })
+/// Returns the fields of a struct, or of the structs in lists. `None`: the field is a column.
+fn inner_fields(data_type: &DataType) -> Option<&Fields> {
+    match decoded(data_type) {
+        DataType::Struct(fields) => (!fields.is_empty()).then_some(fields),
+        other => inner_fields(members(other)?.data_type()),
+    }
 }
 
 #[cfg(test)]
@@ -95,6 +153,20 @@ mod tests {
         let DataType::Dictionary(_, pair) = item.data_type() else { panic!() };
         let DataType::Struct(fields) = pair.as_ref() else { panic!() };
         assert_eq!(names(fields), ["a", "a#2", ""]);
+    }
+
+    #[test]
+    fn no_two_columns_have_one_name() {
+        let a = |names| Field::new("a", DataType::Struct(fields(names)), true);
+        let plain = |name: &str| Field::new(name, DataType::Int8, true);
+        let schema = distinct(&Schema::new(vec![a(&["b", "c"]), plain("a.b"), plain("a.d"), plain("a.b#2")]));
+        assert_eq!(names(schema.fields()), ["a", "a.b#3", "a.d", "a.b#2"]);
+        assert_eq!(schema.field(1).metadata()[NAME], "a.b");
+        let list = Field::new("a", DataType::new_list(DataType::Struct(fields(&["b", "c"])), true), true);
+        let schema = distinct(&Schema::new(vec![plain("a.b"), list]));
+        let DataType::List(item) = schema.field(1).data_type() else { panic!() };
+        let DataType::Struct(fields) = item.data_type() else { panic!() };
+        assert_eq!(names(fields), ["b#2", "c"]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The columns of a new file, from the schemas of the sources.
 
 use super::column::{Column, describe};
+use super::rename::{self, renamed, renamed_metadata};
 use super::select;
 use super::structs::{self, OtherStructs};
 use crate::error::{Advice, display_path};
@@ -8,6 +9,7 @@ use crate::import::input_column::InputColumn;
 use crate::import::options::ConvertOptions;
 use crate::import::source::{BatchSource, located};
 use crate::{Error, Metadata, Result, limits, saved_schema};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -35,17 +37,20 @@ impl Plan {
 pub(in crate::import) fn of(sources: &[&dyn BatchSource], options: &ConvertOptions) -> Result<Plan> {
     check_formats(sources)?;
     select::check_names(sources, options)?;
+    rename::check(options)?;
     let mut plan = Plan { columns: Vec::new(), metadata: Metadata::new(), positions: Vec::new() };
     let mut differences = SchemaDifferences::default();
     for source in sources.iter().copied() {
         let chosen = select::choose(source.columns(), options).map_err(|error| located(error, source))?;
-        let found = storable(&chosen).map_err(|error| located(error, source))?;
+        let named = chosen.iter().map(|(position, column)| Ok((*position, renamed(column, options)?)));
+        let found = storable(&named.collect::<Result<Vec<_>>>()?).map_err(|error| located(error, source))?;
+        let metadata = renamed_metadata(source.metadata(), source.columns(), options)?;
         if plan.positions.is_empty() {
             let (columns, positions) = found.into_iter().unzip();
-            (plan.columns, plan.metadata) = (columns, source.metadata().clone());
+            (plan.columns, plan.metadata) = (columns, metadata.into_owned());
             plan.positions.push(positions);
         } else {
-            saved_schema::join(&mut plan.metadata, source.metadata());
+            saved_schema::join(&mut plan.metadata, &metadata);
             let positions = merge(&mut plan.columns, found).unwrap_or_else(|found| {
                 differences.add(source, found);
                 Vec::new()
@@ -74,14 +79,15 @@ fn check_formats(sources: &[&dyn BatchSource]) -> Result<()> {
 }
 
 /// Refuses columns that cannot be stored, naming all of them.
-fn storable(chosen: &[(usize, &InputColumn)]) -> Result<Vec<(Column, usize)>> {
+fn storable(chosen: &[(usize, Cow<'_, InputColumn>)]) -> Result<Vec<(Column, usize)>> {
     let mut same_name: HashMap<&str, usize> = HashMap::new();
     // the nulls of structs get their names when it is known that they are written
-    let named = || chosen.iter().map(|(_, column)| *column).filter(|column| !column.follows_fields());
+    let named = || chosen.iter().map(|(_, column)| column.as_ref()).filter(|column| !column.follows_fields());
     for column in named() {
         *same_name.entry(&column.name).or_default() += 1;
     }
     let mut refused: Vec<(&str, String)> = Vec::new();
+    let mut advice = vec![Advice::SkipColumns];
     for InputColumn { name, kind, .. } in named() {
         let same_name = same_name.remove(name.as_str()).unwrap_or(1); // said once
         let reasons = [
@@ -89,21 +95,24 @@ fn storable(chosen: &[(usize, &InputColumn)]) -> Result<Vec<(Column, usize)>> {
             (!is_name(name)).then(|| "a name has 1 to 1,024 bytes and no control characters".to_owned()),
             (same_name > 1).then(|| format!("{same_name} columns have this name")),
         ];
+        if same_name > 1 || !is_name(name) {
+            advice = vec![Advice::SkipColumns, Advice::RenameColumns];
+        }
         refused.extend(reasons.into_iter().flatten().map(|reason| (name.as_str(), reason)));
     }
     match refused.as_slice() {
         [] => {}
         [(name, reason)] => {
             let error = Error::bad_input(format!("cannot be stored: {reason}")).with_column(name);
-            return Err(error.with_advice([Advice::SkipColumns]));
+            return Err(error.with_advice(advice));
         }
         several => {
             let list: Vec<String> = several.iter().map(|(name, reason)| format!("{name:?} ({reason})")).collect();
             let error = Error::bad_input(format!("these columns cannot be stored: {}", list.join(", ")));
-            return Err(error.with_advice([Advice::SkipColumns]));
+            return Err(error.with_advice(advice));
         }
     }
-    let column = |(position, column): &(usize, &InputColumn)| Some((Column::of(column)?, *position));
+    let column = |(position, column): &(usize, Cow<'_, InputColumn>)| Some((Column::of(column)?, *position));
     Ok(chosen.iter().filter_map(column).collect())
 }
 

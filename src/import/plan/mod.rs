@@ -3,6 +3,7 @@
 mod column;
 mod column_cast;
 mod merge;
+mod rename;
 mod select;
 mod shape;
 mod structs;

@@ -1,6 +1,7 @@
 //! The caller's options about columns.
 
 use super::column::Column;
+use super::rename::{new_name, selects};
 use super::structs;
 use crate::import::input_column::{InputColumn, Level};
 use crate::import::options::ConvertOptions;
@@ -8,15 +9,11 @@ use crate::import::source::BatchSource;
 use crate::names::no_column;
 use crate::{DType, Error, Extent, Result, Shape};
 
-/// Returns whether `selector` is the name of a column or of a struct around it.
-fn selects(selector: &str, name: &str) -> bool {
-    name.strip_prefix(selector).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-}
-
 /// Refuses names that no source has.
 pub(super) fn check_names(sources: &[&dyn BatchSource], options: &ConvertOptions) -> Result<()> {
     let selectors = options.columns.iter().flatten().chain(&options.skip);
     let named = options.casts.iter().map(|(name, _)| name).chain(options.shapes.iter().map(|(name, _)| name));
+    let named = named.chain(options.renames.iter().map(|(name, _)| name));
     for selector in selectors.chain(named) {
         let mut columns = sources.iter().flat_map(|source| source.columns());
         if !columns.any(|column| selects(selector, &column.name) && !column.follows_fields()) {
@@ -67,14 +64,14 @@ pub(super) fn apply_options(columns: &mut [Column], options: &ConvertOptions) ->
         }
     }
     for (name, target) in &options.casts {
-        let column = find(columns, name)?;
+        let column = find(columns, &new_name(name, options))?;
         column.cast_to(*target).map_err(|error| error.with_column(name))?;
     }
     for column in columns.iter() {
         check_rounded(column).map_err(|error| error.with_column(&column.name))?;
     }
     for (name, shape) in &options.shapes {
-        let column = find(columns, name)?;
+        let column = find(columns, &new_name(name, options))?;
         let lists = column.kind.rank().saturating_sub(shape.rank());
         if column.kind.can_unfold(lists) {
             column.unfold(lists);

@@ -77,3 +77,89 @@ fn files_with_columns_of_one_name_are_appended_and_converted_again() {
     let found = file.schema().metadata["arrow.schema"].matches(r#""tensilo.name":"a""#).count();
     assert_eq!(found, 2);
 }
+
+/// A struct `a` with a field `b`, and a column `a.b`.
+fn dotted() -> RecordBatch {
+    let field = Arc::new(Field::new("b", DataType::Int32, true));
+    let pair = StructArray::from(vec![(field, Arc::new(numbers(1)) as ArrayRef)]);
+    batch(vec![column("a", pair), column("a.b", numbers(3))])
+}
+
+#[test]
+fn a_column_has_the_name_of_a_field_of_a_struct() {
+    check(&dotted());
+    let swapped = dotted().project(&[1, 0]).unwrap();
+    check(&swapped);
+    assert_eq!(names(&import(&dotted())), ["a.b", "a.b#2"]);
+    for (chosen, due) in [("a.b", vec![Some(1), Some(2)]), ("a.b#2", vec![Some(3), Some(4)])] {
+        let file = import_with(&[dotted()], &ConvertOptions::new().columns([chosen])).unwrap();
+        assert_eq!(scalars::<i32>(&file, chosen), due);
+        let file = import_with(&[dotted()], &ConvertOptions::new().skip([chosen])).unwrap();
+        assert_eq!(names(&file).len(), 1);
+        assert!(!names(&file).contains(&chosen));
+    }
+}
+
+fn renamed(whole: &RecordBatch, renames: &[(&str, &str)]) -> tensilo::Result<tensilo::Reader> {
+    import_with(std::slice::from_ref(whole), &ConvertOptions::new().renames(renames.iter().copied()))
+}
+
+/// The names of fields of an export, those of structs with their fields.
+fn exported_names(file: &tensilo::Reader) -> Vec<String> {
+    let batch = tensilo::export::batches(file, None).unwrap().next().unwrap().unwrap();
+    let name = |field: &Arc<Field>| match field.data_type() {
+        DataType::Struct(fields) => {
+            let inner: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+            format!("{}{{{}}}", field.name(), inner.join(","))
+        }
+        _ => field.name().clone(),
+    };
+    batch.schema().fields().iter().map(name).collect()
+}
+
+#[test]
+fn columns_structs_and_fields_get_other_names() {
+    let file = renamed(&dotted(), &[("a.b#2", "c")]).unwrap();
+    assert_eq!((names(&file), exported_names(&file)), (vec!["a.b", "c"], vec!["a{b}".to_owned(), "c".to_owned()]));
+    let file = renamed(&dotted(), &[("a", "s")]).unwrap();
+    assert_eq!(exported_names(&file)[0], "s{b}");
+    let file = renamed(&dotted(), &[("a.b", "a.x")]).unwrap();
+    assert_eq!(exported_names(&file)[0], "a{x}");
+    assert_eq!(scalars::<i32>(&file, "a.x"), [Some(1), Some(2)]);
+    for twice in [[("a.b", "a.x"), ("a", "s")], [("a.b#2", "x"), ("a.b#2", "y")]] {
+        let error = renamed(&dotted(), &twice).map(|_| ()).unwrap_err();
+        assert!(error.message().contains("rename one of them"), "{error}");
+    }
+    // two that are exchanged, and types that only the saved schema has
+    let whole = batch(vec![column("p", LargeStringArray::from(vec!["x", "y"])), column("q", numbers(1))]);
+    let file = renamed(&whole, &[("p", "q"), ("q", "p")]).unwrap();
+    assert_eq!(names(&file), ["q", "p"]);
+    let batch = tensilo::export::batches(&file, None).unwrap().next().unwrap().unwrap();
+    assert_eq!(batch.column_by_name("q").unwrap(), whole.column(0));
+    // other options have the names of the input
+    let floats = batch_of_floats();
+    let options = ConvertOptions::new().renames([("f", "g")]).casts([("f", tensilo::DType::Bf16)]);
+    let file = import_with(&[floats], &options).unwrap();
+    assert_eq!((names(&file), file.schema().columns[0].dtype), (vec!["g"], tensilo::DType::Bf16));
+}
+
+fn batch_of_floats() -> RecordBatch {
+    batch(vec![column("f", Float32Array::from(vec![1.0, 2.0]))])
+}
+
+#[test]
+fn names_that_are_not_allowed_can_be_changed() {
+    let whole = batch(vec![column("a\tb", numbers(1)), column("c", numbers(3))]);
+    let error = refused(std::slice::from_ref(&whole), &ConvertOptions::new());
+    let advice = [tensilo::error::Advice::SkipColumns, tensilo::error::Advice::RenameColumns];
+    assert_eq!((error.column(), error.advice()), (Some("a\tb"), &advice[..]), "{error}");
+    assert_eq!(names(&renamed(&whole, &[("a\tb", "a b")]).unwrap()), ["a b", "c"]);
+    for (renames, message) in
+        [(("c", "a\tb"), "cannot be stored"), (("a\tb", "c"), "2 columns have this name"), (("d", "e"), "no column")]
+    {
+        let error = renamed(&whole, &[renames]).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains(message), "{error}");
+    }
+    let error = renamed(&dotted(), &[("a.b", "c")]).map(|_| ()).unwrap_err();
+    assert!(error.message().contains("a field stays in its struct; write a.NAME"), "{error}");
+}

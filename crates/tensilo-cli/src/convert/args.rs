@@ -33,12 +33,15 @@ Examples:
       archives of WebDataset: suffixes become columns
   tensilo convert 'layers/*.safetensors' -o layers.tsl --file-is-sample
       each file is one sample, with a column for each tensor
+  tensilo convert train.parquet -o train.tsl --rename img=image
+      the column img gets the name image
   tensilo convert day-1.parquet -o all.tsl --shape 'mel=*,80' --shape id=2
       mel varies in its first dimension, even if day-1 has only one length
 
 Columns: a field of a struct becomes the column struct.field. The name of the
 struct selects all its fields. Lists of texts, structs and maps become nested
-columns.
+columns. The second column of a name becomes NAME#2. --rename NAME=NEW gives
+another name; the other options have the names before it.
 
 Formats: Parquet, Arrow IPC, tensilo, and these, recognised by their content:
 .npy            one column, array: the first axis counts samples
@@ -123,6 +126,9 @@ pub(crate) struct ConvertArgs {
     /// Leave a column out; repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) skip: Vec<String>,
+    /// Give a column another name; repeatable. A field stays in its struct: a.b=a.c
+    #[arg(long, value_name = "NAME=NEW", value_parser = values::rename)]
+    pub(crate) rename: Vec<(String, String)>,
     /// The shape of a list column, with * for an extent that varies; repeatable [default: inferred]
     #[arg(long, value_name = "NAME=*,80", value_parser = values::shape)]
     pub(crate) shape: Vec<(String, Shape)>,

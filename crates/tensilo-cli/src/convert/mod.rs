@@ -119,6 +119,7 @@ fn options(args: &ConvertArgs) -> ConvertOptions {
         .bf16(args.bf16)
         .casts(args.cast.clone())
         .skip(args.skip.clone())
+        .renames(args.rename.clone())
         .shapes(args.shape.clone())
         .null_elements(args.null_elements.into())
         .distrust_statistics(args.distrust_statistics)

@@ -52,6 +52,13 @@ pub(crate) fn cast(text: &str) -> Result<(String, DType), String> {
     Ok((name.to_owned(), dtype))
 }
 
+/// Parses `NAME=NEW`; the new name may contain `=`.
+pub(crate) fn rename(text: &str) -> Result<(String, String), String> {
+    let names = text.split_once('=').filter(|(name, new)| !name.is_empty() && !new.is_empty());
+    let (name, new) = names.ok_or("write NAME=NEW, such as img=image")?;
+    Ok((name.to_owned(), new.to_owned()))
+}
+
 /// Parses `NAME=*,80`; the name may contain `=`.
 pub(crate) fn shape(text: &str) -> Result<(String, Shape), String> {
     const HOW: &str = "write NAME=EXTENTS, such as embedding=384 or mel=*,80, where * varies";

@@ -277,6 +277,17 @@ fn statistics_that_deny_nulls_need_no_option() {
 }
 
 #[test]
+fn a_column_is_renamed() {
+    let folder = Folder::new();
+    let (out, input) = (folder.path("out.tsl"), test_data("dotted-name-beside-struct.parquet"));
+    convert(&input, &out, "--rename a.b=flat").done();
+    let columns = on("inspect", &out, "--json").done().json()["columns"].clone();
+    let names: Vec<&str> = columns.as_array().unwrap().iter().filter_map(|column| column["name"].as_str()).collect();
+    assert_eq!(names, ["flat", "a.b#2"]);
+    convert(&input, &folder.path("x.tsl"), "--rename a.b=").failed(2, "write NAME=NEW");
+}
+
+#[test]
 fn metadata_that_are_left_out_are_told() {
     let folder = Folder::new();
     let run = convert(&test_data("metadata-not-utf8-pyarrow.parquet"), &folder.path("out.tsl"), "").done();
