@@ -17,6 +17,11 @@ are stored. A damaged chunk in blocks loses only the samples of its damaged
 blocks, if its front is intact. If the header and all footers are lost, nothing
 can be salvaged: the columns are then unknown. BROKEN.tsl is never changed.
 
+A chunk that an older file of the same columns has left there is lost, if index
+and footer show that. If these are damaged, too, nothing confirms the chunks:
+their samples are kept, and listed as unconfirmed. OUT.tsl names them in the
+metadata \"tensilo.unconfirmed\" of their columns.
+
 Samples that a column has lost become nulls in that column, and all samples
 keep their numbers. With --leave-out, samples that any column has lost are left
 out, and the following samples get lower numbers. The encoding options only
@@ -27,8 +32,8 @@ same groups and sample numbers. A file that is missing, or of which nothing is
 left, has nulls in all samples of its columns, whose types are in the manifest.
 So has a whole file that is not the one in the manifest.
 
-Exits with 1 if a sample is lost, or may be lost at the end; the output is
-complete nevertheless.
+Exits with 1 if a sample is lost or unconfirmed, or may be lost at the end; the
+output is complete nevertheless.
 
 JSON, schema tensilo.salvage/1 (members may be added; those named here stay):
   schema, ok, file_bytes, sample_count
@@ -36,14 +41,16 @@ JSON, schema tensilo.salvage/1 (members may be added; those named here stay):
   committed_samples  up to the last commit whose footer is intact, or null
   end_is_known       false: there may have been more samples at the end
   columns: [{ name, chunk_count, stored_bytes, lost_count,
-    lost     [[first, end], ...] sample numbers, end excluded }]
+    lost     [[first, end], ...] sample numbers, end excluded
+    unconfirmed_count, unconfirmed  the same of samples that nothing confirms }]
   output             null, or { path, file_bytes, sample_count, file_id,
     content_id }
 Of a dataset, schema tensilo.salvage-dataset/1:
   schema, ok, dataset_id, version, sample_count
   files: [{ path, ok, samples,
     message  why everything in the file is lost, or null
-    columns  [{ name, lost_count, lost }] by sample numbers of the dataset }]
+    columns  [{ name, lost_count, lost, unconfirmed_count, unconfirmed }] by
+             sample numbers of the dataset }]
   output   null, or { path, dataset_id, sample_count, files, file_bytes }";
 
 /// The arguments of `tensilo salvage`.

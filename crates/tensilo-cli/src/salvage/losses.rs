@@ -1,6 +1,6 @@
 //! The losses of the files of a dataset, as a JSON document and as text.
 
-use super::ranges::ranges;
+use super::ranges::{pairs, ranges, unconfirmed_remark};
 use crate::dataset::{DatasetSize, dataset_id};
 use crate::failure::Outcome;
 use crate::output::shown;
@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use tensilo::salvage::Losses;
 use tensilo_data::{Dataset, SalvagedFile, SampleGroup};
 
-/// The losses of a column of a file.
+/// The lost and unconfirmed samples of a column of a file.
 pub(super) struct ColumnLosses {
     /// The name in the dataset.
     name: String,
@@ -20,6 +21,14 @@ pub(super) struct ColumnLosses {
     pub(super) number: usize,
     /// Samples of the dataset.
     pub(super) lost: Vec<Range<u64>>,
+    /// Samples of the dataset that nothing confirms.
+    unconfirmed: Vec<Range<u64>>,
+}
+
+impl ColumnLosses {
+    fn is_empty(&self) -> bool {
+        self.lost.is_empty() && self.unconfirmed.is_empty()
+    }
 }
 
 /// The losses of a file.
@@ -38,11 +47,14 @@ impl FileLosses {
         let listed = group.files.get(file);
         let first = group.samples.start;
         let columns = listed.into_iter().flat_map(|listed| &listed.columns).map(|(name, number)| {
-            let losses = found.salvaged.losses.columns.iter().find(|(column, _)| column == name);
-            let lost = losses.into_iter().flat_map(|(_, lost)| lost.ranges());
-            let lost = lost.map(|lost| lost.start.saturating_add(first)..lost.end.saturating_add(first));
+            let of_dataset = |losses: &Losses| -> Vec<Range<u64>> {
+                let samples = losses.columns.iter().find(|(column, _)| column == name);
+                let ranges = samples.into_iter().flat_map(|(_, samples)| samples.ranges());
+                ranges.map(|range| range.start.saturating_add(first)..range.end.saturating_add(first)).collect()
+            };
+            let (lost, unconfirmed) = (of_dataset(&found.salvaged.losses), of_dataset(&found.salvaged.unconfirmed));
             let name = dataset.schema().columns.get(*number).map_or(name, |column| &column.name);
-            ColumnLosses { name: name.clone(), number: *number, lost: lost.collect() }
+            ColumnLosses { name: name.clone(), number: *number, lost, unconfirmed }
         });
         Self {
             path: listed.map(|listed| listed.path.clone()).unwrap_or_default(),
@@ -52,12 +64,12 @@ impl FileLosses {
         }
     }
 
-    /// Returns whether anything of the file is lost, of columns of the dataset.
+    /// Returns whether anything of the file is lost or unconfirmed, of columns of the dataset.
     pub(super) fn is_damaged(&self) -> bool {
-        self.message.is_some() || self.columns.iter().any(|column| !column.lost.is_empty())
+        self.message.is_some() || self.columns.iter().any(|column| !column.is_empty())
     }
 
-    /// Writes what is lost.
+    /// Writes what is lost or unconfirmed.
     pub(super) fn write_text(&self, output: &mut impl Write) -> Outcome {
         match &self.message {
             Some(message) => {
@@ -66,9 +78,13 @@ impl FileLosses {
             }
             None => {
                 writeln!(output, "{}:", shown(&self.path))?;
-                for ColumnLosses { name, lost, .. } in self.columns.iter().filter(|column| !column.lost.is_empty()) {
-                    let line = format!("column {:?}: lost {}", human::excerpt(name), ranges(lost));
-                    write_wrapped(output, &line, output_width())?;
+                for ColumnLosses { name, lost, unconfirmed, .. } in &self.columns {
+                    for (what, samples) in [("lost", lost), ("unconfirmed", unconfirmed)] {
+                        if !samples.is_empty() {
+                            let line = format!("column {:?}: {what} {}", human::excerpt(name), ranges(samples));
+                            write_wrapped(output, &line, output_width())?;
+                        }
+                    }
                 }
             }
         }
@@ -76,9 +92,14 @@ impl FileLosses {
     }
 
     fn document(&self) -> Value {
-        let columns = self.columns.iter().map(|ColumnLosses { name, lost, .. }| {
-            let ranges: Vec<[u64; 2]> = lost.iter().map(|lost| [lost.start, lost.end]).collect();
-            json!({ "name": name, "lost_count": count(lost), "lost": ranges })
+        let columns = self.columns.iter().map(|ColumnLosses { name, lost, unconfirmed, .. }| {
+            json!({
+                "name": name,
+                "lost_count": count(lost),
+                "lost": pairs(lost),
+                "unconfirmed_count": count(unconfirmed),
+                "unconfirmed": pairs(unconfirmed),
+            })
         });
         json!({
             "path": self.path.to_string_lossy(),
@@ -140,19 +161,24 @@ impl<'a> DatasetLosses<'a> {
         let line = match damaged {
             0 => format!("All {samples} samples in {files} files are intact."),
             _ => {
-                let intact = samples.saturating_sub(count(&self.lost()));
+                let intact = samples.saturating_sub(count(&self.of_any(|column| &column.lost)));
                 format!(
                     "{damaged} of {files} files are damaged. Of {samples} samples, {intact} are intact in all columns."
                 )
             }
         };
-        Ok(write_wrapped(output, &line, output_width())?)
+        write_wrapped(output, &line, output_width())?;
+        match count(&self.of_any(|column| &column.unconfirmed)) {
+            0 => {}
+            unconfirmed => write_wrapped(output, &unconfirmed_remark(unconfirmed), output_width())?,
+        }
+        Ok(())
     }
 
-    /// Returns the samples that any column has lost: ranges that do not overlap.
-    fn lost(&self) -> Vec<Range<u64>> {
+    /// Returns the samples that are among those of any column: ranges that do not overlap.
+    fn of_any(&self, samples: impl Fn(&ColumnLosses) -> &Vec<Range<u64>>) -> Vec<Range<u64>> {
         let columns = self.files.iter().flat_map(|file| &file.columns);
-        let mut all: Vec<Range<u64>> = columns.flat_map(|column| column.lost.iter().cloned()).collect();
+        let mut all: Vec<Range<u64>> = columns.flat_map(|column| samples(column).iter().cloned()).collect();
         all.sort_unstable_by_key(|lost| lost.start);
         let mut end = 0;
         for lost in &mut all {

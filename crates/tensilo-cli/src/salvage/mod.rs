@@ -31,7 +31,7 @@ pub(crate) fn run(args: &SalvageArgs, quiet: bool) -> Outcome<Exit> {
     let written = destination.map(|destination| write(args, &salvaged, destination.create()?, quiet)).transpose()?;
     let output = written.as_ref().map_or_else(|| Box::new(Output::stdout()) as Box<dyn Write>, |it| it.sink.summary());
     let report = SalvageReport { salvaged: &salvaged, written: args.output.as_deref().zip(written.as_ref()) };
-    let verdict = if salvaged.losses.is_empty() && salvaged.end_is_known { Exit::Done } else { Exit::Damaged };
+    let verdict = if report.is_whole() { Exit::Done } else { Exit::Damaged };
     match print(&report, args.json, quiet, output) {
         // if the reader closes the pipe early, the verdict stays the same
         Ok(()) | Err(Failure::Closed) => Ok(verdict),

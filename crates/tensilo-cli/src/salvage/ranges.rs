@@ -1,9 +1,21 @@
-//! Ranges of lost samples as text.
+//! Ranges of lost and unconfirmed samples as text.
 
 use std::ops::Range;
 
 /// The maximum number of lost ranges in a line of text. The JSON document has all.
 const RANGES: usize = 8;
+
+/// Returns `[[100, 200], [300, 301]]` for a JSON document.
+pub(super) fn pairs(ranges: &[Range<u64>]) -> Vec<[u64; 2]> {
+    ranges.iter().map(|range| [range.start, range.end]).collect()
+}
+
+/// Returns the remark on samples that nothing confirms.
+pub(super) fn unconfirmed_remark(count: u64) -> String {
+    format!(
+        "Nothing confirms {count} samples, because index or footer are damaged, too: they may be those of an older file."
+    )
+}
 
 /// Returns `100..200, 300..301`.
 pub(super) fn ranges(ranges: &[Range<u64>]) -> String {

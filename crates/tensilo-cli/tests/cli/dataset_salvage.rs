@@ -49,7 +49,14 @@ fn a_damaged_dataset_becomes_a_whole_one_with_nulls_for_what_is_lost() {
     let document = run.json();
     assert_eq!((&document["schema"], &document["ok"]), (&json!("tensilo.salvage-dataset/1"), &json!(false)));
     let ok: Vec<_> = document["files"].as_array().unwrap().iter().map(|file| file["ok"].as_bool()).collect();
-    assert_eq!(ok, [Some(true), Some(false), Some(true), Some(false), Some(false)]);
+    assert_eq!(ok, [Some(true), Some(false), Some(false), Some(false), Some(false)]);
+    // nothing confirms what is left of c, and all of it is there
+    let first = 2 * u64::from(SAMPLES);
+    for column in document["files"][2]["columns"].as_array().unwrap() {
+        assert_eq!((&column["lost"], &column["lost_count"]), (&json!([]), &json!(0)));
+        assert_eq!(column["unconfirmed"], json!([[first, first + u64::from(SAMPLES)]]));
+        assert_eq!(column["unconfirmed_count"], SAMPLES);
+    }
     assert_eq!(document["output"]["sample_count"], 5 * SAMPLES);
     assert!(document["files"][4]["message"].as_str().unwrap().contains("another file is there"), "{document}");
 
@@ -62,7 +69,7 @@ fn a_damaged_dataset_becomes_a_whole_one_with_nulls_for_what_is_lost() {
     }
     let text = on("salvage", &path, "").text();
     assert!(
-        text.contains("b.tsl:\ncolumn \"energy\": lost 20..") && text.contains("3 of 5 files are damaged"),
+        text.contains("b.tsl:\ncolumn \"energy\": lost 20..") && text.contains("4 of 5 files are damaged"),
         "{text}"
     );
     on("salvage", &path, &format!("-o {}", out.display())).failed(2, "the folder has a dataset");

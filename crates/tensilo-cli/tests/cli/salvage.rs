@@ -67,6 +67,48 @@ fn a_damaged_block_costs_its_samples_and_no_others() {
     assert_eq!(on("get", &out, "-c x -i 8,15").done().json(), json!([null, null]));
 }
 
+/// A chunk of an older file is lost while the index is there, and kept without it: the report, the
+/// exit code and the metadata of the new file say so.
+#[test]
+fn samples_that_nothing_confirms_are_named() {
+    let folder = Folder::new();
+    let (mut stale, out) = (file(), folder.path("out.tsl"));
+    let chunk = Reader::from_bytes(stale.clone()).unwrap().column("b").unwrap().chunk(3).unwrap().unwrap();
+    let body = usize::try_from(chunk.file_range.start).unwrap()..usize::try_from(chunk.file_range.end).unwrap();
+    stale[body.start] ^= 1;
+    let head = body.start - 64;
+    let body_crc = crc32fast::hash(&stale[body]);
+    stale[head + 56..head + 60].copy_from_slice(&body_crc.to_le_bytes());
+    let head_crc = crc32fast::hash(&stale[head..head + 60]);
+    stale[head + 60..head + 64].copy_from_slice(&head_crc.to_le_bytes());
+    let run = on("salvage", &folder.file("stale.tsl", &stale), "--json");
+    assert_eq!((run.code, &run.json()["ok"]), (1, &json!(false)));
+    let column = &run.json()["columns"][1];
+    assert_eq!((&column["lost"], &column["unconfirmed"]), (&json!([[30, 40]]), &json!([])));
+    assert_eq!(column["unconfirmed_count"], 0);
+
+    let footer = stale.windows(4).rposition(|bytes| bytes == b"TSLF").unwrap();
+    let broken = folder.file("broken.tsl", &stale[..footer]);
+    let run = on("salvage", &broken, &format!("--json -o {}", out.display()));
+    assert_eq!((run.code, &run.json()["ok"]), (1, &json!(false)));
+    let columns = run.json()["columns"].clone();
+    assert_eq!((&columns[0]["lost_count"], &columns[0]["unconfirmed"]), (&json!(0), &json!([[0, 100]])));
+    assert_eq!(columns[1]["unconfirmed"], json!([[0, 30], [40, 100]])); // the index is there
+    assert_eq!(columns[1]["unconfirmed_count"], 90);
+    let inspected = on("inspect", &out, "--json").done().json();
+    assert_eq!(inspected["columns"][1]["metadata"]["tensilo.unconfirmed"], "0..30, 40..100");
+    let run = on("salvage", &broken, "");
+    let text = run.text();
+    for due in [
+        "column \"a\": unconfirmed 0..100\n",
+        "column \"b\": unconfirmed 0..30, 40..100\n",
+        "Nothing confirms 100 samples",
+    ] {
+        assert!(text.contains(due), "{due}: {text}");
+    }
+    assert_eq!(run.code, 1);
+}
+
 #[test]
 fn lost_samples_can_be_left_out_and_the_json_document_names_them() {
     let folder = Folder::new();
