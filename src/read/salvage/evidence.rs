@@ -48,7 +48,6 @@ pub(super) enum Verdict {
 type ListedChunk = (u32, ChunkEntry);
 
 /// Commits that follow each other and whose content ids are right.
-#[derive(Default)]
 struct Chain {
     /// The offset of the footer before the first of them; 0 if that is the first of the file.
     after: u64,
@@ -84,7 +83,6 @@ struct Claims {
 }
 
 /// What index and footers say about the chunks and tables of a file.
-#[derive(Default)]
 pub(super) struct Evidence {
     chain: Option<Chain>,
     claims: Claims,
@@ -140,17 +138,18 @@ impl Evidence {
     /// Returns whether nothing contradicts a table. A chunk that is confirmed needs a table that the
     /// chain lists, so such a chunk never decodes with another one.
     pub(super) fn allows(&self, table: &TableEntry) -> bool {
-        let same_number = |tables: &[TableEntry]| {
-            let key = |entry: &TableEntry| (entry.column, entry.table);
-            let start = tables.partition_point(|entry| key(entry) < key(table));
-            let mut listed = tables.iter().skip(start).take_while(|entry| key(entry) == key(table)).peekable();
-            listed.peek().is_some().then(|| listed.any(|entry| entry == table))
+        // `None` if no table has its number
+        let agrees = |tables: &[TableEntry]| {
+            let number = |entry: &TableEntry| (entry.column, entry.table);
+            let first = tables.get(tables.partition_point(|entry| number(entry) < number(table)));
+            let is_listed = || tables.binary_search_by_key(&table_key(table), table_key).is_ok();
+            first.filter(|first| number(first) == number(table)).map(|_| is_listed())
         };
-        let is_listed = self.chain.as_ref().map(|chain| (same_number(&chain.tables), table.offset < chain.footer));
-        match is_listed {
-            Some((Some(is_listed), _)) => is_listed,
-            Some((None, true)) => false,
-            Some((None, false)) | None => same_number(&self.claims.tables).unwrap_or(true),
+        let chain = self.chain.as_ref();
+        match chain.and_then(|chain| agrees(&chain.tables)) {
+            Some(agrees) => agrees,
+            None if chain.is_some_and(|chain| table.offset < chain.footer) => false,
+            None => agrees(&self.claims.tables).unwrap_or(true),
         }
     }
 }
@@ -160,6 +159,11 @@ fn at_offset(chunks: &[ListedChunk], offset: u64) -> &[ListedChunk] {
     let start = chunks.partition_point(|(_, entry)| entry.offset < offset);
     let rest = chunks.get(start..).unwrap_or(&[]);
     rest.get(..rest.partition_point(|(_, entry)| entry.offset == offset)).unwrap_or(&[])
+}
+
+/// Returns what tables are sorted by: all fields, column and number first.
+fn table_key(entry: &TableEntry) -> (u32, u32, u64, u32, u32) {
+    (entry.column, entry.table, entry.offset, entry.body_bytes, entry.body_crc)
 }
 
 fn agrees(chunks: &[ListedChunk], column: u32, entry: &ChunkEntry) -> bool {
@@ -451,7 +455,7 @@ impl<'a> Collector<'a> {
             claims.tables.extend(footer.tables);
         }
         claims.chunks.sort_unstable_by_key(|(_, entry)| entry.offset);
-        claims.tables.sort_unstable_by_key(|entry| (entry.column, entry.table, entry.offset));
+        claims.tables.sort_unstable_by_key(table_key);
         claims.samples = samples.into_iter().map(|ranges| LostSamples::of_ranges(u64::MAX, ranges)).collect();
         Ok(claims)
     }
