@@ -56,8 +56,8 @@ impl Salvaged {
     /// [`WriterOptions::file_id`] nor [`WriterOptions::origin`], the id is derived from that of the
     /// damaged file.
     ///
-    /// If nothing confirms samples of a column, its metadata say which, under [`UNCONFIRMED`] and by
-    /// the sample numbers of the new file. If these are too many ranges, the last one has other
+    /// If nothing confirms samples of a column, its metadata say which, under [`UNCONFIRMED`] and
+    /// by the sample numbers of the new file. If these are too many ranges, the last one has other
     /// samples, too. Ranges that the metadata of the damaged file name stay.
     ///
     /// Refuses a sink that writes to the damaged file itself.

@@ -1,19 +1,20 @@
 //! What index and footers say about the chunks of a damaged file.
 //!
 //! A chunk that was left by an older file of the same schema has the right file id and right
-//! checksums. Only the rest of the file can tell it from a chunk of this file. An entry of the index
-//! repeats all fields of a chunk's head, so it confirms the chunk as surely as CRC-32 tells, but a
-//! page of the index may be stale, too. The content id of a commit (chapter 7.1) is a hash of its
-//! pages, its footer and the content id before. If it is right, pages and footer belong together,
-//! and all that they list is *confirmed*. In what they cover, everything else is contradicted.
+//! checksums. Only the rest of the file can tell it from a chunk of this file. An entry of the
+//! index repeats all fields of a chunk's head, so it confirms the chunk as surely as CRC-32 tells,
+//! but a page of the index may be stale, too. The content id of a commit (chapter 7.1) is a hash of
+//! its pages, its footer and the content id before. If it is right, pages and footer belong
+//! together, and all that they list is *confirmed*. In what they cover, everything else is
+//! contradicted.
 //!
-//! A page that is damaged or stale can be restored, because its entries are the heads of the chunks:
-//! the content id tells whether the restored page is right. So a damaged index costs nothing while
-//! the heads are intact.
+//! A page that is damaged or stale can be restored, because its entries are the heads of the
+//! chunks: the content id tells whether the restored page is right. So a damaged index costs
+//! nothing while the heads are intact.
 //!
-//! Commits are confirmed as a chain: each content id contains the one before. After a mixture of two
-//! files, several chains may be right, each for a file of its own. Only one can be trusted: the one
-//! that is known from elsewhere, or else the one that confirms the most chunks.
+//! Commits are confirmed as a chain: each content id contains the one before. After a mixture of
+//! two files, several chains may be right, each for a file of its own. Only one can be trusted: the
+//! one that is known from elsewhere, or else the one that confirms the most chunks.
 //!
 //! Of what no chain covers, nothing is confirmed. A page without a chain still contradicts chunks
 //! that do not agree with it.
@@ -135,8 +136,8 @@ impl Evidence {
         }
     }
 
-    /// Returns whether nothing contradicts a table. A chunk that is confirmed needs a table that the
-    /// chain lists, so such a chunk never decodes with another one.
+    /// Returns whether nothing contradicts a table. A chunk that is confirmed needs a table that
+    /// the chain lists, so such a chunk never decodes with another one.
     pub(super) fn allows(&self, table: &TableEntry) -> bool {
         // `None` if no table has its number
         let agrees = |tables: &[TableEntry]| {
@@ -180,8 +181,8 @@ fn better(best: Option<Chain>, other: Option<Chain>, content_id: Option<ContentI
     }
 }
 
-/// Returns the entries of a run, as far as the heads of its chunks tell them: those that follow each
-/// other from its first sample on, and those that do so up to its last.
+/// Returns the entries of a run, as far as the heads of its chunks tell them: those that follow
+/// each other from its first sample on, and those that do so up to its last.
 fn restore(heads: &[ListedChunk], column: u32, run: &Run) -> Result<Vec<Option<ChunkEntry>>> {
     let start = heads.partition_point(|(of, _)| *of < column);
     let end = heads.partition_point(|(of, _)| *of <= column);
@@ -379,8 +380,8 @@ impl<'a> Collector<'a> {
         self.regions.get(start..end).unwrap_or(&[])
     }
 
-    /// Returns the chunks whose heads are intact and between two offsets: by columns, and those of a
-    /// column in the order of the file.
+    /// Returns the chunks whose heads are intact and between two offsets: by columns, and those of
+    /// a column in the order of the file.
     fn heads(&self, offsets: &Range<u64>) -> Result<Vec<ListedChunk>> {
         let regions = self.between(offsets);
         let mut heads = memory::with_capacity(regions.len())?;

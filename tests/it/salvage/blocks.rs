@@ -159,7 +159,8 @@ fn what_is_left_of_a_chunk_means_something_if_salvage_decodes() {
     let samples = ColumnBatch::from_bytes(DType::Bool, 400, &[], &values);
     let (mut file, chunk) = file_of(Profile::Raw, column, samples);
     let damaged = chunk.blocks[3].samples.clone();
-    let damage = |file: &mut [u8]| file[chunk.blocks[3].bytes.start] = 7; // cannot mean anything, and is lost anyway
+    // cannot mean anything, and is lost anyway
+    let damage = |file: &mut [u8]| file[chunk.blocks[3].bytes.start] = 7;
     let lost_samples = (damaged[0], damaged[damaged.len() - 1]);
     let mut damaged = file.clone();
     damage(&mut damaged);

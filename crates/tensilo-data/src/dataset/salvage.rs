@@ -24,8 +24,8 @@ impl Dataset {
     /// Samples keep their numbers in the group. A file that is missing, or of which nothing is
     /// left, has the columns that the manifest knows, and has lost all samples. So has a valid file
     /// that is not the one in the manifest: its samples are of something else. A damaged file that
-    /// may be another one has [unconfirmed](Salvaged::unconfirmed) samples: nothing confirms them but
-    /// an index with the content id in the manifest.
+    /// may be another one has [unconfirmed](Salvaged::unconfirmed) samples: nothing confirms them
+    /// but an index with the content id in the manifest.
     pub fn salvage_file(&self, group: &SampleGroup, file: usize, options: SalvageOptions<'_>) -> Result<SalvagedFile> {
         let listed = group.files.get(file).ok_or_else(|| {
             DataError::BadArgument(format!("file {file} of a group with {} files, counted from 0", group.files.len()))
