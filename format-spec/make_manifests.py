@@ -192,6 +192,11 @@ def invalid():
     yield 'M-3.2-parent', folder(version(1, [group(WORKED)], parent={'version': 1, 'digest': '00' * 16}))
     yield 'M-3.3-samples', folder(version(1, [group(WORKED)], samples=3))
     yield 'M-3.4-empty-key', folder(version(1, [group(WORKED)], metadata={'': 'x'}))
+    yield 'M-3.5-id', folder(version(1, [group(WORKED)], dataset_id='00' * 16))
+    yield 'M-3.5-parent-id', folder(parents[0], version(2, [group(WORKED)], parent=parent, dataset_id='00' * 16))
+    yield 'M-3.5-parent-digest', folder(parents[0], version(2, [group(WORKED)], parent={**parent, 'digest': '00' * 16}))
+    entry, files = page([group(WORKED), group(WORKED)])
+    yield 'M-3.5-id-of-inline-groups', {**folder(version(1, [group(WORKED)], pages=[entry])), **files}
     yield 'M-4.1-dtype', with_column(dtype='float32')
     yield 'M-4.1-text-shape', with_column(dtype='utf8')
     yield 'M-4.1-empty-name', with_column(name='')

@@ -233,6 +233,20 @@ def check_column(stored, column, path):
     need(all(may for has, may in nulls if has), 'M-4.3', 'the column %r of %s may have nulls' % (stored['name'], path))
 
 
+def check_lineage(folder, value, groups):
+    """M-3.5, as far as the version before is there."""
+    if value['parent'] is None:
+        ids = ''.join(file['content_id'] for group in groups for file in group['files'])
+        due = hashlib.sha256(bytes.fromhex(ids)).hexdigest()[:32]
+        need(value['dataset_id'] == due, 'M-3.5', 'the id is not that of the files')
+        return
+    path = folder / 'manifest' / ('%010d.json' % value['parent']['version'])
+    if path.exists():
+        data = path.read_bytes()
+        need(data[-35:-3].decode() == value['parent']['digest'], 'M-3.5', 'the digest of the parent')
+        need(json.loads(data)['dataset_id'] == value['dataset_id'], 'M-3.5', 'the id is not that of the parent')
+
+
 def newest(folder):
     names = [path.name for path in (folder / 'manifest').iterdir()]
     versions = [int(name[:10]) for name in names if re.match(r'[0-9]{10}\.json\Z', name)]
@@ -258,6 +272,7 @@ def read(folder, version=None):
         listed.append({'start': start, 'samples': group['samples'],
                        'files': [{'path': file['path'], 'columns': layouts[file['layout']]} for file in group['files']]})
         start += group['samples']
+    check_lineage(folder, value, groups)
     return {'dataset_id': value['dataset_id'], 'version': version, 'samples': value['samples'], 'order': value['order'],
             'metadata': value['metadata'], 'columns': columns, 'groups': listed}
 

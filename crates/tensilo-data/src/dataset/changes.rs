@@ -13,7 +13,7 @@ use super::options::DatasetOptions;
 use super::publish::{Unpublished, publish};
 use super::store::Store;
 use crate::error::{DataError, Result};
-use crate::manifest::{Group, Layout, ListedFile, Version, check_path, dataset_id, join};
+use crate::manifest::{Group, Layout, ListedFile, Version, check_path, content_ids, dataset_id, join};
 use crate::order::RunsAndWindows;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -216,7 +216,7 @@ impl Changes {
     pub fn publish(mut self, change: impl Into<String>) -> Result<Dataset> {
         self.version.change = change.into();
         if self.base.is_none() {
-            self.version.dataset_id = dataset_id(&self.version.groups);
+            self.version.dataset_id = dataset_id(content_ids(&self.version.groups));
             self.version.order = RunsAndWindows::for_samples_of(self.raw_bytes / self.version.samples.max(1));
         }
         self.version.order = self.order.unwrap_or(self.version.order);

@@ -238,6 +238,21 @@ impl Dataset {
         self.0.open_listed(&group.placed, listed)
     }
 
+    /// Checks where the dataset comes from, which opening it does not (M-3.5 of the specification):
+    /// the id is that of the version before, whose digest is the one that the manifest states. Of a
+    /// version that was made from no other, the id is that of its files. Without a manifest, or if
+    /// the version before was removed, there is nothing to check.
+    ///
+    /// Cost: reads the version before, or all pages of the manifest.
+    pub fn check_lineage(&self) -> Result<()> {
+        let opened = &*self.0;
+        if let Location::Folder(folder) = &opened.location {
+            let groups = || (0..opened.groups.page_count()).map(|page| opened.groups_of_page(page));
+            open::check_lineage(&*opened.store, folder, &opened.version, groups())?;
+        }
+        Ok(())
+    }
+
     /// Returns how the files are read: as the options say, else by io_uring, if the system has it
     /// and the file system is not in memory, and by position otherwise.
     ///

@@ -2,7 +2,9 @@
 
 use super::store::Store;
 use crate::error::{DataError, Result};
-use crate::manifest::{Broken, Hex, MOST_VERSION_BYTES, Version, join, number_of, path_of};
+use crate::manifest::{
+    Broken, Group, Hex, MOST_VERSION_BYTES, Version, content_ids, dataset_id, join, need, number_of, path_of,
+};
 use std::io;
 use std::path::Path;
 
@@ -26,6 +28,38 @@ pub(super) fn read(store: &dyn Store, folder: &Path, number: u64) -> Result<(Ver
     let path = path_of(number);
     let bytes = read_text(store, folder, &path, MOST_VERSION_BYTES, "reading the version")?;
     Version::parse(&bytes, number).map_err(|broken| broken.of(&join(folder, &path)))
+}
+
+/// Checks M-3.5 of a version, whose groups `pages` has.
+pub(super) fn check_lineage(
+    store: &dyn Store,
+    folder: &Path,
+    version: &Version,
+    pages: impl Iterator<Item = Result<Vec<Group>>>,
+) -> Result<()> {
+    let path = join(folder, &path_of(version.number));
+    let Some((parent, digest)) = version.parent else {
+        let mut ids = Vec::new();
+        for groups in pages {
+            ids.extend(content_ids(&groups?));
+        }
+        return need(version.dataset_id == dataset_id(ids.into_iter()), "M-3.5", || {
+            "the dataset id is not that of the files of this version, which has no parent".to_owned()
+        })
+        .map_err(|broken| broken.of(&path));
+    };
+    let (before, found) = match read(store, folder, parent) {
+        // it was removed
+        Err(DataError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        read => read?,
+    };
+    need(found == digest, "M-3.5", || format!("version {parent} has another digest than the one that is stated here"))
+        .and_then(|()| {
+            need(before.dataset_id == version.dataset_id, "M-3.5", || {
+                format!("the dataset id is not that of version {parent}, from which this one was made")
+            })
+        })
+        .map_err(|broken| broken.of(&path))
 }
 
 /// Reads a sealed text.

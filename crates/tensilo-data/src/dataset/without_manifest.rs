@@ -6,7 +6,7 @@ use super::listed_reader;
 use super::store::Store;
 use crate::error::{DataError, Result};
 use crate::helpers::on_threads;
-use crate::manifest::{Group, IdentifiedColumn, Layout, Version, dataset_id};
+use crate::manifest::{Group, IdentifiedColumn, Layout, Version, content_ids, dataset_id};
 use crate::order::RunsAndWindows;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ pub(super) fn version(files: &[PathBuf], access: &Access) -> Result<Version> {
     let (mut version, raw_bytes) =
         found.ok_or_else(|| DataError::BadArgument("there are no tensilo files (*.tsl)".to_owned()))?;
     version.order = RunsAndWindows::for_samples_of(raw_bytes / version.samples.max(1));
-    version.dataset_id = dataset_id(&version.groups);
+    version.dataset_id = dataset_id(content_ids(&version.groups));
     Ok(version)
 }
 

@@ -187,9 +187,12 @@ pub(crate) fn number_of(name: &str) -> Option<u64> {
     digits.parse().ok().filter(|&version| is_number && version > 0)
 }
 
-/// Returns the id of a dataset whose first version has these groups (M-3.5).
-pub(crate) fn dataset_id(groups: &[Group]) -> [u8; 16] {
-    let files = groups.iter().flat_map(|group| &group.files);
-    let ids: Vec<u8> = files.flat_map(|file| file.content_id.0).collect();
-    sealed::digest(&ids).0
+/// Returns the content ids of the files of groups, in order.
+pub(crate) fn content_ids(groups: &[Group]) -> impl Iterator<Item = u8> {
+    groups.iter().flat_map(|group| &group.files).flat_map(|file| file.content_id.0)
+}
+
+/// Returns the id of a dataset whose first version has files with these content ids (M-3.5).
+pub(crate) fn dataset_id(content_ids: impl Iterator<Item = u8>) -> [u8; 16] {
+    sealed::digest(&content_ids.collect::<Vec<_>>()).0
 }

@@ -50,6 +50,7 @@ fn valid_manifests_are_read_as_the_second_reader_reads_them() {
             serde_json::from_slice(&fs::read(vector.with_extension("json")).expect("its content")).expect("JSON");
         let dataset = Dataset::open(folder.root()).unwrap_or_else(|error| panic!("{}: {error}", name(&vector)));
         check_all(&dataset).unwrap_or_else(|error| panic!("{}: {error}", name(&vector)));
+        dataset.check_lineage().unwrap_or_else(|error| panic!("{}: {error}", name(&vector)));
         let id: String = dataset.id().iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!((due["dataset_id"].as_str(), due["version"].as_u64()), (Some(id.as_str()), Some(dataset.version())));
         assert_eq!(due["samples"].as_u64(), Some(dataset.sample_count()));
@@ -112,6 +113,9 @@ fn older_versions_stay_readable() {
         dataset.schema().columns.iter().map(|column| column.name.clone()).collect()
     };
     assert_eq!([columns(1), columns(2), columns(3)], [vec!["x"], vec!["vector", "later"], vec!["later"]]);
+    // a version whose parent was removed has nothing to compare
+    fs::remove_file(folder.path("manifest/0000000002.json")).unwrap();
+    Dataset::open(folder.root()).unwrap().check_lineage().unwrap();
     let error = DatasetOptions::new().version(4).open(folder.root()).unwrap_err();
     assert!(error.to_string().contains("version 4 does not exist; the dataset has versions up to 3"), "{error}");
 }
@@ -120,7 +124,8 @@ fn older_versions_stay_readable() {
 fn invalid_manifests_are_refused_by_their_rule() {
     for vector in vectors("invalid") {
         let folder = unpack(&vector);
-        let error = Dataset::open(folder.root()).and_then(|dataset| check_all(&dataset));
+        let error =
+            Dataset::open(folder.root()).and_then(|dataset| check_all(&dataset).and_then(|()| dataset.check_lineage()));
         let error = error.expect_err(name(&vector));
         let due = name(&vector).split('-').take(2).collect::<Vec<_>>().join("-");
         match &error {
