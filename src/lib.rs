@@ -176,7 +176,7 @@ pub mod nested {
 pub mod verify {
     //! Checks of a whole file: every byte, and on demand every value.
 
-    pub use crate::read::{Damage, VerifyOptions, VerifyReport, verify};
+    pub use crate::read::{Damage, DamageKind, FileState, VerifyOptions, VerifyReport, verify};
 }
 
 pub mod salvage {

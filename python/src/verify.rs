@@ -8,8 +8,8 @@ use pyo3::types::{PyDict, PyList};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use tensilo::facts::RegionKind;
-use tensilo::verify::{Damage, VerifyOptions, VerifyReport, verify};
-use tensilo_data::Dataset;
+use tensilo::verify::{Damage, DamageKind, FileState, VerifyOptions, VerifyReport, verify};
+use tensilo_data::{DataError, Dataset};
 use tensilo_object::{Address, source_at};
 
 /// What was found in one file.
@@ -53,6 +53,13 @@ pub fn _verify(
             return Ok(reports);
         }
         let dataset = Dataset::open(&path)?;
+        match dataset.check_lineage() {
+            Ok(()) => {}
+            Err(ref error @ DataError::Corrupt { ref path, .. }) => {
+                reports.push(FileReport { path: path.clone(), found: Err(error.to_string()) });
+            }
+            Err(error) => return Err(error.into()),
+        }
         for group in dataset.groups() {
             let group = group?;
             for (number, file) in group.files.iter().enumerate() {
@@ -72,7 +79,7 @@ pub fn _verify(
 /// Returns the report on a file of a dataset, which reads an earlier commit of a file whose last
 /// writer had not finished.
 fn listed(mut report: VerifyReport) -> VerifyReport {
-    report.damages.retain(|damage| damage.error.rule() != Some("R-7.8"));
+    report.damages.retain(|damage| damage.kind == DamageKind::Damaged);
     report
 }
 
@@ -84,6 +91,7 @@ fn file_dict<'py>(py: Python<'py>, file: &FileReport) -> PyResult<Bound<'py, PyD
         Err(message) => (None, Some(message)),
     };
     dict.set_item("message", message)?;
+    dict.set_item("state", report.map_or(FileState::Damaged, VerifyReport::state).name())?;
     dict.set_item("bytes", report.map(|report| report.file_bytes))?;
     dict.set_item("samples", report.and_then(|report| report.sample_count))?;
     let damages = report.map_or(&[][..], |report| &report.damages);
@@ -96,6 +104,7 @@ fn damage_dict<'py>(py: Python<'py>, path: &Path, damage: &Damage) -> PyResult<B
     let dict = PyDict::new(py);
     let range = &damage.file_range;
     dict.set_item("path", path.to_string_lossy())?;
+    dict.set_item("kind", damage.kind.name())?;
     dict.set_item("offset", range.start)?;
     dict.set_item("bytes", range.end.saturating_sub(range.start))?;
     dict.set_item("region", damage.region.map(RegionKind::name))?;

@@ -15,10 +15,11 @@ class Report:
     """The findings of ``verify``.
 
     Attributes:
-        files: for each file a dict: path, bytes, samples, damages; message, if the file is not the one
-            of the dataset.
-        damages: a dict for each damaged range of all files: path, offset, bytes, region, column,
-            samples, rule, message.
+        files: for each file a dict: path, state, bytes, samples, damages; message, if the file is not
+            the one of the dataset.
+        damages: a dict for each finding in all files: path, kind, offset, bytes, region, column,
+            samples, rule, message. The kind is "damaged"; or "uncommitted": bytes that an append has
+            not committed; or "unfinished": a file whose writer has not finished.
     """
 
     def __init__(self, files: list[dict[str, Any]]) -> None:
@@ -26,22 +27,36 @@ class Report:
         self.damages = [damage for file in files for damage in file["damages"]]
 
     @property
+    def state(self) -> Literal["ok", "unfinished", "damaged"]:
+        """The verdict on all files.
+
+        "unfinished": all samples of the last commits are intact, but a writer is at work or was
+        stopped.
+        """
+        states = {file["state"] for file in self.files}
+        return "damaged" if "damaged" in states else "unfinished" if "unfinished" in states else "ok"
+
+    @property
     def ok(self) -> bool:
-        """Whether nothing is damaged."""
-        return not self.damages and not any(file["message"] for file in self.files)
+        """Whether all files are intact and finished."""
+        return self.state == "ok"
 
     def __bool__(self) -> bool:
         return self.ok
 
     def raise_if_damaged(self) -> None:
-        """Raises a ``CorruptionError`` of the first damage, which names how many there are."""
-        if self.ok:
+        """Raises a ``CorruptionError`` of the first damage, which names how many there are.
+
+        A file that a writer has not finished is not damaged.
+        """
+        if self.state != "damaged":
             return
         broken = [file for file in self.files if file["message"]]
         if broken:
             raise _error(broken[0]["message"], {"path": broken[0]["path"]})
-        first = self.damages[0]
-        more = f", and {len(self.damages) - 1} other ranges are damaged" if len(self.damages) > 1 else ""
+        damages = [damage for damage in self.damages if damage["kind"] == "damaged"]
+        first = damages[0]
+        more = f", and {len(damages) - 1} other ranges are damaged" if len(damages) > 1 else ""
         rule = f" (rule {first['rule']})" if first["rule"] else ""
         raise _error(f"{first['path']}: {first['message']} at offset {first['offset']}{rule}{more}", first)
 
@@ -51,7 +66,7 @@ class Report:
             return f"Report(ok: {len(self.files)} files, {samples:,} samples)"
         lines = [file["message"] for file in self.files if file["message"]]
         lines += [f"{d['path']}: offset {d['offset']}, {d['bytes']} bytes: {d['message']}" for d in self.damages]
-        return "Report(damaged)\n" + "\n".join(lines[:20]) + ("\n..." if len(lines) > 20 else "")
+        return f"Report({self.state})\n" + "\n".join(lines[:20]) + ("\n..." if len(lines) > 20 else "")
 
 
 def _error(text: str, place: dict[str, Any]) -> CorruptionError:

@@ -233,6 +233,7 @@ def test_damage_is_found_and_saved_from(mixed_path, tmp_path):
     path.write_bytes(data)
     report = ts.verify(path)
     assert not report and len(report.damages) == 1 and report.damages[0]["column"] == "x"
+    assert (report.state, report.damages[0]["kind"]) == ("damaged", "damaged")
     with pytest.raises(ts.CorruptionError) as caught:
         report.raise_if_damaged()
     start, end = caught.value.samples

@@ -69,4 +69,4 @@ pub use reader::Reader;
 pub use rows::Rows;
 pub use salvage::{SalvageOptions, Salvaged, nothing_left, salvage};
 pub use sample::Sample;
-pub use verify::{Damage, VerifyOptions, VerifyReport, verify};
+pub use verify::{Damage, DamageKind, FileState, VerifyOptions, VerifyReport, verify};

@@ -36,6 +36,7 @@ Exit codes:
   2  bad usage or unsupported input
   3  reading or writing failed
   4  a fault of tensilo or of this machine; please report it
+  5  `verify`: all that is committed is intact, but a writer has not finished
   130, 143, 129  stopped by Ctrl-C, SIGTERM or SIGHUP; no file has changed
                  (a second signal ends at once: `append` may then leave an
                  unfinished tail, which readers ignore)

@@ -1,6 +1,7 @@
 //! The exit codes of the program.
 
 use crate::signals;
+use tensilo::verify::FileState;
 
 /// The exit codes, which scripts rely on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,9 +16,21 @@ pub(crate) enum Exit {
     Io = 3,
     /// A fault of tensilo or of this machine.
     Internal = 4,
+    /// The file is intact up to its last commit, but a writer has not finished it.
+    Unfinished = 5,
     /// A signal ended the work, which was undone unless a second signal left no time for that. The
     /// exit code is 128 and the number of the signal.
     Signalled,
+}
+
+impl From<FileState> for Exit {
+    fn from(state: FileState) -> Self {
+        match state {
+            FileState::Intact => Self::Done,
+            FileState::Unfinished => Self::Unfinished,
+            _ => Self::Damaged,
+        }
+    }
 }
 
 impl Exit {
@@ -25,7 +38,7 @@ impl Exit {
     pub(crate) fn code(self) -> u8 {
         match (self, signals::received()) {
             (Self::Signalled, Some(signal)) => signal.exit_code(),
-            _ => self as u8, // 0 to 5
+            _ => self as u8, // 0 to 6
         }
     }
 }

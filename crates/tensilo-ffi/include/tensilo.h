@@ -560,13 +560,20 @@ typedef struct tensilo_report_info {
   uint64_t chunk_count;
   // The number of samples in the last valid commit, if `has_commit`.
   uint64_t sample_count;
-  // The number of damaged regions; 0: the file is intact.
+  // The number of findings; 0: the file is intact and finished.
   size_t damage_count;
   // Whether there is a valid commit.
   bool has_commit;
+  // Whether anything is damaged. If not, all samples of the last commit are intact, but a writer
+  // may be at work, or have been stopped.
+  bool is_damaged;
 } tensilo_report_info;
 
-// A damaged region. Pointers live as long as the report; what is not known is NULL.
+// What a finding of a verification means.
+typedef uint32_t tensilo_damage_kind;
+
+// A damaged region, or what a writer that has not finished has left. Pointers live as long as the
+// report; what is not known is NULL.
 typedef struct tensilo_damage {
   // `sizeof(tensilo_damage)`, set by the caller.
   size_t struct_size;
@@ -586,6 +593,8 @@ typedef struct tensilo_damage {
   const struct tensilo_error *error;
   // Whether the samples are known.
   bool has_samples;
+  // What the finding means.
+  tensilo_damage_kind kind;
 } tensilo_damage;
 
 // As suits the file: by position, a dataset by io_uring if the build and the system have it.
@@ -727,6 +736,16 @@ typedef struct tensilo_damage {
 
 // Another writer has published the same version of the dataset first.
 #define TENSILO_CONFLICT 11
+
+// Bytes are wrong, or missing.
+#define TENSILO_DAMAGE_DAMAGED 0
+
+// An append is at work, or was stopped, and has not committed the bytes. They hold no sample of the
+// file.
+#define TENSILO_DAMAGE_UNCOMMITTED 1
+
+// The file ends with a commit, but its writer has not finished it.
+#define TENSILO_DAMAGE_UNFINISHED 2
 
 #ifdef __cplusplus
 extern "C" {
@@ -1106,7 +1125,7 @@ tensilo_status tensilo_report_get_info(const struct tensilo_report *report,
                                        struct tensilo_report_info *info,
                                        struct tensilo_error **error);
 
-// Gives damaged region number `index`, counted from 0, in the order of the file.
+// Gives finding number `index`, counted from 0, in the order of the file.
 tensilo_status tensilo_report_get_damage(const struct tensilo_report *report,
                                          size_t index,
                                          struct tensilo_damage *damage,

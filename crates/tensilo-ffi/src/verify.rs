@@ -12,7 +12,7 @@ use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
 use tensilo::source::Source;
-use tensilo::verify::{Damage, VerifyOptions, verify};
+use tensilo::verify::{Damage, DamageKind, FileState, VerifyOptions, verify};
 
 /// The report of a verification.
 ///
@@ -29,6 +29,7 @@ struct FoundDamage {
     error: Box<tensilo_error>,
     column: Option<Text>,
     samples: Option<(u64, u64)>,
+    kind: tensilo_damage_kind,
 }
 
 /// The options of a verification. Zero in each member is the default.
@@ -67,16 +68,31 @@ pub struct tensilo_report_info {
     pub chunk_count: u64,
     /// The number of samples in the last valid commit, if `has_commit`.
     pub sample_count: u64,
-    /// The number of damaged regions; 0: the file is intact.
+    /// The number of findings; 0: the file is intact and finished.
     pub damage_count: usize,
     /// Whether there is a valid commit.
     pub has_commit: bool,
+    /// Whether anything is damaged. If not, all samples of the last commit are intact, but a writer
+    /// may be at work, or have been stopped.
+    pub is_damaged: bool,
 }
 
 // SAFETY: `repr(C)`, and begins with its size.
 unsafe impl Output for tensilo_report_info {}
 
-/// A damaged region. Pointers live as long as the report; what is not known is NULL.
+/// What a finding of a verification means.
+pub type tensilo_damage_kind = u32;
+
+/// Bytes are wrong, or missing.
+pub const TENSILO_DAMAGE_DAMAGED: tensilo_damage_kind = 0;
+/// An append is at work, or was stopped, and has not committed the bytes. They hold no sample of the
+/// file.
+pub const TENSILO_DAMAGE_UNCOMMITTED: tensilo_damage_kind = 1;
+/// The file ends with a commit, but its writer has not finished it.
+pub const TENSILO_DAMAGE_UNFINISHED: tensilo_damage_kind = 2;
+
+/// A damaged region, or what a writer that has not finished has left. Pointers live as long as the
+/// report; what is not known is NULL.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_damage {
@@ -98,6 +114,8 @@ pub struct tensilo_damage {
     pub error: *const tensilo_error,
     /// Whether the samples are known.
     pub has_samples: bool,
+    /// What the finding means.
+    pub kind: tensilo_damage_kind,
 }
 
 // SAFETY: `repr(C)`, and begins with its size.
@@ -112,6 +130,11 @@ impl From<Damage> for FoundDamage {
             column: damage.column.as_deref().map(Text::new),
             samples: damage.samples.map(|samples| (samples.start, samples.end)),
             error: damage.error.into(),
+            kind: match damage.kind {
+                DamageKind::Uncommitted => TENSILO_DAMAGE_UNCOMMITTED,
+                DamageKind::Unfinished => TENSILO_DAMAGE_UNFINISHED,
+                _ => TENSILO_DAMAGE_DAMAGED,
+            },
         }
     }
 }
@@ -144,6 +167,7 @@ fn check(path: &Path, told: &tensilo_verify_options) -> Result<tensilo_report> {
         sample_count: report.sample_count.unwrap_or(0),
         damage_count: report.damages.len(),
         has_commit: report.sample_count.is_some(),
+        is_damaged: report.state() == FileState::Damaged,
     };
     let damages = report.damages.into_iter().map(|mut damage| {
         damage.error = damage.error.with_path(path);
@@ -191,7 +215,7 @@ pub unsafe extern "C" fn tensilo_report_get_info(
     unsafe { call(error, || fill(info, shared(report, "report")?.info, "info")) }
 }
 
-/// Gives damaged region number `index`, counted from 0, in the order of the file.
+/// Gives finding number `index`, counted from 0, in the order of the file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_report_get_damage(
     report: *const tensilo_report,
@@ -217,6 +241,7 @@ pub unsafe extern "C" fn tensilo_report_get_damage(
                 samples_end: samples.1,
                 error: ptr::from_ref(&*found.error),
                 has_samples: found.samples.is_some(),
+                kind: found.kind,
             };
             fill(damage, found, "damage")
         })

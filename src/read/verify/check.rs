@@ -16,7 +16,9 @@ use crate::open::{Source, open_header, open_last_commit};
 /// Checks every byte of a file: structure, checksums, padding, and that all parts agree (chapter 10
 /// of the specification).
 ///
-/// Damage is reported, not returned. An error means that the source could not be read, that memory
+/// Damage is reported, not returned, and so is a file whose writer has not finished: the
+/// [`DamageKind`](super::DamageKind) of each finding, and [`VerifyReport::state`], tell one from the
+/// other. An error means that the source could not be read, that memory
 /// ran out, or that the file needs a newer release or another build. Works on files that cannot be
 /// opened.
 ///
@@ -60,7 +62,7 @@ pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<Ver
             return Err(error);
         }
         if is_over {
-            findings.finish(end, &mut report);
+            findings.finish(end, &mut report)?;
             return Ok(report);
         }
         if let Some(progress) = &mut options.progress {

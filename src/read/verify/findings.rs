@@ -3,7 +3,8 @@
 use super::body::{BodyFinding, load_body};
 use super::commit::CommitCheck;
 use super::lost::Damages;
-use super::report::{Damage, VerifyReport, passing};
+use super::report::{Damage, DamageKind, VerifyReport, passing};
+use super::tail::is_uncommitted;
 use super::walk::Met;
 use crate::codec::DamagedChunk;
 use crate::format::chunk::ChunkHead;
@@ -15,6 +16,7 @@ use crate::{Error, Result, memory};
 
 pub(super) struct Findings<'a> {
     source: &'a dyn Source,
+    header: &'a OpenedHeader,
     check: CommitCheck<'a>,
     damages: Damages,
     buffer: Vec<u8>,
@@ -23,7 +25,7 @@ pub(super) struct Findings<'a> {
 impl<'a> Findings<'a> {
     pub(super) fn new(source: &'a dyn Source, header: &'a OpenedHeader, decode: bool) -> Self {
         let check = CommitCheck::new(header, decode);
-        Self { source, check, damages: Damages::default(), buffer: Vec::new() }
+        Self { source, header, check, damages: Damages::default(), buffer: Vec::new() }
     }
 
     /// Adds the next region or damage of the file.
@@ -61,7 +63,8 @@ impl<'a> Findings<'a> {
             let error = passing(error)?;
             let (column, samples) = self.check.column_and_samples(head);
             let file_range = head.offset..head.end();
-            self.damages.all.push(Damage { file_range, region: Some(head.kind), column, samples, error });
+            let kind = DamageKind::Damaged;
+            self.damages.all.push(Damage { file_range, kind, region: Some(head.kind), column, samples, error });
         }
         self.report_lost();
         Ok(())
@@ -78,6 +81,7 @@ impl<'a> Findings<'a> {
             let sample = |at: usize| entry.first_sample.saturating_add(u64_of(at));
             memory::reserve(&mut self.damages.all, 1)?;
             self.damages.all.push(Damage {
+                kind: DamageKind::Damaged,
                 file_range: byte(run.bytes.start)..byte(run.bytes.end),
                 region: Some(head.kind),
                 column: column.clone(),
@@ -94,26 +98,36 @@ impl<'a> Findings<'a> {
     }
 
     /// Checks the end of the file: for bytes after the last trailer, R-7.8, R-2.9.
-    pub(super) fn finish(mut self, end: u64, report: &mut VerifyReport) {
+    pub(super) fn finish(mut self, end: u64, report: &mut VerifyReport) -> Result<()> {
         if !self.damages.all.is_empty() {
             self.check.find_gaps(None);
             self.report_lost();
         }
         let (file_bytes, is_clean) = (self.source.byte_count(), self.damages.all.is_empty());
-        let error = if end < file_bytes {
-            let message = format!("{} bytes follow the last valid trailer", file_bytes - end);
-            Some(Error::corrupt("R-2.7", message))
+        let found = if end < file_bytes {
+            let bytes = file_bytes - end;
+            let (kind, message) = match is_uncommitted(self.source, self.header, end)? {
+                true => (
+                    DamageKind::Uncommitted,
+                    format!(
+                        "{bytes} bytes follow the last commit: an append is at work, or was stopped before it committed"
+                    ),
+                ),
+                false => (DamageKind::Damaged, format!("{bytes} bytes follow the last valid trailer")),
+            };
+            Some((kind, Error::corrupt("R-2.7", message)))
         } else if is_clean && !self.check.ends_with_trailer() {
             let message = "the file ends without a trailer: it is truncated, or its writer has not committed";
-            Some(Error::corrupt("R-2.9", message))
+            Some((DamageKind::Damaged, Error::corrupt("R-2.9", message)))
         } else if is_clean && !self.check.is_finished {
             let message = "the file is readable but not finished: its writer is at work, or was stopped after a commit";
-            Some(Error::corrupt("R-7.8", message))
+            Some((DamageKind::Unfinished, Error::corrupt("R-7.8", message)))
         } else {
             None
         };
-        self.damages.all.extend(error.map(|error| Damage {
+        self.damages.all.extend(found.map(|(kind, error)| Damage {
             file_range: end..file_bytes,
+            kind,
             region: None,
             column: None,
             samples: None,
@@ -123,5 +137,6 @@ impl<'a> Findings<'a> {
         report.damages = self.damages.all;
         // losses are found after the bytes that follow them
         report.damages.sort_by_key(|damage| damage.file_range.start);
+        Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Names lost regions in damaged bytes, by the index, the footer, and the chunks before and after.
 
-use super::report::Damage;
+use super::report::{Damage, DamageKind};
 use crate::format::chunk::ChunkEntry;
 use crate::format::index::{PAGE_BYTES, PAGE_ENTRIES, Run};
 use crate::format::region::{HEAD, RegionKind, align};
@@ -139,7 +139,7 @@ impl Damages {
         };
         let error = error.with_offset(file_range.start);
         let Lost { region, column, samples, .. } = lost;
-        self.all.push(Damage { file_range, region: Some(region), column, samples, error });
+        self.all.push(Damage { file_range, kind: DamageKind::Damaged, region: Some(region), column, samples, error });
     }
 
     /// Returns the lost pages of these runs, which ascend and do not overlap: the number of the run

@@ -11,8 +11,9 @@ mod met_tables;
 mod options;
 mod report;
 mod span;
+mod tail;
 mod walk;
 
 pub use check::verify;
 pub use options::VerifyOptions;
-pub use report::{Damage, VerifyReport};
+pub use report::{Damage, DamageKind, FileState, VerifyReport};

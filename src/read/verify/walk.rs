@@ -1,6 +1,6 @@
 //! The walk of chapter 2, from head to head: over every byte that is in no body.
 
-use super::report::{Damage, passing};
+use super::report::{Damage, DamageKind, passing};
 use super::span::SpanBytes;
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align, next_offset};
 use crate::le::u64_of;
@@ -35,6 +35,16 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub(super) fn new(source: &'a dyn Source, header: &'a OpenedHeader, end: u64) -> Self {
         Self { source, header, end, at: header.head.end(), found: None, scan: HeadScan::new(source, BLOCKS) }
+    }
+
+    /// A walk over what follows the last commit, which ends at `start`.
+    pub(super) fn of_tail(source: &'a dyn Source, header: &'a OpenedHeader, start: u64) -> Self {
+        Self { at: start, ..Self::new(source, header, source.byte_count()) }
+    }
+
+    /// Returns the next region. Its head is intact, and the padding before it is zero.
+    pub(super) fn next_intact(&mut self, span: SpanBytes<'_>) -> Result<RegionHead> {
+        self.next_region(span).inspect(|head| self.at = head.end())
     }
 
     /// Returns the end of the last region that was met.
@@ -111,7 +121,14 @@ impl<'a> Walk<'a> {
             self.found = self.find_region(align(self.at, HEAD).saturating_add(HEAD))?;
         }
         self.at = self.found.map_or(self.end, |head| head.offset);
-        Ok(Damage { file_range: start..self.at, region: None, column: None, samples: None, error })
+        Ok(Damage {
+            file_range: start..self.at,
+            kind: DamageKind::Damaged,
+            region: None,
+            column: None,
+            samples: None,
+            error,
+        })
     }
 
     /// Finds the next region of this file at or after `at`, a multiple of 64.

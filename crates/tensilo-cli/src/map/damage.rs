@@ -10,7 +10,7 @@ use std::ops::Range;
 use tensilo::error::display_path;
 use tensilo::salvage::{SalvageOptions, salvage};
 use tensilo::source::Source;
-use tensilo::verify::{Damage, VerifyOptions, verify};
+use tensilo::verify::{Damage, DamageKind, VerifyOptions, verify};
 use tensilo::{ErrorKind, OpenOptions, Reader};
 
 /// A file, and its damage.
@@ -37,7 +37,8 @@ impl Subject {
         let progress = Progress::new(Unit::Bytes, quiet);
         let mut advance = |bytes| progress.set("verifying", bytes, Some(source.byte_count()));
         let options = VerifyOptions::new().threads(threads(None)).progress(&mut advance);
-        let damages = verify(&source, options).map_err(about)?.damages;
+        let mut damages = verify(&source, options).map_err(about)?.damages;
+        damages.retain(|damage| damage.kind == DamageKind::Damaged); // `warn` tells the rest
         drop(progress);
         let mut is_salvaged = false;
         let reader = match OpenOptions::new().open(source.clone()) {

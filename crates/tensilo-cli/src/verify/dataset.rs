@@ -12,9 +12,9 @@ use crate::text::human;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use tensilo::verify::{VerifyOptions, VerifyReport};
+use tensilo::verify::{DamageKind, FileState, VerifyOptions, VerifyReport};
 use tensilo::{Reader, Result};
-use tensilo_data::Dataset;
+use tensilo_data::{DataError, Dataset};
 
 /// A file of a dataset, checked: a report, or the reason why it is not the file that the manifest
 /// lists.
@@ -23,6 +23,11 @@ type Checked = std::result::Result<VerifyReport, String>;
 /// Verifies all files that a manifest lists, and prints every damage.
 pub(super) fn verify_dataset(args: &VerifyArgs, dataset: &Dataset, quiet: bool) -> Outcome<Exit> {
     let mut report = DatasetReport::new(args);
+    match dataset.check_lineage() {
+        Ok(()) => {}
+        Err(ref error @ DataError::Corrupt { ref path, .. }) => report.add(path, &Err(error.to_string()))?,
+        Err(error) => return Err(error.into()),
+    }
     for group in dataset.groups() {
         let group = group?;
         for (number, file) in group.files.iter().enumerate() {
@@ -55,7 +60,7 @@ fn verify_listed(reader: &Reader, args: &VerifyArgs, quiet: bool) -> Result<Veri
     let options = VerifyOptions::new().decode(args.deep).threads(threads(args.threads)).progress(&mut advance);
     let mut report = reader.verify(options)?;
     // the dataset reads an earlier commit of a file: there its writer had not finished
-    report.damages.retain(|damage| damage.error.rule() != Some("R-7.8"));
+    report.damages.retain(|damage| damage.kind == DamageKind::Damaged);
     Ok(report)
 }
 
@@ -66,22 +71,35 @@ struct DatasetReport<'a> {
     files: u64,
     bytes: u64,
     damaged_files: u64,
+    unfinished_files: u64,
     documents: Vec<Value>,
 }
 
 impl<'a> DatasetReport<'a> {
     fn new(args: &'a VerifyArgs) -> Self {
-        Self { args, output: Output::stdout(), files: 0, bytes: 0, damaged_files: 0, documents: Vec::new() }
+        Self {
+            args,
+            output: Output::stdout(),
+            files: 0,
+            bytes: 0,
+            damaged_files: 0,
+            unfinished_files: 0,
+            documents: Vec::new(),
+        }
     }
 
     fn add(&mut self, path: &Path, checked: &Checked) -> Outcome {
         self.files = self.files.saturating_add(1);
         self.bytes = self.bytes.saturating_add(checked.as_ref().map_or(0, |report| report.file_bytes));
-        let is_damaged = checked.as_ref().map_or(true, |report| !report.damages.is_empty());
-        self.damaged_files = self.damaged_files.saturating_add(is_damaged.into());
+        let state = checked.as_ref().map_or(FileState::Damaged, VerifyReport::state);
+        match state {
+            FileState::Intact => {}
+            FileState::Unfinished => self.unfinished_files = self.unfinished_files.saturating_add(1),
+            _ => self.damaged_files = self.damaged_files.saturating_add(1),
+        }
         if self.args.json {
             self.documents.push(file_document(&shown(path), checked));
-        } else if is_damaged {
+        } else if state != FileState::Intact {
             write_file(&shown(path), checked, self.args, &mut self.output)?;
         }
         Ok(())
@@ -89,14 +107,19 @@ impl<'a> DatasetReport<'a> {
 
     /// Prints the sums.
     fn finish(self, version: Option<u64>, samples: u64, quiet: bool) -> Outcome<Exit> {
-        let Self { args, mut output, files, bytes, damaged_files, documents } = self;
-        let is_whole = damaged_files == 0;
+        let Self { args, mut output, files, bytes, damaged_files, unfinished_files, documents } = self;
+        let state = match (damaged_files, unfinished_files) {
+            (0, 0) => FileState::Intact,
+            (0, _) => FileState::Unfinished,
+            _ => FileState::Damaged,
+        };
+        let is_whole = state == FileState::Intact;
         let version_text = version.map_or(String::new(), |version| format!(", version {version}"));
         let printed = if args.json {
             let (schema, version) = ("tensilo.verify-dataset/1", version.unwrap_or(0));
             write_json(
                 &mut output,
-                &json!({ "schema": schema, "ok": is_whole, "version": version, "files": documents }),
+                &json!({ "schema": schema, "ok": is_whole, "state": state.name(), "version": version, "files": documents }),
             )
         } else if quiet {
             Ok(())
@@ -105,12 +128,13 @@ impl<'a> DatasetReport<'a> {
             let line = format!("ok: {files}, {bytes} bytes, {samples} samples{version_text}");
             writeln!(output, "{line}").map_err(Failure::from)
         } else {
-            let line = format!("damaged: {damaged_files} of {files} files; {samples} samples{version_text}");
+            let (state, count) = (state.name(), if damaged_files > 0 { damaged_files } else { unfinished_files });
+            let line = format!("{state}: {count} of {files} files; {samples} samples{version_text}");
             writeln!(output, "{line}").map_err(Failure::from)
         };
         match printed.and_then(|()| output.finish()) {
             // if the reader closes the pipe early, the verdict stays the same
-            Ok(()) | Err(Failure::Closed) => Ok(if is_whole { Exit::Done } else { Exit::Damaged }),
+            Ok(()) | Err(Failure::Closed) => Ok(state.into()),
             Err(failure) => Err(failure),
         }
     }

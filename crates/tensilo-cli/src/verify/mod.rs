@@ -15,7 +15,7 @@ use crate::output::{Output, write_json};
 use crate::terminal::warning;
 use file::verify;
 use report::{document, write_text};
-use tensilo::verify::VerifyReport;
+use tensilo::verify::{FileState, VerifyReport};
 use tensilo_data::Dataset;
 
 /// Verifies a file or a dataset, and prints every damage.
@@ -28,10 +28,10 @@ pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> Outcome<Exit> {
         };
     }
     let report = verify(&args.file, args, quiet)?;
-    if let Some(foreign) = foreign(&args.file).filter(|_| !quiet && !report.damages.is_empty()) {
+    if let Some(foreign) = foreign(&args.file).filter(|_| !quiet && report.state() == FileState::Damaged) {
         warning(&format!("{}: {foreign}", tensilo::error::display_path(&args.file)));
     }
-    let verdict = if report.damages.is_empty() { Exit::Done } else { Exit::Damaged };
+    let verdict = report.state().into();
     match print(&report, args, quiet) {
         // if the reader closes the pipe early, the verdict stays the same
         Ok(()) | Err(Failure::Closed) => Ok(verdict),

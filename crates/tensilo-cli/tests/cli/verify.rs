@@ -3,6 +3,7 @@
 use super::{Folder, SAMPLES, SampleFile, damaged_file, file_with_damaged_block, on, sample_file};
 use serde_json::{Value, json};
 use std::fs;
+use tensilo::{ColumnSchema, DType, Profile, Schema, Shape, Writer, WriterOptions};
 use tensilo_testing::{commented_hex, repository};
 
 #[test]
@@ -130,4 +131,61 @@ fn any_number_of_threads_prints_the_same() {
         }
     }
     on("verify", &path, "--threads 0").failed(2, "--threads");
+}
+
+#[test]
+fn a_file_whose_writer_has_not_finished_is_not_damaged() {
+    let folder = Folder::new();
+    let path = folder.path("a.tsl");
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::U8, Shape::fixed(&[16]))]);
+    let options = WriterOptions::new().profile(Profile::Raw);
+    Writer::create(&path, schema, &options).unwrap().finish().unwrap();
+    let mut writer = Writer::append(&path, &options).unwrap();
+    for kind in ["unfinished", "uncommitted"] {
+        (0..100_000).for_each(|_| writer.push(&[tensilo::Value::tensor(&[kind.len() as u8; 16])]).unwrap());
+        if kind == "unfinished" {
+            writer.commit().unwrap();
+        }
+        let run = on("verify", &path, "");
+        run.failed(5, "");
+        let text = run.text();
+        assert!(
+            text.contains("\nunfinished: ") && text.contains(", 100000 samples; all of these are intact"),
+            "{text}"
+        );
+        on("verify", &path, "--quiet").failed(5, "");
+        let document = on("verify", &path, "--json").json();
+        assert_eq!((&document["ok"], &document["state"]), (&json!(false), &json!("unfinished")));
+        assert_eq!(document["damages"][0]["kind"], kind);
+        let pattern = folder.path("*.tsl");
+        let run = on("verify", &pattern, "");
+        run.failed(5, "");
+        assert!(run.text().contains("unfinished: 1 of 1 files"), "{}", run.text());
+        on("map", &path, "--verify").done();
+    }
+    writer.finish().unwrap();
+    assert_eq!(on("verify", &path, "--json").done().json()["state"], "ok");
+    let damaged = on("verify", &folder.file("b.tsl", damaged_file()), "--json").json();
+    assert_eq!((&damaged["state"], &damaged["damages"][0]["kind"]), (&json!("damaged"), &json!("damaged")));
+}
+
+/// M-3.5
+#[test]
+fn a_dataset_with_a_wrong_id_or_parent_is_damaged() {
+    for vector in ["M-3.5-id", "M-3.5-parent-id", "M-3.5-parent-digest"] {
+        let folder = Folder::new();
+        let vectors = repository().join("format-spec/vectors");
+        let file = commented_hex(&fs::read_to_string(vectors.join("valid/worked.hex")).unwrap());
+        let [data, manifest] = ["data/0000000001", "manifest"].map(|name| folder.path(name));
+        [&data, &manifest].into_iter().for_each(|folder| fs::create_dir_all(folder).unwrap());
+        fs::write(data.join("00000.tsl"), file).unwrap();
+        for entry in fs::read_dir(vectors.join("manifests/invalid").join(vector).join("manifest")).unwrap() {
+            let entry = entry.unwrap();
+            fs::copy(entry.path(), manifest.join(entry.file_name())).unwrap();
+        }
+        let run = on("verify", folder.root(), "");
+        run.failed(1, "");
+        assert!(run.text().contains("M-3.5") && run.text().contains("damaged: 1 of "), "{vector}: {}", run.text());
+        assert_eq!(on("verify", folder.root(), "--json").json()["ok"], false);
+    }
 }

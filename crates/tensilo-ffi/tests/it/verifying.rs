@@ -4,7 +4,7 @@ use crate::support::*;
 use std::ffi::c_void;
 use std::fs;
 use std::ptr;
-use tensilo::{Profile, Reader};
+use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_ffi::*;
 use tensilo_testing::Folder;
 
@@ -31,11 +31,42 @@ fn a_report_lists_damage() {
         done(|e| tensilo_report_get_damage(report.0, 0, &raw mut damage, e));
         assert_eq!(text(damage.column), "embedding");
         assert_eq!(text(damage.region), "chunk");
+        assert!(info.is_damaged && damage.kind == TENSILO_DAMAGE_DAMAGED);
         assert!(damage.has_samples && (damage.samples_start..damage.samples_end).contains(&300));
         assert!(damage.file_start <= flipped && flipped < damage.file_end);
         assert!(text(tensilo_error_text(damage.error)).contains(path.to_str().unwrap()));
         let (status, _) = refused(|e| tensilo_report_get_damage(report.0, 1, &raw mut damage, e));
         assert_eq!(status, TENSILO_BAD_ARGUMENT);
+    }
+}
+
+/// Of a file to which a writer appends, and that has not finished.
+#[test]
+fn a_writer_that_has_not_finished_is_no_damage() {
+    let folder = Folder::new();
+    let path = folder.path("a.tsl");
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::U8, Shape::fixed(&[1024]))]);
+    let options = WriterOptions::new().profile(Profile::Raw);
+    Writer::create(&path, schema, &options).unwrap().finish().unwrap();
+    let mut writer = Writer::append(&path, &options).unwrap();
+    for kind in [TENSILO_DAMAGE_UNCOMMITTED, TENSILO_DAMAGE_UNFINISHED] {
+        (0..1000).for_each(|_| writer.push(&[Value::tensor(&[1_u8; 1024])]).unwrap());
+        if kind == TENSILO_DAMAGE_UNFINISHED {
+            writer.commit().unwrap();
+        }
+        let mut report = ptr::null_mut();
+        let c_path = c_path(&path);
+        // SAFETY: arguments as the header asks for.
+        unsafe {
+            done(|e| tensilo_verify(c_path.as_ptr(), ptr::null(), &raw mut report, e));
+            let report = Handle(report, tensilo_report_close);
+            let mut info: tensilo_report_info = sized();
+            done(|e| tensilo_report_get_info(report.0, &raw mut info, e));
+            assert_eq!((info.is_damaged, info.damage_count), (false, 1));
+            let mut damage: tensilo_damage = sized();
+            done(|e| tensilo_report_get_damage(report.0, 0, &raw mut damage, e));
+            assert_eq!(damage.kind, kind);
+        }
     }
 }
 
