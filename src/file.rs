@@ -12,7 +12,7 @@ impl OpenOptions {
         let path = path.as_ref();
         let open = || {
             let source: Arc<dyn Source> = Arc::new(PositionedFile::open(path)?);
-            self.open_through(source.clone(), Some(path), || Ok(source))
+            self.open_through(source.clone(), Some(path), |_| Ok(source))
         };
         open().map_err(|error| error.with_path(path))
     }

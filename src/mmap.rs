@@ -27,18 +27,23 @@ impl MappedFile {
     /// and a page beyond a new end kills the process (`SIGBUS`). Files that are complete and
     /// replaced only by renaming, as this crate writes them, are safe to map. On network file
     /// systems use [`PositionedFile`].
+    ///
+    /// This maps the whole file, with the bytes of an append that has not committed. If the append
+    /// fails, they are cut off. A file that may be appended to is mapped by [`Reader::map`].
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self> {
         let file = PositionedFile::open(&path)?;
         // SAFETY: the caller keeps the file as it is, see above.
-        unsafe { Self::of(&file) }.map_err(|error| error.with_path(path.as_ref()))
+        unsafe { Self::of(&file, file.byte_count()) }.map_err(|error| error.with_path(path.as_ref()))
     }
 
+    /// Maps the first `bytes` bytes of a file.
+    ///
     /// # Safety
     ///
-    /// See [`MappedFile::open`].
-    unsafe fn of(file: &PositionedFile) -> Result<Self> {
+    /// See [`MappedFile::open`]; these bytes alone may not change.
+    unsafe fn of(file: &PositionedFile, bytes: u64) -> Result<Self> {
         let mut options = MmapOptions::new();
-        if let Ok(length) = usize::try_from(file.byte_count()) {
+        if let Ok(length) = usize::try_from(bytes) {
             options.len(length);
         }
         // SAFETY: the caller keeps the file as it is.
@@ -54,15 +59,20 @@ impl OpenOptions {
     /// Header and footer are read by position: it costs less than the page faults of touching them
     /// in the map, and the same for a file of any size.
     ///
+    /// The map ends where the last commit does. An append writes after it and, if it fails, cuts the
+    /// file back to that length, so files can be appended to while they are mapped. (Windows does not
+    /// cut a file that is mapped: the bytes of a failed append stay there, and the next append fails,
+    /// until it is mapped no more.)
+    ///
     /// # Safety
     ///
-    /// No process may change or truncate the file as long as the reader lives, see
-    /// [`MappedFile::open`].
+    /// As long as the reader lives, no process may change or cut off the bytes of the file up to the
+    /// last commit, see [`MappedFile::open`]. Appends of this crate do neither.
     pub unsafe fn map_file(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
         let file = Arc::new(PositionedFile::open(path)?);
         // SAFETY: the caller's promise is the one that is asked for.
-        let map = || unsafe { MappedFile::of(&file) }.map(|map| Arc::new(map) as Arc<dyn Source>);
+        let map = |end| unsafe { MappedFile::of(&file, end) }.map(|map| Arc::new(map) as Arc<dyn Source>);
         self.open_through(file.clone(), Some(path), map).map_err(|error| error.with_path(path))
     }
 }
@@ -72,8 +82,8 @@ impl Reader {
     ///
     /// # Safety
     ///
-    /// No process may change or truncate the file as long as the reader lives, see
-    /// [`MappedFile::open`].
+    /// As long as the reader lives, no process may change or cut off the bytes of the file up to the
+    /// last commit, see [`OpenOptions::map_file`].
     pub unsafe fn map(path: impl AsRef<Path>) -> Result<Self> {
         // SAFETY: the caller's promise is the one that is asked for.
         unsafe { OpenOptions::new().map_file(path) }

@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// thread sets.
 pub(super) struct OpenedFile {
     pub source: Arc<dyn Source>,
+    /// The source of the bytes after the last commit, too, if `source` ends there and the file does
+    /// not.
+    pub with_tail: Option<Arc<dyn Source>>,
     pub path: Option<PathBuf>,
     pub schema: Schema,
     pub file_id: FileId,
@@ -32,6 +35,11 @@ impl OpenedFile {
     #[inline]
     pub(super) fn bytes(&self) -> FileBytes<'_> {
         FileBytes::of(&*self.source)
+    }
+
+    /// Returns the source of the whole file as it was when it was opened.
+    pub(super) fn whole(&self) -> &Arc<dyn Source> {
+        self.with_tail.as_ref().unwrap_or(&self.source)
     }
 
     /// Refuses an output that is this file.

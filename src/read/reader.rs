@@ -7,9 +7,11 @@ use super::opened_file::OpenedFile;
 use super::options::OpenOptions;
 use super::rows::Rows;
 use super::verify::{VerifyOptions, VerifyReport, verify};
+use crate::format::region::HEAD;
 use crate::format::{ContentId, FileId, Schema};
 use crate::open::{self, FileIdentity, FirstBytes, InMemory, Source, TableSlot};
 use crate::{Error, ErrorKind, Result};
+use std::collections::HashMap;
 use std::iter;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,19 +20,19 @@ impl OpenOptions {
     /// Opens a file from any source.
     pub fn open(self, source: impl Source + 'static) -> Result<Reader> {
         let source: Arc<dyn Source> = Arc::new(source);
-        self.open_through(source.clone(), None, || Ok(source))
+        self.open_through(source.clone(), None, |_| Ok(source))
     }
 
     /// Opens a file whose header and footer are read from `first`. Then it is read from the source
-    /// that `source` makes, of the same bytes.
+    /// that `source` makes, of the same bytes up to the end of the last commit, which it is given.
     pub(crate) fn open_through(
         self,
         first: Arc<dyn Source>,
         path: Option<&Path>,
-        source: impl FnOnce() -> Result<Arc<dyn Source>>,
+        source: impl FnOnce(u64) -> Result<Arc<dyn Source>>,
     ) -> Result<Reader> {
         let first = self.limit(first);
-        let opened = self.open_parts(&*first, path, source);
+        let opened = self.open_parts(&first, path, source);
         if opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::Corrupt) {
             first.distrust();
         }
@@ -39,13 +41,15 @@ impl OpenOptions {
 
     fn open_parts(
         self,
-        first: &dyn Source,
+        first: &Arc<dyn Source>,
         path: Option<&Path>,
-        source: impl FnOnce() -> Result<Arc<dyn Source>>,
+        source: impl FnOnce(u64) -> Result<Arc<dyn Source>>,
     ) -> Result<Reader> {
-        let header = open::open_header(first)?;
-        let commit = open::open_last_commit(first, &header)?;
-        let tail_bytes = first.byte_count().saturating_sub(commit.trailer_offset.saturating_add(64));
+        let header = open::open_header(&**first)?;
+        let commit = open::open_last_commit(&**first, &header)?;
+        let end = commit.trailer_offset.saturating_add(HEAD);
+        let tail_bytes = first.byte_count().saturating_sub(end);
+        let source = self.limit(source(end)?);
         let mut columns = Vec::with_capacity(header.schema.columns.len());
         let mut tables = commit.footer.tables.into_iter().peekable(); // in the order of the columns
         for (index, (column, facts)) in (0..).zip(header.schema.columns.iter().zip(commit.footer.columns)) {
@@ -53,7 +57,8 @@ impl OpenOptions {
             columns.push(ColumnIndex::new(index, column, facts, own.map(TableSlot::new).collect())?);
         }
         Ok(Reader::new(OpenedFile {
-            source: self.limit(source()?),
+            with_tail: (source.byte_count() < first.byte_count()).then(|| first.clone()),
+            source,
             path: path.map(Path::to_path_buf),
             file_id: header.header.file_id,
             content_id: commit.footer.content_id,
@@ -122,7 +127,7 @@ impl Reader {
 
     /// Returns the length of the file in bytes.
     pub fn file_bytes(&self) -> u64 {
-        self.0.source.byte_count()
+        self.0.whole().byte_count()
     }
 
     /// Returns the alignment of chunks: every chunk's body starts at a multiple of 64 or 4096
@@ -153,7 +158,7 @@ impl Reader {
         self.0.tail_bytes
     }
 
-    /// Returns the source of the file's bytes.
+    /// Returns the source of the file's bytes. That of a map ends at the last commit.
     pub fn source(&self) -> &Arc<dyn Source> {
         &self.0.source
     }
@@ -174,15 +179,32 @@ impl Reader {
         (0..self.0.columns.len()).filter_map(|index| self.column_at(index))
     }
 
-    /// Returns several columns, to be read for the same samples by one call.
-    pub fn rows(&self, columns: &[&str]) -> Result<Rows> {
-        let cursors = columns.iter().map(|name| Ok(self.column(name)?.cursor()));
-        Ok(Rows::new(cursors.collect::<Result<_>>()?))
+    /// Returns the columns with these names, in this order. Cost: linear in the number of names and
+    /// of columns.
+    pub fn columns_named<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<Vec<Column>> {
+        let numbers: HashMap<&str, usize> =
+            self.schema().columns.iter().map(|column| column.name.as_str()).zip(0..).collect();
+        let column = |name| numbers.get(name).and_then(|&number| self.column_at(number));
+        names.into_iter().map(|name| column(name).map_or_else(|| self.column(name), Ok)).collect()
     }
 
-    /// Checks every byte of the file, see [`verify()`].
+    /// Returns several columns, to be read for the same samples by one call. Cost: linear in the
+    /// number of names and of columns.
+    pub fn rows(&self, columns: &[&str]) -> Result<Rows> {
+        let columns = self.columns_named(columns.iter().copied())?;
+        Ok(Rows::new(columns.iter().map(Column::cursor).collect()))
+    }
+
+    /// Checks every byte of the file, see [`verify()`]. If a failed append has cut bytes off after
+    /// the last commit since the file was opened, checks what it has up to that commit.
     pub fn verify(&self, options: VerifyOptions<'_>) -> Result<VerifyReport> {
-        verify(&*self.0.source, options)
+        let whole = self.0.whole();
+        let last = whole.byte_count().saturating_sub(1);
+        let has_tail = self.0.tail_bytes == 0 || whole.read_exact_at(last, &mut [0]).is_ok();
+        match has_tail {
+            true => verify(&**whole, options),
+            false => verify(&FirstBytes::new(whole.clone(), whole.byte_count() - self.0.tail_bytes), options),
+        }
     }
 
     /// Refuses an output that is this file.

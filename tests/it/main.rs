@@ -45,3 +45,4 @@ mod vectors;
 mod verify;
 mod verify_panics;
 mod verify_requests;
+mod verify_states;

@@ -8,3 +8,5 @@ mod support;
 mod atomic;
 mod child;
 mod killed_append;
+#[cfg(feature = "mmap")]
+mod mapped_append;
