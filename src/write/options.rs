@@ -209,7 +209,8 @@ impl WriterOptions {
         }
         if self.profile.block_bytes().is_none() {
             let name = self.profile.name();
-            let message = format!("block size {bytes}: profile {name} writes no blocks; choose fast, balanced or raw");
+            let message =
+                format!("block size {bytes}: profile {name} writes no blocks; choose small, fast, balanced or raw");
             return Err(Error::bad_argument(message));
         }
         Ok(())

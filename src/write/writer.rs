@@ -202,6 +202,9 @@ impl<K: Sink> Writer<K> {
         if sample.len() != self.schema.columns.len() {
             return Err(self.wrong_column_count(sample.len()));
         }
+        if sample.is_empty() {
+            return Err(Error::bad_argument("the schema has no columns, so that no sample can be pushed"));
+        }
         let mut extents = vec![[0; limits::RANK]; sample.len()];
         let zeros = self.zeros_for_nulls(sample);
         let nested = self.nested_samples(sample)?;

@@ -5,7 +5,9 @@ use crate::error::{DataError, Result};
 use crate::order::{MOST_SAMPLES, Mode, RunsAndWindows};
 use crate::receipt::Receipt;
 
-/// The state of a job, the same for all of its ranks: the position at which the next step begins.
+/// The state of a job: the position at which the next step begins. It is that of any rank: but for
+/// [`State::receipt`], which proves what was taken and does not change how a job goes on, the states
+/// of ranks that have taken as many batches are equal.
 ///
 /// Neither batch size nor number of ranks are in it. A job with others goes on at this position.
 /// With [`Tail::Exact`], the epoch then has each sample exactly once.
@@ -29,7 +31,8 @@ pub struct State {
     pub epoch: u64,
     /// A position in the epoch, below `n`.
     pub position: u64,
-    /// The sum of the receipts of all ranks until then.
+    /// The receipt of the samples until then: of one rank, unless the program has added those of
+    /// the others.
     pub receipt: Receipt,
 }
 

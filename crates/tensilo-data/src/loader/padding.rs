@@ -29,9 +29,10 @@ impl Padding {
         Self::default()
     }
 
-    /// Rounds the lengths up to a multiple, so that fewer different shapes occur; at least 1.
+    /// Rounds the lengths up to a multiple, so that fewer different shapes occur. 0 is refused when
+    /// the padding is used.
     pub fn multiple(mut self, multiple: u32) -> Self {
-        self.multiple = multiple.max(1);
+        self.multiple = multiple;
         self
     }
 
@@ -53,8 +54,13 @@ pub(super) struct PadPlan {
 }
 
 impl PadPlan {
-    /// Returns the padding for a column as it is delivered. Fails if it cannot have the value.
+    /// Returns the padding for a column as it is delivered. Fails if it cannot have the value, or if
+    /// lengths are to be multiples of 0.
     pub(super) fn new(padding: Padding, column: &ColumnSchema) -> Result<Self> {
+        if padding.multiple == 0 {
+            let message = format!("column {:?}: lengths cannot be multiples of 0; 1 rounds none", column.name);
+            return Err(DataError::BadArgument(message));
+        }
         let value = value_bytes(padding.value, column.dtype).ok_or_else(|| {
             let (name, dtype) = (&column.name, column.dtype.name());
             DataError::BadArgument(format!("column {name:?} is {dtype}, which cannot have the value {}", padding.value))
