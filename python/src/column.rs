@@ -121,7 +121,8 @@ impl Column {
     ///     dtype: the type that elements become: floats any float, rounded to nearest even if it is
     ///         narrower; integers wider ones.
     ///     out: memory to read to, of the shape ``(len(indices), *shape)``: anything writable with
-    ///         DLPack or the buffer protocol. It is returned.
+    ///         DLPack or the buffer protocol. It is returned. If the call fails, its content is
+    ///         unspecified.
     ///
     /// Cost: that of decoding the samples, without the GIL, into one allocation.
     #[pyo3(signature = (indices, *, dtype=None, out=None))]

@@ -216,9 +216,7 @@ fn decode_block(
     decoder: &mut ChunkDecoder,
     scratch: &mut Vec<u8>,
 ) -> Result<()> {
-    let elements = part.front.block(block)?.elements;
-    let byte_of = |element: usize| element.saturating_mul(chunk.layout.element_bytes);
-    let bytes = byte_of(elements.start)..byte_of(elements.end); // inside the values
+    let bytes = part.decoded_range(block)?;
     scratch.clear();
     memory::resize(scratch, bytes.len(), 0)?;
     // false: the stored bytes are the decoded ones

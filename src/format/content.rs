@@ -127,6 +127,23 @@ impl<'a> Content<'a> {
         self.values.get(range).ok_or_else(outside)
     }
 
+    /// Returns the samples from the first to the last that has one of these bytes of the values,
+    /// which are `value_bytes` in all.
+    ///
+    /// Cost: logarithmic in the number of samples.
+    pub(crate) fn samples_with(
+        &self,
+        layout: &Layout,
+        bytes: &Range<usize>,
+        value_bytes: usize,
+    ) -> Result<Range<usize>> {
+        // values ascend with the samples; i is below the sample count
+        let range_of = |i: usize| self.range_within(layout, &(i..i + 1), value_bytes);
+        let first = partition_point(self.sample_count, |i| Ok(range_of(i)?.end <= bytes.start))?;
+        let end = partition_point(self.sample_count, |i| Ok(range_of(i)?.start < bytes.end))?;
+        Ok(first..end)
+    }
+
     /// Returns the count of sample `i` of a ragged column.
     pub(crate) fn count(&self, i: usize) -> Result<u32> {
         let counts = self.counts(&(i..i + 1))?; // i is below a chunk's sample count
@@ -198,7 +215,7 @@ impl<'a> Content<'a> {
             }
         }
         match layout.dtype {
-            DType::Bool if self.values.iter().any(|&byte| byte > 1) => Err(no_bool()),
+            DType::Bool => check_bools(layout.dtype, self.values),
             DType::Utf8 => self.check_texts(layout),
             _ => Ok(()),
         }
@@ -211,7 +228,7 @@ impl<'a> Content<'a> {
             return Err(null_with_values(layout, null));
         }
         match layout.dtype {
-            DType::Bool if element.iter().any(|&byte| byte > 1) => Err(no_bool()),
+            DType::Bool => check_bools(layout.dtype, element),
             // a repeated byte is text only if it is a character by itself
             DType::Utf8 if !element.is_ascii() => Err(no_text(layout, 0)),
             _ => Ok(()),
@@ -241,6 +258,20 @@ impl<'a> Content<'a> {
     }
 }
 
+/// Returns the first of `count` numbers of which `is_before` is false, as it is then of all that
+/// follow.
+fn partition_point(count: usize, is_before: impl Fn(usize) -> Result<bool>) -> Result<usize> {
+    let (mut start, mut end) = (0, count);
+    while start < end {
+        let middle = start + (end - start) / 2; // below `end`
+        match is_before(middle)? {
+            true => start = middle + 1, // at most `end`
+            false => end = middle,
+        }
+    }
+    Ok(start)
+}
+
 /// Returns the number of nulls among `count` entries.
 pub(super) fn null_count(validity: Option<&[u8]>, count: usize) -> usize {
     let Some(bitmap) = validity else { return 0 };
@@ -259,6 +290,17 @@ fn null_with_values(layout: &Layout, i: usize) -> Error {
     Error::corrupt("R-4.8", format!("{} {i} of the chunk is null and has values", layout.item_name()))
 }
 
+/// Checks of values that are bools. Those of other types pass.
+#[inline]
+pub(crate) fn check_bools(dtype: DType, values: &[u8]) -> Result<()> {
+    // without a branch for each byte
+    if dtype != DType::Bool || values.iter().fold(0, |any, byte| any | byte) <= 1 {
+        return Ok(());
+    }
+    Err(no_bool())
+}
+
+#[cold]
 fn no_bool() -> Error {
     Error::corrupt("R-4.9", "a bool is neither 0 nor 1")
 }

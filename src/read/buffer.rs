@@ -4,12 +4,13 @@ use super::sample::check_type;
 use crate::batch::ColumnBatch;
 use crate::format::content::{bit, validity_bytes};
 use crate::format::{ColumnSchema, DType, Shape};
+use crate::le::u64_of;
 use crate::list_buffer::ListBuffer;
 use crate::pod::{self, AlignedBytes, Element};
 use crate::{Error, Result, memory};
 
 /// Samples of one column side by side, in the order of the request. The next call that fills the
-/// buffer reuses its memory.
+/// buffer reuses its memory. A call that fails leaves it empty, whatever was in it before.
 ///
 /// Of a nested column, [`ColumnBuffer::lists`] has the lists. Values, offsets, extents and nulls
 /// are those of the items.
@@ -65,6 +66,17 @@ impl ColumnBuffer {
             self.item_count = sample_count;
         }
         Ok(())
+    }
+
+    /// Removes all samples, and keeps the memory: the state after a call that has failed.
+    pub(super) fn clear(&mut self) {
+        self.levels.clear();
+        self.item_count = 0;
+        self.values.clear();
+        self.offsets.clear();
+        self.extents.clear();
+        self.validity.clear();
+        self.null_count = 0;
     }
 
     /// Forgets all lists and the nulls of items, for lists of `count` levels.
@@ -222,6 +234,18 @@ impl ColumnBuffer {
         let width = self.dtype.element_bytes();
         let at = |i: usize| usize::try_from(*self.offsets.get(i)?).ok()?.checked_mul(width);
         self.bytes().get(at(i)?..at(i.checked_add(1)?)?)
+    }
+
+    /// Returns the position of the sample that has byte number `byte` of [`ColumnBuffer::bytes`].
+    pub(super) fn position_of_byte(&self, byte: usize) -> usize {
+        // the first of these is 0, and empty entries end where they begin
+        let entry_with =
+            |offsets: &[u64], at: usize| offsets.partition_point(|&offset| offset <= u64_of(at)).saturating_sub(1);
+        let item = match self.shape.is_ragged() {
+            true => entry_with(&self.offsets, byte / self.dtype.element_bytes().max(1)),
+            false => byte / (self.bytes().len() / self.item_count.max(1)).max(1),
+        };
+        self.levels.iter().rev().fold(item, |entry, lists| entry_with(lists.offsets(), entry))
     }
 
     /// Returns the same samples, as a batch to be pushed into a writer: with their lists, if the

@@ -8,6 +8,7 @@ use super::opened_column::OpenedColumn;
 use super::options::Verification;
 use crate::codec::{BlockedCodec, BlockedPart, Body, check_front, codec, front_bytes, parts, values_in_blocks};
 use crate::format::chunk::{ChunkEntry, ChunkHead};
+use crate::format::content::Content;
 use crate::format::region::{HEAD_BYTES, RegionHead, RegionKind};
 use crate::le::u64_of;
 use crate::open::source::slice;
@@ -61,6 +62,7 @@ impl OpenedColumn {
                 let before = self.bytes_before_values(&chunk, bytes)?;
                 check_front(front_in(bytes, before)?)?;
                 self.check_stored_blocks(&chunk, body)?;
+                self.check_raw_bytes(&chunk, body)?;
                 self.index().checked_blocks.set_front(location.chunk);
             }
             return Ok((chunk, body));
@@ -69,8 +71,23 @@ impl OpenedColumn {
             true => self.check_stored_blocks(&chunk, body)?,
             false => head.check_body(body)?,
         }
+        self.check_raw_bytes(&chunk, body)?;
         self.index().checked_chunks.set(location.chunk);
         Ok((chunk, body))
+    }
+
+    /// Checks the decoded length that the head of a chunk states: it is that of the part table
+    /// or that of the samples. Decoding compares it again, but values that are used
+    /// as they are stored are not decoded. `body` has the part table.
+    pub(super) fn check_raw_bytes(&self, head: &ChunkHead, body: &[u8]) -> Result<()> {
+        let values = parts(self.layout(), head, body)?.values;
+        let expected = u64::from(head.entry.sample_count).checked_mul(u64_of(self.layout().inner_bytes));
+        if head.entry.has_parts() || expected == Some(values.raw_bytes.into()) {
+            return Ok(());
+        }
+        let message =
+            format!("the head of the chunk states {} decoded bytes, not those of its samples", head.raw_bytes);
+        Err(Error::corrupt("R-4.5", message))
     }
 
     /// Checks the front of values in blocks that are used as they are stored: nothing decodes them.
@@ -83,11 +100,13 @@ impl OpenedColumn {
     }
 
     /// Checks the blocks that bytes of the values need, as the reader's policy asks. Notes that
-    /// they were checked.
+    /// they were checked. The error of a damaged block has the samples that are lost with it, which
+    /// `content` tells.
     pub(super) fn check_blocks(
         &self,
         location: &ChunkLocation,
         part: &BlockedPart<'_>,
+        content: &Content<'_>,
         bytes: &Range<usize>,
     ) -> Result<()> {
         if bytes.is_empty() {
@@ -102,12 +121,33 @@ impl OpenedColumn {
         let due = if part.has_blocks(&missing)? { missing } else { blocks.clone() };
         if part.check_blocks(&due).is_err() {
             // damage of another block of a unit costs these bytes nothing
-            return part.check_blocks(&blocks);
+            return blocks.into_iter().try_for_each(|block| {
+                // below the block count
+                part.check_blocks(&(block..block + 1))
+                    .map_err(|error| self.with_lost_samples(error, location, part, content, block))
+            });
         }
         if self.index().checked_blocks.set_blocks(location.chunk, &due, count) {
             self.index().checked_chunks.set(location.chunk);
         }
         Ok(())
+    }
+
+    /// Adds the samples with a byte in a damaged block to its error, whatever was asked for.
+    #[cold]
+    fn with_lost_samples(
+        &self,
+        error: Error,
+        location: &ChunkLocation,
+        part: &BlockedPart<'_>,
+        content: &Content<'_>,
+        block: usize,
+    ) -> Error {
+        let bytes = part.decoded_range(block);
+        let lost = bytes.and_then(|bytes| content.samples_with(self.layout(), &bytes, part.raw_bytes()));
+        let Ok(lost) = lost else { return error }; // the chunk is named then
+        let sample = |at: usize| location.entry.first_sample.saturating_add(u64_of(at));
+        error.with_samples(sample(lost.start)..sample(lost.end))
     }
 
     /// Returns whether head and front of a chunk of a file that is in memory were checked before as

@@ -173,7 +173,7 @@ impl HeldChunk {
             ChunkState::Fetched { parts, .. } => column.stored_blocks(location, parts, body)?,
             _ => self.decoder.blocks(body)?,
         };
-        part.map_or(Ok(()), |part| column.check_blocks(location, &part, bytes))
+        part.map_or(Ok(()), |part| column.check_blocks(location, &part, &self.content(body), bytes))
     }
 
     /// Decodes all but the values of a chunk that was checked.

@@ -3,6 +3,7 @@
 use super::chunk_blocks::{ChunkBlocks, ColdRead};
 use super::chunk_info::ChunkInfo;
 use super::chunk_location::ChunkLocation;
+use super::chunk_state::in_chunk;
 use super::copied_chunk::{ChunkScratch, some_of_chunk, stored_chunk};
 use super::cursor::Cursor;
 use super::explain::{Explanation, explain};
@@ -112,7 +113,8 @@ impl Column {
         let bytes = self.0.file.bytes();
         let Some(file) = bytes.memory() else { return Ok(None) };
         let location = self.0.locate(bytes, i)?;
-        let Some(parts) = self.0.stored_parts(file, &location)? else { return Ok(None) };
+        let parts = self.0.stored_parts(file, &location).map_err(|error| in_chunk(error, &location))?;
+        let Some(parts) = parts else { return Ok(None) };
         let body = body_in(file, &location)?;
         let content = parts.content(body);
         let in_chunk = location.position_of(i);
@@ -129,7 +131,8 @@ impl Column {
         let bytes = self.0.file.bytes();
         let Some(file) = bytes.memory() else { return Ok(None) };
         let location = self.0.locate(bytes, i)?;
-        let Some(parts) = self.0.stored_parts(file, &location)? else { return Ok(None) };
+        let parts = self.0.stored_parts(file, &location).map_err(|error| in_chunk(error, &location))?;
+        let Some(parts) = parts else { return Ok(None) };
         let body = body_in(file, &location)?;
         let content = parts.content(body);
         let (layout, in_chunk) = (self.0.layout(), location.position_of(i));

@@ -10,6 +10,7 @@ use super::list::{List, nested, not_nested};
 use super::opened_column::OpenedColumn;
 use super::sample::{Sample, check_type};
 use crate::codec::Body;
+use crate::format::content::check_bools;
 use crate::format::region::HEAD;
 use crate::le::u64_of;
 use crate::open::source::read;
@@ -99,7 +100,7 @@ impl Cursor {
     /// Copies the elements of sample `i` to the start of `out`. Returns their number, or `None` if
     /// the sample is null; `out` then has zeros for a fixed shape and is untouched for a ragged
     /// one. Fails if `T` is not the column's type (bools, bytes and text are `u8`), if `out` is too
-    /// short, or if the column is nested.
+    /// short, or if the column is nested; the content of `out` is unspecified then.
     ///
     /// Cost: as [`Cursor::read`]. A sample that is decoded or read alone goes straight to `out`,
     /// any other is copied.
@@ -123,6 +124,13 @@ impl Cursor {
         if self.opened().layout().is_nested() {
             return Err(nested());
         }
+        let (is_null, length) = self.copy_sample(i, out)?;
+        check_bools(self.opened().layout().dtype, out.get(..length).unwrap_or(&[]))?; // no longer than `out`
+        Ok((!is_null).then_some(length))
+    }
+
+    /// Copies the values of sample `i`. Returns whether it is null, and the number of its bytes.
+    fn copy_sample(&mut self, i: u64, out: &mut [u8]) -> Result<(bool, usize)> {
         let number = self.go_to(i, true)?;
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
         let location = decoder.chunk.location().copied();
@@ -139,19 +147,19 @@ impl Cursor {
         };
         if decoder.chunk.is_in_file() {
             read_values(column, &location, &bytes, out)?;
-            return Ok((!is_null).then_some(bytes.len()));
+            return Ok((is_null, bytes.len()));
         }
         if decoder.chunk.is_in_blocks() {
             self.read_blocks(&location, &bytes).map_err(|error| in_chunk(error, &location))?;
         }
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
         decoder.chunk.copy(column, body_of(column, &location, &decoder.kept), &bytes, out)?;
-        Ok((!is_null).then_some(bytes.len()))
+        Ok((is_null, bytes.len()))
     }
 
     /// Copies samples `indices`, in this order and repeated ones each time, to `out`, which has
     /// exactly their elements. Only for fixed shapes, and columns that are not nested. Nulls become
-    /// zeros; returns their number.
+    /// zeros; returns their number. If that fails, the content of `out` is unspecified.
     ///
     /// Cost: each chunk is read once. It is decoded once, unless at most three quarters of it are
     /// wanted and its encoding can decode these alone, each straight to its destination. Of raw
@@ -173,25 +181,27 @@ impl Cursor {
         gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, out)
     }
 
-    /// Fills `out` with samples `indices`, in this order and repeated ones each time.
+    /// Fills `out` with samples `indices`, in this order and repeated ones each time. If that fails,
+    /// `out` is empty.
     ///
     /// Cost: as [`Cursor::gather_slice`]; values of encoded ragged samples are copied once more. Of
     /// a nested column all values are, and each list and each item takes some steps: its length,
     /// nulls and extents are noted by sample, and then laid out level by level.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
-        self.request.tasks.selection.set_samples(indices).map_err(|error| self.opened().in_column(error))?;
-        self.gather(out)
+        let selected = self.request.tasks.selection.set_samples(indices);
+        self.gather(selected, out)
     }
 
-    /// Fills `out` with the samples of a range.
+    /// Fills `out` with the samples of a range. Fails if it ends before it begins. If that fails,
+    /// `out` is empty.
     ///
     /// Cost: each chunk is decoded once, straight to `out` if it is wanted whole. Of the first
     /// chunk only the wanted samples are decoded, as in [`Cursor::gather_slice`]. The last chunk is
     /// decoded whole, because the next range mostly begins there. A nested column costs as much
     /// more as in [`Cursor::gather_into`].
     pub fn range_into(&mut self, range: Range<u64>, out: &mut ColumnBuffer) -> Result<()> {
-        self.request.tasks.selection.set_range(range);
-        self.gather(out)
+        let selected = self.request.tasks.selection.set_range(range);
+        self.gather(selected, out)
     }
 
     /// As [`Cursor::range_into`], with the memory of a request that several cursors share. It holds
@@ -203,12 +213,18 @@ impl Cursor {
         range: Range<u64>,
         out: &mut ColumnBuffer,
     ) -> Result<()> {
-        request.tasks.selection.set_range(range);
-        gather(std::slice::from_mut(&mut self.gatherer), request, std::slice::from_mut(out)).map(|_| ())
+        std::mem::swap(&mut self.request, request);
+        let read = self.range_into(range, out);
+        std::mem::swap(&mut self.request, request);
+        read
     }
 
-    fn gather(&mut self, out: &mut ColumnBuffer) -> Result<()> {
-        gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, std::slice::from_mut(out)).map(|_| ())
+    /// Fills `out` with the samples that were selected, or empties it.
+    fn gather(&mut self, selected: Result<()>, out: &mut ColumnBuffer) -> Result<()> {
+        let gathered = selected.map_err(|error| self.opened().in_column(error)).and_then(|()| {
+            gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, std::slice::from_mut(out))
+        });
+        gathered.map(|_| ()).inspect_err(|_| out.clear())
     }
 
     /// Holds the chunk of sample `i`, and decodes it if that pays. Returns the sample's position in
@@ -235,18 +251,18 @@ impl Cursor {
                 (location, if in_order { usize::MAX } else { 1 })
             }
         };
-        let in_chunk = location.position_of(i);
+        let position = location.position_of(i);
         let samples = location.sample_count();
         if !decoder.chunk.holds(&location) {
             let is_whole = wanted > 1 && samples > 1; // its front alone would be of no use
-            self.open(&location, i, front, is_whole)?;
+            self.open(&location, i, front, is_whole).map_err(|error| in_chunk(error, &location))?;
         }
         let decoder = &mut self.gatherer.decoder;
         let is_straight = copied && samples == 1;
-        if !is_straight && decoder.chunk.count_taken(wanted.min(samples.saturating_sub(in_chunk))) {
+        if !is_straight && decoder.chunk.count_taken(wanted.min(samples.saturating_sub(position))) {
             self.decode(&location)?;
         }
-        Ok(in_chunk)
+        Ok(position)
     }
 
     /// Opens the chunk of sample `i`: reads it and checks it as the reader's policy asks, unless
@@ -305,7 +321,7 @@ impl Cursor {
     /// Decodes the values of the chunk that is held.
     fn decode(&mut self, location: &ChunkLocation) -> Result<()> {
         if self.gatherer.decoder.chunk.is_in_file() || self.gatherer.decoder.chunk.is_in_blocks() {
-            self.load(location)?;
+            self.load(location).map_err(|error| in_chunk(error, location))?;
         }
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
         decoder.chunk.decode(column, body_of(column, location, &decoder.kept))

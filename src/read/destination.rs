@@ -5,7 +5,9 @@ use super::decoder::{Decoder, too_many};
 use super::fetch::TaskBytes;
 use super::opened_column::OpenedColumn;
 use super::output::WholeOutput;
-use super::tasks::{Fetch, Task, TaskList};
+use super::selection::Selection;
+use super::tasks::{Fetch, Task, TaskList, at_sample};
+use crate::format::content::check_bools;
 use crate::le::u64_of;
 use crate::{Error, Result};
 
@@ -96,10 +98,14 @@ impl Decoder {
                 } else {
                     self.copy_stored(tasks, file, &mut Destination::Buffer(buffer).whole(sample_bytes))?;
                 }
+                check_delivered(column, &tasks.selection, &Destination::Buffer(buffer))?;
             }
-            fixed => self.copy_stored(tasks, file, &mut fixed.whole(sample_bytes))?,
+            Destination::Bytes(bytes) => {
+                self.copy_stored(tasks, file, &mut WholeOutput { bytes, sample_bytes })?;
+                check_delivered(column, &tasks.selection, &Destination::Bytes(bytes))?;
+            }
         }
-        let last = tasks.tasks.iter().rfind(|task| task.column == number);
+        let last = tasks.tasks.get(tasks.of_column(number)).and_then(<[Task]>::last);
         if let Some(task) = last.filter(|task| task.fetch == Fetch::Values) {
             let (value_bytes, taken) = tasks.left_in_file;
             self.enter_column(column);
@@ -114,6 +120,28 @@ impl Decoder {
         }
         self.copy_in_order(file, out)
     }
+}
+
+/// Checks of the samples that were delivered, if they are bools: in languages that have such a
+/// type, other bytes are values that it does not have.
+///
+/// One pass at the end finds them on every way that values take: out of a decoder, out of a map, or
+/// read straight to their destination.
+pub(super) fn check_delivered(column: &OpenedColumn, selection: &Selection, output: &Destination<'_>) -> Result<()> {
+    let values = match output {
+        Destination::Buffer(buffer) => buffer.bytes(),
+        Destination::Bytes(bytes) => bytes,
+    };
+    let Err(error) = check_bools(column.layout().dtype, values) else { return Ok(()) };
+    let at = values.iter().position(|&byte| byte > 1).unwrap_or(0);
+    let position = match output {
+        Destination::Buffer(buffer) => buffer.position_of_byte(at),
+        Destination::Bytes(_) => at / column.layout().inner_bytes.max(1),
+    };
+    Err(match selection.at_position(position) {
+        Some(sample) => at_sample(error, sample),
+        None => error,
+    })
 }
 
 /// Begins a buffer for the selected samples of a column; of a fixed shape with memory for them.

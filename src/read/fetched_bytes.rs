@@ -142,13 +142,15 @@ impl FetchedBytes {
                 run(number, TaskBytes::AtHand).unwrap_or_else(|error| first.add(number, error));
             }
         }
-        for (range, (bytes, start)) in self.ranges.iter().zip(&self.starts).enumerate() {
-            let of_range = self.bytes.get(*start..).unwrap_or(&[]);
-            for (needed, number) in plan.ranges.task_ranges(range).iter().filter(|(_, number)| tasks.contains(number)) {
-                if !first.is_before(*number) {
-                    let bytes = RangeList::bytes_of(bytes.start, of_range, needed);
-                    run(*number, TaskBytes::Fetched(bytes)).unwrap_or_else(|error| first.add(*number, error));
-                }
+        for number in tasks {
+            let Some(needed) = plan.list.tasks.get(number).map(|task| &task.bytes) else { continue };
+            // ranges ascend, and one has all bytes of the task
+            let range = self.ranges.partition_point(|range| range.start <= needed.start).saturating_sub(1);
+            let (Some(range), Some(&start)) = (self.ranges.get(range), self.starts.get(range)) else { continue };
+            if !needed.is_empty() && !first.is_before(number) {
+                let of_range = self.bytes.get(start..).unwrap_or(&[]);
+                let bytes = RangeList::bytes_of(range.start, of_range, needed);
+                run(number, TaskBytes::Fetched(bytes)).unwrap_or_else(|error| first.add(number, error));
             }
         }
         first.into_inner().map_or(Ok(()), Err)

@@ -110,6 +110,7 @@ impl OpenedColumn {
         self.read_up_to(location, first_read_bytes(entry), &mut bytes)?;
         let head = self.checked_head(entry, split_head(&bytes)?.0)?;
         let before = self.bytes_before_values(&head, &bytes)?;
+        self.check_raw_bytes(&head, bytes.get(HEAD_BYTES..).unwrap_or(&[]))?;
         // the bytes that state its length: outside the body is refused with the front
         self.read_up_to(location, before.saturating_add(FRONT_HEAD_BYTES).min(most), &mut bytes)?;
         let values = bytes.get(before..).unwrap_or(&[]);

@@ -66,7 +66,7 @@ impl ParallelCursor {
     /// [`ParallelCursor::gather_slice`]; values of ragged samples are copied once more, by the
     /// calling thread.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
-        self.gather(indices, Destination::Buffer(out)).map(|_| ())
+        self.gather(indices, Destination::Buffer(out)).map(|_| ()).inspect_err(|_| out.clear())
     }
 
     fn gather(&mut self, indices: &[u64], out: Destination<'_>) -> Result<usize> {

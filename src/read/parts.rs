@@ -2,7 +2,7 @@
 
 use super::buffer::ColumnBuffer;
 use super::decoder::Decoder;
-use super::destination::{Destination, begin_buffer, check_length};
+use super::destination::{Destination, begin_buffer, check_delivered, check_length};
 use super::fetch::TaskBytes;
 use super::fetched_bytes::FetchedBytes;
 use super::output::{RaggedOutput, RaggedScratch, SplitOutput, sample_extents};
@@ -115,7 +115,8 @@ impl PlanPart<'_> {
 
 impl ReadPlan {
     /// Decodes the plan in at least `part_count` parts, or in one for each task if it has fewer.
-    /// `work` distributes them among threads. Fills one buffer for each column.
+    /// `work` distributes them among threads. Fills one buffer for each column. If that fails, all of
+    /// them are empty.
     ///
     /// Cost: that of [`Decoder::decode`] divided by the threads, and some lists as long as the
     /// request. Values of ragged samples are copied once more, by the calling thread.
@@ -153,17 +154,19 @@ impl ReadPlan {
         out: &mut [ColumnBuffer],
         work: impl FnOnce(Vec<PlanPart<'_>>) -> Result<()>,
     ) -> Result<()> {
-        self.check_outputs(out)?;
-        let mut outputs: Vec<Destination<'_>> = out.iter_mut().map(Destination::Buffer).collect();
-        self.decode_parts(part_count, &mut outputs, &mut PartScratch::default(), work).map(|_| ())
+        let decoded = self.check_outputs(out.len()).and_then(|()| {
+            let mut outputs: Vec<Destination<'_>> = out.iter_mut().map(Destination::Buffer).collect();
+            self.decode_parts(part_count, &mut outputs, &mut PartScratch::default(), work)
+        });
+        decoded.map(|_| ()).inspect_err(|_| out.iter_mut().for_each(ColumnBuffer::clear))
     }
 
     /// Refuses another number of buffers than columns.
-    pub(super) fn check_outputs(&self, out: &[ColumnBuffer]) -> Result<()> {
-        if out.len() == self.columns.len() {
+    pub(super) fn check_outputs(&self, count: usize) -> Result<()> {
+        if count == self.columns.len() {
             return Ok(());
         }
-        let message = format!("the plan has {} columns, there are {} buffers", self.columns.len(), out.len());
+        let message = format!("the plan has {} columns, there are {count} buffers", self.columns.len());
         Err(Error::bad_argument(message))
     }
 
@@ -286,7 +289,10 @@ impl ReadPlan {
         if states.iter().any(|state| !state.is_decoded) {
             return Err(Error::bad_argument("some parts of the plan were not decoded"));
         }
-        let nulls = || states.iter().filter(|state| state.column == number).flat_map(|state| &state.nulls);
+        // in the order of the columns
+        let first = states.partition_point(|state| state.column < number);
+        let own = states.iter().skip(first).take_while(|state| state.column == number);
+        let nulls = || own.clone().flat_map(|state| &state.nulls);
         let count = nulls().count();
         if let Destination::Buffer(buffer) = output {
             let column = self.columns.get(number).ok_or_else(not_of_plan)?;
@@ -299,6 +305,9 @@ impl ReadPlan {
                 ragged.finish(column.layout(), &self.list.selection, file, &mut staged, buffer)?;
             }
         }
+        let column = self.columns.get(number).ok_or_else(not_of_plan)?;
+        let checked = check_delivered(column, &self.list.selection, output);
+        checked.map_err(|error| column.in_column(error))?;
         Ok(count)
     }
 }

@@ -25,20 +25,23 @@ impl Rows {
     }
 
     /// Fills one buffer for each column with samples `indices`, see [`Cursor::gather_into`]. `out`
-    /// gets as many buffers as there are columns.
+    /// gets as many buffers as there are columns. If that fails, all of them are empty.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut Vec<ColumnBuffer>) -> Result<()> {
-        self.request.tasks.selection.set_samples(indices)?;
-        self.gather(out)
+        let selected = self.request.tasks.selection.set_samples(indices);
+        self.gather(selected, out)
     }
 
-    /// Fills one buffer for each column with the samples of a range, see [`Cursor::range_into`].
+    /// Fills one buffer for each column with the samples of a range, see [`Cursor::range_into`]. If
+    /// that fails, all of them are empty.
     pub fn range_into(&mut self, range: Range<u64>, out: &mut Vec<ColumnBuffer>) -> Result<()> {
-        self.request.tasks.selection.set_range(range);
-        self.gather(out)
+        let selected = self.request.tasks.selection.set_range(range);
+        self.gather(selected, out)
     }
 
-    fn gather(&mut self, out: &mut Vec<ColumnBuffer>) -> Result<()> {
+    fn gather(&mut self, selected: Result<()>, out: &mut Vec<ColumnBuffer>) -> Result<()> {
         out.resize_with(self.cursors.len(), ColumnBuffer::new);
-        gather(self.cursors.as_mut_slice(), &mut self.request, out.as_mut_slice()).map(|_| ())
+        let gathered =
+            selected.and_then(|()| gather(self.cursors.as_mut_slice(), &mut self.request, out.as_mut_slice()));
+        gathered.map(|_| ()).inspect_err(|_| out.iter_mut().for_each(ColumnBuffer::clear))
     }
 }

@@ -1,13 +1,16 @@
 //! Samples of a plan that become some of the samples of a batch, which several plans fill.
 
 use super::decoder::{Decoder, too_many};
+use super::destination::{Destination, check_delivered};
 use super::fetch::TaskBytes;
 use super::fetched_bytes::FetchedBytes;
 use super::opened_column::OpenedColumn;
 use super::output::{FixedOutput, WholeOutput};
 use super::plan::ReadPlan;
 use super::staged::outside;
-use super::tasks::Task;
+use super::tasks::{Task, at_sample};
+use crate::format::DType;
+use crate::format::content::check_bools;
 use crate::{Error, Result, memory};
 
 impl Decoder {
@@ -58,7 +61,8 @@ impl Decoder {
                 let length = count.checked_mul(sample_bytes).ok_or_else(too_many)?;
                 let bytes_out = out.get_mut(start..).and_then(|rest| rest.get_mut(..length)).ok_or_else(too_few)?;
                 let mut out = WholeOutput { bytes: bytes_out, sample_bytes };
-                self.decode_column_to(plan, bytes, number, column, &mut out)
+                self.decode_column_to(plan, bytes, number, column, &mut out)?;
+                check_delivered(column, &plan.list.selection, &Destination::Bytes(out.bytes))
             }
             None => {
                 let highest = positions.iter().copied().max().unwrap_or(0);
@@ -70,7 +74,16 @@ impl Decoder {
                     return Err(too_few());
                 }
                 let mut out = ScatteredOutput { bytes: out, sample_bytes, positions };
-                self.decode_column_to(plan, bytes, number, column, &mut out)
+                self.decode_column_to(plan, bytes, number, column, &mut out)?;
+                if layout.dtype != DType::Bool {
+                    return Ok(());
+                }
+                (0..count).map(|rank| plan.list.selection.get(rank)).enumerate().try_for_each(
+                    |(rank, (sample, position))| {
+                        let values = out.destination(rank, position, 1)?;
+                        check_bools(layout.dtype, values).map_err(|error| at_sample(error, sample))
+                    },
+                )
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The samples of a request, in ascending order.
 
 use crate::le::u64_of;
-use crate::{Result, memory};
+use crate::{Error, Result, memory};
 use std::ops::Range;
 
 /// The samples of a request, in ascending order, each with its position in the request. The number
@@ -24,10 +24,16 @@ impl Selection {
         Ok(())
     }
 
-    /// Takes all samples of a range, in order.
-    pub(super) fn set_range(&mut self, range: Range<u64>) {
+    /// Takes all samples of a range, in order. Refuses one that ends before it begins.
+    pub(super) fn set_range(&mut self, range: Range<u64>) -> Result<()> {
         self.order.clear();
+        self.range = None;
+        if range.end < range.start {
+            let message = format!("the range {}..{} ends before it begins", range.start, range.end);
+            return Err(Error::bad_argument(message));
+        }
         self.range = Some(range);
+        Ok(())
     }
 
     pub(super) fn is_range(&self) -> bool {
@@ -57,6 +63,11 @@ impl Selection {
             // never: ranks are below the count (no chunk has this sample, so it would be an error)
             None => self.order.get(rank).copied().unwrap_or((u64::MAX, 0)),
         }
+    }
+
+    /// Returns the sample at a position of the request.
+    pub(super) fn at_position(&self, position: usize) -> Option<u64> {
+        (0..self.sample_count()).map(|rank| self.get(rank)).find(|(_, at)| *at == position).map(|(sample, _)| sample)
     }
 
     /// Returns the end of the ranks from `rank` on whose samples are below `end`.

@@ -35,7 +35,7 @@ impl ReadPlan {
     /// Plans the samples of a range, of columns of one reader. Chunks that are wanted whole are
     /// decoded straight to their destination. Cost: as [`ReadPlan::select`], without sorting.
     pub fn select_range(&mut self, columns: &[Column], samples: Range<u64>) -> Result<()> {
-        self.list.selection.set_range(samples);
+        self.list.selection.set_range(samples)?;
         self.plan(columns)
     }
 
@@ -46,7 +46,8 @@ impl ReadPlan {
 }
 
 impl Decoder {
-    /// Decodes a plan. Fills one buffer for each column, in the order of the request.
+    /// Decodes a plan. Fills one buffer for each column, in the order of the request. If that fails,
+    /// all of them are empty.
     ///
     /// `bytes` are those of the plan, fetched; nothing is read here but memory. The error is that
     /// of the first sample that fails, by column and number.
@@ -54,15 +55,25 @@ impl Decoder {
     /// Cost: each chunk is decoded once, or, if few of its samples are wanted and the encoding can
     /// do that, only these. Allocates nothing once warmed up.
     pub fn decode(&mut self, plan: &ReadPlan, bytes: &FetchedBytes, out: &mut [ColumnBuffer]) -> Result<()> {
-        plan.check_outputs(out)?;
-        for (number, buffer) in out.iter_mut().enumerate() {
-            self.decode_column(plan, bytes, number, buffer)?;
-        }
-        Ok(())
+        let mut numbered = out.iter_mut().enumerate();
+        let decoded = plan
+            .check_outputs(numbered.len())
+            .and_then(|()| numbered.try_for_each(|(number, buffer)| self.decode_column(plan, bytes, number, buffer)));
+        decoded.inspect_err(|_| out.iter_mut().for_each(ColumnBuffer::clear))
     }
 
     /// Decodes one column of a plan, counted from 0. Otherwise as [`Decoder::decode`].
     pub fn decode_column(
+        &mut self,
+        plan: &ReadPlan,
+        bytes: &FetchedBytes,
+        number: usize,
+        out: &mut ColumnBuffer,
+    ) -> Result<()> {
+        self.try_decode_column(plan, bytes, number, out).inspect_err(|_| out.clear())
+    }
+
+    fn try_decode_column(
         &mut self,
         plan: &ReadPlan,
         bytes: &FetchedBytes,
@@ -91,9 +102,7 @@ impl Decoder {
     ) -> Result<()> {
         bytes.check(plan)?;
         let tasks = &plan.list.tasks;
-        let start = tasks.iter().take_while(|task| task.column < number).count();
-        let end = start + tasks.iter().skip(start).take_while(|task| task.column == number).count();
-        let result = bytes.for_each(plan, start..end, &mut |task, bytes| match tasks.get(task) {
+        let result = bytes.for_each(plan, plan.list.of_column(number), &mut |task, bytes| match tasks.get(task) {
             Some(task) => decode(self, task, bytes),
             None => Err(Error::internal("a chunk was fetched for no task of its plan")),
         });

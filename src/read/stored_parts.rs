@@ -88,7 +88,7 @@ impl OpenedColumn {
             return Ok(());
         }
         let part = self.stored_blocks(location, parts, Body::whole(body))?;
-        part.map_or(Ok(()), |part| self.check_blocks(location, &part, bytes))
+        part.map_or(Ok(()), |part| self.check_blocks(location, &part, &parts.content(body), bytes))
     }
 
     /// Returns the values as a part in blocks, if they are in blocks.

@@ -96,7 +96,10 @@ impl TaskList {
             if !self.selection.is_range() {
                 wanted.iter().try_for_each(|chunk| self.announce_front(column, chunk, held))?;
             }
-            wanted.drain(..).try_for_each(|chunk| self.fetch(chunk, column, held))
+            wanted.drain(..).try_for_each(|chunk| {
+                let location = chunk.task.location;
+                self.fetch(chunk, column, held).map_err(|error| in_chunk(error, &location))
+            })
         });
         self.wanted = wanted;
         if let Some(last) = self.tasks.get_mut(first_task..).and_then(<[Task]>::last_mut) {
@@ -289,13 +292,22 @@ impl TaskList {
         Ok(())
     }
 
+    /// Returns the numbers of the tasks of a column, which follow each other. Cost: logarithmic in
+    /// the number of tasks, so that a request for thousands of columns is not quadratic.
+    pub(super) fn of_column(&self, number: usize) -> Range<usize> {
+        let start = self.tasks.partition_point(|task| task.column < number);
+        let rest = self.tasks.get(start..).unwrap_or(&[]);
+        start..start + rest.partition_point(|task| task.column == number) // at most their count
+    }
+
     /// Announces the chunks of a column that were not read before to the operating system.
     pub(super) fn announce(&self, number: usize, column: &OpenedColumn) {
         // of a map all of a chunk was announced when the first of its blocks was used
         let is_map = column.file.bytes().memory().is_some();
         let is_read = |chunk| if is_map { column.is_open(chunk) } else { column.is_checked(chunk) };
-        let is_whole = |task: &&Task| task.column == number && task.blocks.is_none() && task.fetch != Fetch::Values;
-        for task in self.tasks.iter().filter(is_whole).filter(|task| !is_read(task.location.chunk)) {
+        let is_whole = |task: &&Task| task.blocks.is_none() && task.fetch != Fetch::Values;
+        let tasks = self.tasks.get(self.of_column(number)).unwrap_or(&[]);
+        for task in tasks.iter().filter(is_whole).filter(|task| !is_read(task.location.chunk)) {
             let entry = &task.location.entry;
             let end = entry.offset.saturating_add(HEAD).saturating_add(entry.stored_bytes.into());
             column.file.source.will_need(entry.offset..end);

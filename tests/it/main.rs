@@ -30,10 +30,12 @@ mod first_damage;
 mod golden;
 #[cfg(feature = "arrow")]
 mod import;
+mod lost_samples;
 mod nested;
 mod owned;
 mod ragged_ends;
 mod reader_mutants;
+mod reading_paths;
 mod refusals;
 mod roundtrip;
 mod salvage;

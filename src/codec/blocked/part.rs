@@ -133,6 +133,18 @@ impl<'a> BlockedPart<'a> {
         self.front.find(bytes.start / w)..self.front.find(bytes.end.saturating_sub(1) / w) + 1
     }
 
+    /// Returns the bytes of a block among the decoded bytes, by its number.
+    pub(crate) fn decoded_range(&self, block: usize) -> Result<Range<usize>> {
+        let elements = self.front.block(block)?.elements;
+        let byte_of = |element: usize| element.saturating_mul(self.spec.element_bytes); // inside the part
+        Ok(byte_of(elements.start)..byte_of(elements.end))
+    }
+
+    /// Returns the number of the decoded bytes.
+    pub(crate) fn raw_bytes(&self) -> usize {
+        self.spec.raw_bytes
+    }
+
     /// Returns whether some blocks were read, by their numbers.
     pub(crate) fn has_blocks(&self, blocks: &Range<usize>) -> Result<bool> {
         Ok(self.body.get(self.range_of(blocks)?).is_some())

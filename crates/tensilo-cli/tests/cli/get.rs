@@ -5,6 +5,7 @@ use half::{bf16, f16};
 use serde_json::{Value, json};
 use std::fs;
 use tensilo::{ColumnSchema, DType, Extent, Schema, Shape, Writer, WriterOptions};
+use tensilo_testing::{commented_hex, repository};
 
 fn get(words: &str) -> Run {
     let folder = Folder::new();
@@ -278,4 +279,31 @@ fn fields_of_a_struct_that_do_not_fit_together_are_refused() {
         assert!(run.stderr.contains("x.b") && run.stderr.contains(&format!("sample {sample}")), "{}", run.stderr);
     }
     assert_eq!(get("-c x.b -i 2").done().json(), json!([4]));
+}
+
+/// Rules that reading checks: the head of a chunk states another length, a bool is
+/// neither 0 nor 1, or a text is not UTF-8.
+#[test]
+fn values_that_break_a_rule_are_refused_in_every_format() {
+    let folder = Folder::new();
+    let vectors = [
+        ("R-4.4-raw-bytes", &["json", "raw"][..]),
+        ("R-4.5-values-too-long", &["json", "raw", "npy"]),
+        ("R-4.5-values-too-short", &["json", "raw", "npy"]),
+        ("R-4.9-bool", &["json", "raw", "npy"]),
+        ("R-4.9-bool-constant", &["json", "raw", "npy"]),
+        ("R-4.9-bool-residuals", &["json", "raw", "npy"]),
+        ("R-4.9-bool-of-list", &["json"]),
+        ("R-4.9-utf8", &["json"]),
+        ("R-4.9-utf8-boundary", &["json"]),
+        ("R-4.9-text-of-list", &["json"]),
+    ];
+    for (name, formats) in vectors {
+        let vector = repository().join(format!("format-spec/vectors/invalid/{name}.hex"));
+        let path = folder.file("a.tsl", commented_hex(&fs::read_to_string(vector).unwrap()));
+        let column = tensilo::Reader::open(&path).unwrap().schema().columns[0].name.clone();
+        for format in formats {
+            on("get", &path, &format!("-c {column} -i .. --format {format}")).failed(1, &name[..5]);
+        }
+    }
 }

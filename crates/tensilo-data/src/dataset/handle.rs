@@ -16,6 +16,7 @@ use super::without_manifest;
 use crate::error::{DataError, Result};
 use crate::manifest::{Group, Hex, ListedFile, Version};
 use crate::order::RunsAndWindows;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -333,8 +334,8 @@ impl OpenedDataset {
     /// Returns the columns of a file that have not been dropped: names in the file and numbers.
     fn columns_of(&self, file: &ListedFile) -> Vec<(String, usize)> {
         let layout = self.version.layouts.get(file.layout).into_iter().flatten();
-        let number = |id: u64| self.version.columns.iter().position(|column| column.id == id);
-        let mut columns: Vec<_> = layout.filter_map(|(name, &id)| Some((name.clone(), number(id)?))).collect();
+        let numbers: HashMap<u64, usize> = self.version.columns.iter().map(|column| column.id).zip(0..).collect();
+        let mut columns: Vec<_> = layout.filter_map(|(name, id)| Some((name.clone(), *numbers.get(id)?))).collect();
         columns.sort_unstable_by_key(|(_, number)| *number);
         columns
     }
@@ -357,28 +358,25 @@ impl OpenedDataset {
     }
 
     fn open_group(&self, columns: &[usize], group: &PlacedGroup) -> Result<FoundColumns> {
-        let mut absent: Vec<usize> = (0..columns.len()).collect();
+        let mut is_absent = vec![true; columns.len()];
         let (mut files, mut opened) = (Vec::new(), 0);
         for (number, file) in group.group.files.iter().enumerate() {
-            let layout = self.version.layouts.get(file.layout);
-            let name_of = |&column: &usize| {
-                let id = self.version.columns.get(column)?.id;
-                layout?.iter().find(|(_, found)| **found == id).map(|(name, _)| name)
-            };
-            let in_file: Vec<_> = columns.iter().map(name_of).enumerate().collect();
-            if in_file.iter().all(|(_, name)| name.is_none()) {
+            // linear in the columns, of which there may be thousands
+            let layout = self.version.layouts.get(file.layout).into_iter().flatten();
+            let names: HashMap<u64, &str> = layout.map(|(name, &id)| (id, name.as_str())).collect();
+            let name_of = |column: &usize| names.get(&self.version.columns.get(*column)?.id).copied();
+            let in_file = columns.iter().map(name_of).enumerate();
+            let (places, names): (Vec<_>, Vec<_>) = in_file.filter_map(|(place, name)| Some((place, name?))).unzip();
+            if places.is_empty() {
                 continue;
             }
             let (reader, is_new) = self.reader(group, number, file)?;
             opened += usize::from(is_new);
-            let mut found = FoundFile { columns: Vec::new(), places: Vec::new() };
-            for (place, name) in in_file.into_iter().filter_map(|(place, name)| Some((place, name?))) {
-                found.columns.push(reader.column(name)?);
-                found.places.push(place);
-                absent.retain(|absent| *absent != place);
-            }
-            files.push(found);
+            let columns = reader.columns_named(names)?;
+            places.iter().for_each(|&place| is_absent.get_mut(place).into_iter().for_each(|absent| *absent = false));
+            files.push(FoundFile { columns, places });
         }
+        let absent = is_absent.iter().enumerate().filter_map(|(place, &absent)| absent.then_some(place)).collect();
         Ok(FoundColumns { samples: group.samples.clone(), files, absent, opened })
     }
 
