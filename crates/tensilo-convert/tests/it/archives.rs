@@ -134,7 +134,7 @@ fn sparse(name: &str, size: u64, chunks: &[(u64, &[u8])]) -> [Vec<u8>; 4] {
         ("GNU.sparse.name", name),
         ("GNU.sparse.realsize", size_text.as_str()),
     ];
-    let mut content = [&[count.clone()], texts.as_slice()].concat().join("\n").into_bytes();
+    let mut content = [std::slice::from_ref(&count), texts.as_slice()].concat().join("\n").into_bytes();
     content.push(b'\n');
     content.resize(content.len().next_multiple_of(512), 0);
     content.extend_from_slice(&data);

@@ -272,7 +272,7 @@ impl Format {
 
     /// Exports a table. Returns the file to import.
     fn export(self, reader: &Reader, columns: Option<&str>, folder: &Folder) -> Result<PathBuf> {
-        let path = folder.path(&format!("a.{}", self.0));
+        let path = folder.path(format!("a.{}", self.0));
         let options = || columns.map_or_else(TargetOptions::new, |name| TargetOptions::new().columns([name]));
         match self.0 {
             "idx" => {
@@ -303,7 +303,7 @@ impl Format {
         };
         match self.0 {
             "npy" => table.iter().map(widened).map(|(_, column)| ("array".to_owned(), column)).collect(),
-            "idx" => table.iter().map(|(_, column)| ("tokens".to_owned(), column.clone())).collect(),
+            "idx" => table.values().map(|column| ("tokens".to_owned(), column.clone())).collect(),
             // neither have Arrow and Parquet
             "npz" | "arrow" | "arrows" | "parquet" => table.iter().map(widened).collect(),
             "tar" => archived(&table.iter().map(widened).collect()),
