@@ -74,8 +74,14 @@ impl BatchColumn {
         Array::new(self.memory.clone(), self.element(), shape_of(extents.to_vec())?).map(Some)
     }
 
+    /// Fails if the elements are not the values of the column, such as the integers of decimals.
+    pub fn check_values(&self) -> PyResult<()> {
+        crate::schema::check_values(&self.schema)
+    }
+
     /// Returns the tensor of samples of a fixed shape, or an error that names the ways to others.
     fn whole(&self) -> PyResult<Array> {
+        self.check_values()?;
         self.tensor()?.ok_or_else(|| {
             let ways = if self.is_string() { "tolist()" } else { "ragged(), padded() or tolist()" };
             PyTypeError::new_err(format!(
@@ -99,6 +105,7 @@ impl BatchColumn {
 
     /// Returns the elements of all samples one after the other.
     fn values_array(&self) -> PyResult<Array> {
+        self.check_values()?;
         let width = self.element().element_bytes();
         let inner = self.inner_extents().unwrap_or_default();
         let rows = match self.inner_extents() {
@@ -192,6 +199,22 @@ impl BatchColumn {
     #[getter]
     fn dtype(&self) -> &'static str {
         self.schema.dtype.name()
+    }
+
+    /// The type that the elements stand for, such as "decimal128[22, 2]" or "timestamp[us, UTC]";
+    /// None if it is their own.
+    #[getter]
+    fn logical_type(&self) -> Option<String> {
+        crate::schema::logical_type(&self.schema)
+    }
+
+    /// The same samples without their logical type: the stored elements, such as the unscaled
+    /// integers of decimals.
+    #[getter]
+    fn stored(&self) -> Self {
+        let mut schema = ColumnSchema::clone(&self.schema);
+        schema.metadata.remove("arrow.type");
+        Self { batch: self.batch.clone(), number: self.number, schema: Arc::new(schema), memory: self.memory.clone() }
     }
 
     /// The shape: samples first, then that of a sample; None where an extent varies.
@@ -314,6 +337,7 @@ impl BatchColumn {
         multiple: Natural<u32>,
         out: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        self.check_values()?;
         let padding = Padding::new().value(value.0).multiple(multiple.0);
         // SAFETY: nothing writes to the values while this call copies them, unless another thread
         // of Python does, whose numbers are then any.

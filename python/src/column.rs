@@ -54,6 +54,7 @@ impl Column {
     /// Reads samples to memory of the caller.
     fn read_into(&self, py: Python<'_>, samples: &[u64], dtype: Option<DTypeArgument>, out: &Out) -> PyResult<()> {
         let schema = self.schema()?;
+        crate::schema::check_values(schema)?;
         let due = dtype.as_ref().map_or(schema.dtype, |dtype| dtype.0);
         let fixed: Option<Vec<usize>> = schema
             .shape
@@ -94,6 +95,13 @@ impl Column {
     #[getter]
     fn dtype(&self) -> PyResult<&'static str> {
         Ok(self.schema()?.dtype.name())
+    }
+
+    /// The type that the elements stand for, such as "decimal128[22, 2]" or "timestamp[us, UTC]";
+    /// None if it is their own.
+    #[getter]
+    fn logical_type(&self) -> PyResult<Option<String>> {
+        Ok(crate::schema::logical_type(self.schema()?))
     }
 
     /// The shape of a sample, or of an item of its lists: None where an extent varies.
@@ -148,6 +156,7 @@ impl Column {
     ///
     /// Cost: some cache misses; on the first touch of a chunk its checksum.
     fn view(&self, py: Python<'_>, index: i64) -> PyResult<Array> {
+        crate::schema::check_values(self.schema()?)?;
         let n = self.opened.view.n();
         let no_view = |message: &str| PyValueError::new_err(format!("column {:?}: {message}", self.name));
         let sample = indices::wrapped(index, n)

@@ -154,7 +154,7 @@ fn note(error: &Error) -> Option<String> {
 
 /// Returns the text of an error, with the arguments of this package instead of options of the
 /// library.
-fn text(error: &Error) -> String {
+pub fn text(error: &Error) -> String {
     let advice =
         error.advice().iter().map(|advice| format!("{} ({})", advice.action(), argument(advice, error.column())));
     let advice: Vec<String> = advice.collect();
@@ -174,6 +174,7 @@ fn argument(advice: &Advice, column: Option<&str>) -> String {
             let extents = extents.iter().map(|extent| extent.map_or("None".to_owned(), |extent| extent.to_string()));
             format!("shapes={{{name:?}: ({},)}}", extents.collect::<Vec<_>>().join(", "))
         }
+        Advice::Cast(dtype) => format!("casts={{{name:?}: \"{dtype}\"}}"),
         Advice::StoredTypes => "stored_types=True".to_owned(),
         Advice::DistrustStatistics => "distrust_statistics=True".to_owned(),
         Advice::DiscardTail => "discard_tail=True".to_owned(),

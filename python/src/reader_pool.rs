@@ -135,7 +135,11 @@ impl Idle {
     fn new(view: &View, selection: &Selection) -> Result<Self> {
         let (out, signals) = (Arc::new(OutAllocator::default()), Arc::new(Signals::new()));
         let interrupt = signals.clone();
-        let mut options = LoaderOptions::new(1).workers(1).ahead(1).interrupt(Arc::new(move || interrupt.look()));
+        let mut options = LoaderOptions::new(1)
+            .workers(1)
+            .ahead(1)
+            .stored_elements(true)
+            .interrupt(Arc::new(move || interrupt.look()));
         if let Some(columns) = &selection.columns {
             options = options.columns(columns);
         }

@@ -22,6 +22,9 @@ impl BatchColumn {
         if i >= self.sample_count() {
             return Err(PyIndexError::new_err(format!("sample {i} of {}", self.sample_count())));
         }
+        if !self.is_null_sample(i) {
+            self.check_values()?;
+        }
         match self.column().lists().is_empty() || self.column().tensor().is_some() {
             true => self.item(py, i),
             false => self.member(py, 0, i),

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyTuple};
 use tensilo::nested::ListLevel;
-use tensilo::{ColumnSchema, DType, Extent, Metadata, Shape};
+use tensilo::{CastSource, ColumnSchema, DType, Extent, LogicalType, Metadata, Shape};
 
 /// The type of a column: that of its elements, the shape of a sample, and whether samples may be
 /// null.
@@ -83,12 +83,40 @@ pub fn schema_of(columns: &Bound<'_, PyAny>) -> PyResult<tensilo::Schema> {
     })
 }
 
+/// Returns the type that the elements of a column stand for, if it is not their own.
+pub fn logical_type(column: &ColumnSchema) -> Option<String> {
+    LogicalType::of(column).map(|logical| logical.to_string())
+}
+
+/// Fails if the elements of a column are not its values, such as the integers of decimals.
+pub fn check_values(column: &ColumnSchema) -> PyResult<()> {
+    LogicalType::check_values(column).map_err(|error| {
+        let ways =
+            "; Arrow's libraries take the values (pyarrow.array), and .stored of a column of a batch has the elements";
+        PyTypeError::new_err(format!("{}{ways}", crate::error::text(&error)))
+    })
+}
+
 #[pymethods]
 impl ColumnType {
     /// The type of the elements, such as "bf16".
     #[getter]
     fn dtype(&self) -> &'static str {
         self.0.dtype.name()
+    }
+
+    /// The type that the elements stand for, such as "decimal128[22, 2]" or "timestamp[us, UTC]";
+    /// None if it is their own.
+    #[getter]
+    fn logical_type(&self) -> Option<String> {
+        logical_type(&self.0)
+    }
+
+    /// What is to be done before the column is trained on, if its elements are not its values; None
+    /// if they are.
+    #[getter]
+    fn _advice(&self) -> Option<String> {
+        LogicalType::check_values(&self.0).err().map(|error| crate::error::text(&error))
     }
 
     /// The shape of a sample, or of an item of its lists: None where an extent varies.
@@ -150,15 +178,16 @@ pub fn _column_type(
     dtype: DTypeArgument,
     shape: Vec<Option<u32>>,
     nulls: Vec<bool>,
-    cast_from: Option<DTypeArgument>,
+    cast_from: Option<&str>,
     metadata: Metadata,
 ) -> PyResult<ColumnType> {
     let (nullable, levels) = nulls.split_last().ok_or_else(|| PyValueError::new_err("a type without nulls"))?;
     let mut column = ColumnSchema::tensor("", dtype.0, shape_of(shape));
     (column.nullable, column.metadata) = (*nullable, metadata);
     column.levels = levels.iter().map(|nullable| ListLevel { nullable: *nullable }).collect();
+    let unknown = || PyValueError::new_err("a type that is cast from an unknown one");
     Ok(ColumnType(match cast_from {
-        Some(source) => column.cast_from(source.0),
+        Some(source) => column.cast_from(CastSource::of_name(source).ok_or_else(unknown)?),
         None => column,
     }))
 }

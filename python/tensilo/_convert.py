@@ -44,7 +44,9 @@ def convert(
         output: a file, or a folder for a dataset: a path that ends in a slash, or any with
             ``shard_bytes``. It appears when it is complete.
         bf16: whether all columns of floats are rounded to bf16.
-        casts: columns to round: a dict from names to "bf16", "f16" or "f32".
+        casts: columns of numbers or decimals, and the types that they become: a dict from names to "f32",
+            "bf16", "i64" or another type of numbers. Floats are rounded, and the file records the errors;
+            integers are exact, or an error.
         columns: the columns to convert, in this order; all by default.
         skip: columns to leave out.
         rename: other names for columns or structs: a dict from name to new name. A field stays in its
@@ -64,6 +66,10 @@ def convert(
     Returns:
         The ``Dataset``.
 
+    Warns:
+        UserWarning: a column of decimals or intervals is stored as scaled integers, bytes or parts, which
+            arrays and loaders refuse. ``casts`` stores values.
+
     Raises:
         InputError: an input is malformed, or has values that cannot be stored.
         FileExistsError: the output is there.
@@ -82,7 +88,11 @@ def convert(
     if dropped:
         message = "metadata were left out, because the format cannot keep them: " + ", ".join(dropped)
         warnings.warn(message, stacklevel=2)
-    return _tensilo.open(output)
+    converted = _tensilo.open(output)
+    for column in converted.schema.values():
+        if column._advice is not None:
+            warnings.warn(f"{column._advice}; loaders and array files refuse them", stacklevel=2)
+    return converted
 
 
 def append(

@@ -62,6 +62,8 @@ class Array:
 class BatchColumn:
     name: str
     dtype: str
+    logical_type: str | None
+    stored: BatchColumn
     shape: tuple[int | None, ...]
     levels: builtins.list[bool]
     nullable: bool
@@ -125,6 +127,8 @@ class Batch:
 @final
 class ColumnType:
     dtype: str
+    logical_type: str | None
+    _advice: str | None
     shape: tuple[int | None, ...]
     nullable: bool
     levels: builtins.list[bool]
@@ -165,6 +169,7 @@ class Schema:
 class Column:
     name: str
     dtype: str
+    logical_type: str | None
     shape: tuple[int | None, ...]
     nullable: bool
     type: ColumnType
@@ -311,7 +316,7 @@ def _column_type(
     dtype: _DType,
     shape: Sequence[int | None],
     nulls: Sequence[bool],
-    cast_from: _DType | None,
+    cast_from: str | None,
     metadata: dict[str, str],
 ) -> ColumnType: ...
 def _schema(columns: Mapping[str, ColumnType], metadata: dict[str, str]) -> Schema: ...

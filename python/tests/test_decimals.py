@@ -1,0 +1,71 @@
+"""Decimals and timestamps: arrays have values, or are refused."""
+
+import decimal
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tensilo as ts
+
+
+@pytest.fixture
+def table():
+    prices = [decimal.Decimal("1.50"), decimal.Decimal("-2.25"), None]
+    return pa.table(
+        {
+            "price": pa.array(prices, pa.decimal128(12, 2)),
+            "score": pa.array(prices, pa.decimal128(22, 2)),
+            "label": pa.array([1, 2, 3], pa.int64()).cast(pa.decimal128(9, 0)),
+            "at": pa.array([1, 2, 3], pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+def test_columns_of_decimals_are_named(table, tmp_path):
+    with pytest.warns(UserWarning) as warned:
+        dataset = ts.convert(table, tmp_path / "a.tsl")
+    texts = [str(warning.message) for warning in warned]
+    assert len(texts) == 2
+    assert all('decimal128[' in text and 'casts={' in text for text in texts)
+    assert dataset.schema["price"].logical_type == dataset["price"].logical_type == "decimal128[12, 2]"
+    assert dataset["at"].logical_type == "timestamp[us, UTC]"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_arrays_do_not_have_the_integers_of_decimals(table, tmp_path):
+    dataset = ts.convert(table, tmp_path / "a.tsl")
+    for name in ["price", "score"]:
+        column = dataset[name]
+        for wrong in [
+            lambda: column[0],
+            lambda: column[:].numpy(),
+            lambda: column[:].array(),
+            lambda: column[:].tolist(),
+            lambda: np.asarray(column),
+            lambda: column.take([0, 1], out=np.empty((2, 16), "u1") if name == "score" else np.empty(2, "i8")),
+            lambda: dataset[0],
+        ]:
+            with pytest.raises(TypeError, match="casts="):
+                wrong()
+        assert pa.array(column[:]).to_pylist() == table[name].to_pylist()
+        with pytest.raises(ValueError, match=name):
+            ts.Loader(dataset, 1, columns=[name])
+    assert dataset["price"][:2].stored.numpy().tolist() == [150, -225]
+    assert dataset["label"][:].numpy().tolist() == [1, 2, 3]
+    assert dataset["at"][:].numpy().view("M8[us]").tolist() == np.array([1, 2, 3], "M8[us]").tolist()
+    assert pa.table(dataset).equals(table)
+
+
+def test_casts_give_values(table, tmp_path):
+    dataset = ts.convert(table, tmp_path / "a.tsl", casts={"price": "f64", "score": "float32", "label": np.int64})
+    assert dataset["price"][:2].numpy().tolist() == [1.5, -2.25]
+    assert dataset["score"][:2].numpy().tolist() == [1.5, -2.25]
+    assert dataset["label"][:].numpy().tolist() == [1, 2, 3]
+    assert dataset.schema["price"].cast_from == "decimal"
+    assert pickle.loads(pickle.dumps(dataset.schema["price"])) == dataset.schema["price"]
+    batch = next(iter(ts.Loader(dataset, 2, columns=["price"], order="sequential")))
+    assert batch["price"].numpy().tolist() == [1.5, -2.25]
+    with pytest.raises(ts.InputError, match="1.50"):
+        ts.convert(table, tmp_path / "b.tsl", casts={"price": "i64"})
