@@ -114,6 +114,8 @@ fn footer(file: &mut InputReader) -> io::Result<Vec<u8>> {
     let footer_bytes = u64::from(u32::from_le_bytes([a, b, c, d])) + 8;
     file.seek(SeekFrom::Start(length.saturating_sub(footer_bytes)))?;
     let mut out = length.to_le_bytes().to_vec();
+    // what is in the file; a vector that grows by itself would take twice as much
+    let _ = out.try_reserve_exact(usize::try_from(footer_bytes.min(length)).unwrap_or(0));
     file.take(footer_bytes).read_to_end(&mut out)?;
     Ok(out)
 }
