@@ -59,15 +59,15 @@ impl OpenOptions {
     /// Header and footer are read by position: it costs less than the page faults of touching them
     /// in the map, and the same for a file of any size.
     ///
-    /// The map ends where the last commit does. An append writes after it and, if it fails, cuts the
-    /// file back to that length, so files can be appended to while they are mapped. (Windows does not
-    /// cut a file that is mapped: the bytes of a failed append stay there, and the next append fails,
-    /// until it is mapped no more.)
+    /// The map ends where the last commit does. An append writes after it and, if it fails, cuts
+    /// the file back to that length, so files can be appended to while they are mapped. (Windows
+    /// does not cut a file that is mapped: the bytes of a failed append stay there, and the next
+    /// append fails, until it is mapped no more.)
     ///
     /// # Safety
     ///
-    /// As long as the reader lives, no process may change or cut off the bytes of the file up to the
-    /// last commit, see [`MappedFile::open`]. Appends of this crate do neither.
+    /// As long as the reader lives, no process may change or cut off the bytes of the file up to
+    /// the last commit, see [`MappedFile::open`]. Appends of this crate do neither.
     pub unsafe fn map_file(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
         let file = Arc::new(PositionedFile::open(path)?);
@@ -82,8 +82,8 @@ impl Reader {
     ///
     /// # Safety
     ///
-    /// As long as the reader lives, no process may change or cut off the bytes of the file up to the
-    /// last commit, see [`OpenOptions::map_file`].
+    /// As long as the reader lives, no process may change or cut off the bytes of the file up to
+    /// the last commit, see [`OpenOptions::map_file`].
     pub unsafe fn map(path: impl AsRef<Path>) -> Result<Self> {
         // SAFETY: the caller's promise is the one that is asked for.
         unsafe { OpenOptions::new().map_file(path) }

@@ -77,8 +77,8 @@ impl OpenedColumn {
     }
 
     /// Checks the decoded length that the head of a chunk states: it is that of the part table
-    /// or that of the samples. Decoding compares it again, but values that are used
-    /// as they are stored are not decoded. `body` has the part table.
+    /// or that of the samples. Decoding compares it again, but values that are
+    /// used as they are stored are not decoded. `body` has the part table.
     pub(super) fn check_raw_bytes(&self, head: &ChunkHead, body: &[u8]) -> Result<()> {
         let values = parts(self.layout(), head, body)?.values;
         let expected = u64::from(head.entry.sample_count).checked_mul(u64_of(self.layout().inner_bytes));

@@ -125,7 +125,8 @@ impl Cursor {
             return Err(nested());
         }
         let (is_null, length) = self.copy_sample(i, out)?;
-        check_bools(self.opened().layout().dtype, out.get(..length).unwrap_or(&[]))?; // no longer than `out`
+        // no longer than `out`
+        check_bools(self.opened().layout().dtype, out.get(..length).unwrap_or(&[]))?;
         Ok((!is_null).then_some(length))
     }
 
@@ -181,8 +182,8 @@ impl Cursor {
         gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, out)
     }
 
-    /// Fills `out` with samples `indices`, in this order and repeated ones each time. If that fails,
-    /// `out` is empty.
+    /// Fills `out` with samples `indices`, in this order and repeated ones each time. If that
+    /// fails, `out` is empty.
     ///
     /// Cost: as [`Cursor::gather_slice`]; values of encoded ragged samples are copied once more. Of
     /// a nested column all values are, and each list and each item takes some steps: its length,

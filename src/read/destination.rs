@@ -122,8 +122,8 @@ impl Decoder {
     }
 }
 
-/// Checks of the samples that were delivered, if they are bools: in languages that have such a
-/// type, other bytes are values that it does not have.
+/// Checks of the samples that were delivered, if they are bools: in languages that have such
+/// a type, other bytes are values that it does not have.
 ///
 /// One pass at the end finds them on every way that values take: out of a decoder, out of a map, or
 /// read straight to their destination.

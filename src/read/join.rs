@@ -12,8 +12,8 @@ impl ColumnBuffer {
     /// Fills the buffer with samples of other buffers, which `column` describes: for each, the
     /// buffer and the number of the sample in it. `None` is a null sample.
     ///
-    /// Fails if a buffer is of another type or shape, or has no such sample; this one is empty then.
-    /// Cost: a copy of the samples. Allocates nothing once warmed up.
+    /// Fails if a buffer is of another type or shape, or has no such sample; this one is empty
+    /// then. Cost: a copy of the samples. Allocates nothing once warmed up.
     pub fn join<'b>(
         &mut self,
         column: &ColumnSchema,

@@ -115,8 +115,8 @@ impl PlanPart<'_> {
 
 impl ReadPlan {
     /// Decodes the plan in at least `part_count` parts, or in one for each task if it has fewer.
-    /// `work` distributes them among threads. Fills one buffer for each column. If that fails, all of
-    /// them are empty.
+    /// `work` distributes them among threads. Fills one buffer for each column. If that fails, all
+    /// of them are empty.
     ///
     /// Cost: that of [`Decoder::decode`] divided by the threads, and some lists as long as the
     /// request. Values of ragged samples are copied once more, by the calling thread.

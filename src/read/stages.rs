@@ -46,8 +46,8 @@ impl ReadPlan {
 }
 
 impl Decoder {
-    /// Decodes a plan. Fills one buffer for each column, in the order of the request. If that fails,
-    /// all of them are empty.
+    /// Decodes a plan. Fills one buffer for each column, in the order of the request. If that
+    /// fails, all of them are empty.
     ///
     /// `bytes` are those of the plan, fetched; nothing is read here but memory. The error is that
     /// of the first sample that fails, by column and number.

@@ -96,8 +96,8 @@ fn fixed_bytes(column: &Column) -> usize {
     column.schema().shape.inner_elements().unwrap() as usize * column.schema().dtype.element_bytes()
 }
 
-/// Whether two reads are the same. The values of nulls are zeros or none in a valid file, and
-/// reading does not check that.
+/// Whether two reads are the same. The values of nulls are zeros or none in a valid file,
+/// and reading does not check that.
 fn is_same(a: &(bool, Vec<u8>), b: &(bool, Vec<u8>)) -> bool {
     a.0 == b.0 && (a.0 || a.1 == b.1)
 }

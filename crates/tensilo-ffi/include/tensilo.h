@@ -606,8 +606,8 @@ typedef struct tensilo_damage {
 // By memory maps, without system calls and copies. As long as a handle that has come from the file
 // lives, no process may change or cut off its bytes up to the last commit: they would change under
 // their reader, which is undefined behaviour, and a page beyond a new end kills the process
-// (`SIGBUS`). tensilo does neither: it replaces files by renaming and appends after the last commit.
-// Do not map files on a network file system.
+// (`SIGBUS`). tensilo does neither: it replaces files by renaming and appends after the last
+// commit. Do not map files on a network file system.
 #define TENSILO_ACCESS_MAPPED 2
 
 // By io_uring, all ranges of a batch at the same time (datasets, Linux).
@@ -740,8 +740,8 @@ typedef struct tensilo_damage {
 // Bytes are wrong, or missing.
 #define TENSILO_DAMAGE_DAMAGED 0
 
-// An append is at work, or was stopped, and has not committed the bytes. They hold no sample of the
-// file.
+// An append is at work, or was stopped, and has not committed the bytes. They hold no sample of
+// the file.
 #define TENSILO_DAMAGE_UNCOMMITTED 1
 
 // The file ends with a commit, but its writer has not finished it.

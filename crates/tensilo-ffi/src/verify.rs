@@ -85,8 +85,8 @@ pub type tensilo_damage_kind = u32;
 
 /// Bytes are wrong, or missing.
 pub const TENSILO_DAMAGE_DAMAGED: tensilo_damage_kind = 0;
-/// An append is at work, or was stopped, and has not committed the bytes. They hold no sample of the
-/// file.
+/// An append is at work, or was stopped, and has not committed the bytes. They hold no sample of
+/// the file.
 pub const TENSILO_DAMAGE_UNCOMMITTED: tensilo_damage_kind = 1;
 /// The file ends with a commit, but its writer has not finished it.
 pub const TENSILO_DAMAGE_UNFINISHED: tensilo_damage_kind = 2;

@@ -136,7 +136,7 @@ impl<'a> BlockedPart<'a> {
     /// Returns the bytes of a block among the decoded bytes, by its number.
     pub(crate) fn decoded_range(&self, block: usize) -> Result<Range<usize>> {
         let elements = self.front.block(block)?.elements;
-        let byte_of = |element: usize| element.saturating_mul(self.spec.element_bytes); // inside the part
+        let byte_of = |element: usize| element.saturating_mul(self.spec.element_bytes);
         Ok(byte_of(elements.start)..byte_of(elements.end))
     }
 

@@ -17,10 +17,9 @@ use crate::open::{Source, open_header, open_last_commit};
 /// of the specification).
 ///
 /// Damage is reported, not returned, and so is a file whose writer has not finished: the
-/// [`DamageKind`](super::DamageKind) of each finding, and [`VerifyReport::state`], tell one from the
-/// other. An error means that the source could not be read, that memory
-/// ran out, or that the file needs a newer release or another build. Works on files that cannot be
-/// opened.
+/// [`DamageKind`](super::DamageKind) of each finding, and [`VerifyReport::state`], tell one from
+/// the other. An error means that the source could not be read, that memory ran out, or that the
+/// file needs a newer release or another build. Works on files that cannot be opened.
 ///
 /// Cost: one pass over the file, at the speed of its source or of CRC-32 on each thread. Small
 /// chunks are fetched several MiB at a time, see [`Source::gap_bytes`]. Memory: 40 bytes for each

@@ -1,9 +1,10 @@
 //! What follows the last commit: an append that has not committed, or damage.
 //!
 //! A writer writes front to back and commits with a trailer. So an append that is at work, or was
-//! stopped, has left intact regions without a trailer, the last of which may be cut off at any byte.
-//! All else is damage, such as a later commit whose trailer or footer is damaged: its samples were
-//! there. Bytes that a failure of power has lost cannot be told from these, and are damage, too.
+//! stopped, has left intact regions without a trailer, the last of which may be cut off at any
+//! byte. All else is damage, such as a later commit whose trailer or footer is damaged: its samples
+//! were there. Bytes that a failure of power has lost cannot be told from these, and are damage,
+//! too.
 
 use super::body::load_body;
 use super::span::SpanBytes;

@@ -2,7 +2,8 @@
 
 use super::{COLUMNS, create, finish, good, good_file, refused, schema};
 use tensilo::ErrorKind::{self, BadArgument, OverLimit};
-use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, Schema, Shape, Value};
+use tensilo::sink::Stream;
+use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, Schema, Shape, Value, Writer, WriterOptions};
 
 fn with(column: &str, value: Value<'static>) -> Vec<Value<'static>> {
     let mut sample = good().to_vec();
@@ -153,4 +154,11 @@ fn a_sample_larger_than_a_chunk_may_be_is_refused_without_its_memory() {
     }
     writer.push(&[Value::ragged::<u8>(&[], &[1 << 16, (1 << 16) - 1])]).expect("a sample within the limits");
     assert_eq!(writer.sample_count(), 1);
+}
+
+#[test]
+fn a_sample_needs_a_column() {
+    let mut writer = Writer::new(Stream(Vec::new()), Schema::default(), &WriterOptions::new()).unwrap();
+    let error = writer.push(&[]).unwrap_err();
+    assert_eq!((error.kind(), writer.sample_count()), (ErrorKind::BadArgument, 0), "{error}");
 }

@@ -54,8 +54,8 @@ pub(super) struct PadPlan {
 }
 
 impl PadPlan {
-    /// Returns the padding for a column as it is delivered. Fails if it cannot have the value, or if
-    /// lengths are to be multiples of 0.
+    /// Returns the padding for a column as it is delivered. Fails if it cannot have the value, or
+    /// if lengths are to be multiples of 0.
     pub(super) fn new(padding: Padding, column: &ColumnSchema) -> Result<Self> {
         if padding.multiple == 0 {
             let message = format!("column {:?}: lengths cannot be multiples of 0; 1 rounds none", column.name);
