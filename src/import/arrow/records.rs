@@ -117,7 +117,8 @@ impl<R: Records> ArrowSource<R> {
         Some(Root { from, target })
     }
 
-    /// Returns whether a column has no null struct and no null in lists, as is known without reading.
+    /// Returns whether it is known without reading that a column has no null struct and no null in
+    /// lists.
     fn is_without_nulls(&self, path: &ColumnPath) -> bool {
         // all samples of a column that is missing are null
         let is_missing = path.fields.first().is_some_and(|field| *field >= self.own.fields().len());

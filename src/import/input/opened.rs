@@ -122,8 +122,8 @@ impl OpenInput {
         &mut self.partition
     }
 
-    /// Returns whether the columns of the input count: it has samples, as far as that is known before
-    /// reading, or is a tensilo file, which states shapes also without samples.
+    /// Returns whether the columns of the input count: it has samples, as far as that is known
+    /// before reading, or is a tensilo file, which states shapes also without samples.
     pub(super) fn has_samples(&self) -> bool {
         self.row_count() != Some(0) || self.is_native()
     }

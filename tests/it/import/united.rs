@@ -64,8 +64,8 @@ fn full() -> RecordBatch {
     ])
 }
 
-/// The same columns, as a writer without a schema gives them if they have no values: null, or not at
-/// all.
+/// The same columns, as a writer without a schema gives them if they have no values: null, or not
+/// at all.
 fn sparse() -> RecordBatch {
     let structs = StructArray::from(vec![(Arc::new(Field::new("t", DataType::Null, true)), nulls(2))]);
     batch(vec![
@@ -76,8 +76,8 @@ fn sparse() -> RecordBatch {
     ])
 }
 
-/// Checks a file of the rows of [`full`] from sample `full` on, and those of [`sparse`] from `sparse`
-/// on.
+/// Checks a file of the rows of [`full`] from sample `full` on, and of the rows of [`sparse`] from
+/// sample `sparse` on.
 fn check(file: &tensilo::Reader, full: usize, sparse: usize) {
     assert_eq!(file.sample_count(), 4);
     let due = |values: [&str; 2]| {

@@ -1,9 +1,9 @@
 //! JSON values, read from a stream.
 //!
-//! `serde_json` reads most of JSON, but not what Python writes beyond it (`NaN`, `Infinity`), and it
-//! rounds integers beyond 64 bits without a word. It also needs a whole value in memory before it
-//! reads one, so that an array with all objects of a file would be in memory at once. This parser
-//! reads one value at a time, and keeps every number equal to its text, or refuses it.
+//! `serde_json` reads most of JSON, but not what Python writes beyond it (`NaN`, `Infinity`), and
+//! it rounds integers beyond 64 bits without a word. It also needs a whole value in memory before
+//! it reads one, so that an array with all objects of a file would be in memory at once. This
+//! parser reads one value at a time, and keeps every number equal to its text, or refuses it.
 
 use crate::stream::VALUE_BYTES;
 use indexmap::IndexMap;

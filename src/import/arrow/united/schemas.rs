@@ -1,6 +1,5 @@
 //! The schema of several inputs together.
 
-use super::TypeOrigin;
 use crate::Schema as FileSchema;
 use crate::arrow_type::members;
 use crate::export::plain_fields;
@@ -9,6 +8,22 @@ use crate::import::arrow::types::{ENCRYPTED, INT96, with_members};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+
+/// How a source knows the types of its fields, see
+/// [`RecordSource::type_origin`](crate::import::RecordSource::type_origin).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum TypeOrigin {
+    /// The file declares them. A field of the type null becomes one of the type that other inputs
+    /// declare, and a nullable field may be missing.
+    Declared,
+    /// They were found in the values of the file, and hold for these only. If other inputs have
+    /// floats in a field, its integers become `f64`, unless one of them equals none. A field may be
+    /// missing, and members of empty lists have the type null.
+    Found,
+    /// As [`Found`](Self::Found), and one value is the same as a list of one value.
+    FoundRepeated,
+}
 
 /// The fields of inputs together, in the order in which they come first.
 pub(in crate::import) struct UnitedSchema {
