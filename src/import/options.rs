@@ -33,8 +33,9 @@ pub enum NullElements {
 
 /// The options of a conversion, see [`convert`](super::convert).
 ///
-/// Columns are named as in the output, before [`renames`](Self::renames). The name of a struct selects all columns in it, except in
-/// [`casts`](Self::casts) and [`shapes`](Self::shapes), which name single columns.
+/// Columns are named as in the output, before [`renames`](Self::renames). The name of a struct
+/// selects all columns in it, except in [`casts`](Self::casts) and [`shapes`](Self::shapes), which
+/// name single columns.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ConvertOptions {

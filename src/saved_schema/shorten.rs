@@ -26,16 +26,16 @@ pub(crate) fn list_dropped(metadata: &mut arrow_schema::Metadata, keys: &[String
     metadata.extend(list.map(|list| (DROPPED.to_owned(), list)));
 }
 
-/// Returns the list with more keys; `None` if there are no more.
+/// Returns the list with more keys, each once; `None` if there are no more.
 fn with_dropped(list: Option<&String>, keys: &[String]) -> Option<String> {
     let all = list.into_iter().flat_map(|list| list.split(", ")).chain(keys.iter().map(String::as_str));
     let mut known = HashSet::new();
-    let listed: Vec<&str> = all.filter(|key| known.insert(*key)).collect(); // an embedded schema repeats keys
+    let listed: Vec<&str> = all.filter(|key| known.insert(*key)).collect();
     (!keys.is_empty()).then(|| listed.join(", ").chars().take(LISTED_CHARS).collect())
 }
 
-/// Returns which of several texts of so many bytes are kept, so that they have at most `limit` bytes
-/// together. The longest are left out first.
+/// Returns which of several texts of so many bytes are kept, so that they have at most `limit`
+/// bytes together. The longest are left out first.
 pub(crate) fn fitting(limit: usize, bytes: &[usize]) -> Vec<bool> {
     let mut sum = bytes.iter().fold(0_usize, |sum, bytes| sum.saturating_add(*bytes));
     let mut kept = vec![true; bytes.len()];
