@@ -53,11 +53,16 @@ impl LogicalType {
 
     /// Returns whether elements are counts of a unit: days, months, or fractions of a second.
     pub fn is_count(&self) -> bool {
-        match &self.0 {
-            ArrowType::Date32 | ArrowType::Date64 | ArrowType::Time32(_) | ArrowType::Time64(_) => true,
-            ArrowType::Duration(_) | ArrowType::Timestamp(..) | ArrowType::MonthInterval => true,
-            _ => false,
-        }
+        matches!(
+            &self.0,
+            ArrowType::Date32
+                | ArrowType::Date64
+                | ArrowType::Time32(_)
+                | ArrowType::Time64(_)
+                | ArrowType::Duration(_)
+                | ArrowType::Timestamp(..)
+                | ArrowType::MonthInterval
+        )
     }
 
     /// Returns a type that a cast can give the values: that of the counts, `f64` for decimals.

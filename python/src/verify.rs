@@ -58,7 +58,7 @@ pub fn _verify(
             Err(ref error @ DataError::Corrupt { ref path, .. }) => {
                 reports.push(FileReport { path: path.clone(), found: Err(error.to_string()) });
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         }
         for group in dataset.groups() {
             let group = group?;

@@ -126,7 +126,7 @@ fn metadata_that_are_too_long_are_copied_once_or_twice() {
     let input = folder.file("in.parquet", writer.into_inner().expect("a file"));
     let (written, peak) = alone().peak_bytes(|| {
         let go_on = &mut |_| std::ops::ControlFlow::Continue(());
-        tensilo::import::convert(&[input], folder.path("out.tsl"), &ConvertOptions::new(), go_on)
+        tensilo::import::convert(&[input], &folder.path("out.tsl"), &ConvertOptions::new(), go_on)
     });
     written.expect("metadata that do not fit are left out");
     assert!(peak < 5 * bytes, "{} MiB", peak / MIB);

@@ -228,7 +228,8 @@ fn npy() -> Vec<u8> {
 #[test]
 fn archives_have_the_suffixes_of_all_files() {
     let npy = npy();
-    let pairs: [(&[(&str, &[u8])], &[(&str, &[u8])]); 3] = [
+    type Members<'a> = &'a [(&'a str, &'a [u8])];
+    let pairs: [(Members<'_>, Members<'_>); 3] = [
         (&[("a.txt", b"x"), ("a.cls", b"7")], &[("b.txt", b"y")]),
         (&[("a.txt", b"x")], &[("b.txt", b"y"), ("b.m.npy", &npy)]),
         (&[("a.jpg", b"x")], &[("b.json", b"{}")]),
@@ -257,7 +258,8 @@ fn shards_without_samples_add_none() {
         encoder.finish().unwrap()
     };
     let no_members = archive(&[]);
-    let files: [(&str, Vec<u8>, &[(&str, Vec<u8>)]); 3] = [
+    type Shards<'a> = &'a [(&'a str, Vec<u8>)];
+    let files: [(&str, Vec<u8>, Shards<'_>); 3] = [
         (
             "1.jsonl",
             b"{\"a\": 1}\n".to_vec(),
