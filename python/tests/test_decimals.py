@@ -17,7 +17,7 @@ def table():
         {
             "price": pa.array(prices, pa.decimal128(12, 2)),
             "score": pa.array(prices, pa.decimal128(22, 2)),
-            "label": pa.array([1, 2, 3], pa.int64()).cast(pa.decimal128(9, 0)),
+            "label": pa.array([decimal.Decimal(number) for number in (1, 2, 3)], pa.decimal128(9, 0)),
             "at": pa.array([1, 2, 3], pa.timestamp("us", "UTC")),
         }
     )

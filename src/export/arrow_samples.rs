@@ -1,6 +1,8 @@
 //! Samples side by side as arrays of Arrow, without a copy of their values where types allow.
 
-use super::field::{imported_type, plain_type};
+use super::elements::ElementsBuilder;
+use super::field::{Parts, imported_type, plain_type};
+use crate::arrow_type::stored_element;
 use crate::list_buffer::ListBuffer;
 use crate::{ColumnSchema, DType, Extent};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
@@ -37,11 +39,13 @@ pub struct ArrowSamples<'a> {
 
 impl ArrowSamples<'_> {
     /// Returns the field and the array: scalars are primitives, tensors are lists in lists, of a
-    /// fixed size where an extent is. bf16 becomes f32, because Arrow has no bf16.
+    /// fixed size where an extent is. bf16 becomes f32, because Arrow has no bf16. Decimals, times
+    /// and intervals have the type that the metadata state.
     ///
     /// Fails if Arrow cannot hold the samples, such as an extent beyond 2^31.
     ///
-    /// Cost: values of bf16 and bool, and dates of 4 bytes, are copied; all others are shared.
+    /// Cost: values of bf16 and bool, decimals, intervals, and dates of 4 bytes, are copied; all
+    /// others are shared.
     pub fn to_arrow(&self) -> Result<(FieldRef, ArrayData), ArrowError> {
         build(self)
     }
@@ -82,7 +86,7 @@ fn items(column: &ArrowSamples<'_>) -> Made<ArrayData> {
         let count = column.sample_count;
         let validity = if column.is_padded() { None } else { column.validity };
         let inner: Vec<Dimension> = extents.iter().skip(1).map(|extent| Dimension::Fixed(*extent)).collect();
-        return with_nulls(nested(column, &inner, count)?, nulls(validity, count));
+        return with_nulls(nested(column, inner, count)?, nulls(validity, count));
     }
     let count = column.item_count;
     let nulls = nulls(column.validity, count);
@@ -92,7 +96,7 @@ fn items(column: &ArrowSamples<'_>) -> Made<ArrayData> {
         let offsets = Buffer::from_vec(offsets_of(column.offsets)?);
         return strings.add_buffer(offsets).add_buffer(column.values.clone()).build();
     }
-    with_nulls(nested(column, &dimensions(column, count)?, count)?, nulls)
+    with_nulls(nested(column, dimensions(column, count)?, count)?, nulls)
 }
 
 /// A dimension of items.
@@ -146,9 +150,12 @@ fn with_nulls(data: ArrayData, nulls: Option<NullBuffer>) -> Made<ArrayData> {
 }
 
 /// Returns lists in lists, a level for each dimension, around the elements of `count` items.
-fn nested(column: &ArrowSamples<'_>, dimensions: &[Dimension], count: usize) -> Made<ArrayData> {
+fn nested(column: &ArrowSamples<'_>, mut dimensions: Vec<Dimension>, count: usize) -> Made<ArrayData> {
+    if packed_type(column).and_then(|of| stored_element(&of)?.extent).is_some() {
+        dimensions.pop(); // the bytes or parts of an element
+    }
     let mut counts = vec![count];
-    for dimension in dimensions {
+    for dimension in &dimensions {
         let before = counts.last().copied().unwrap_or(0);
         counts.push(match dimension {
             Dimension::Fixed(extent) => before.saturating_mul(usize::try_from(*extent).unwrap_or(usize::MAX)),
@@ -173,9 +180,19 @@ fn nested(column: &ArrowSamples<'_>, dimensions: &[Dimension], count: usize) -> 
     Ok(data)
 }
 
+/// Returns the type of a decimal or an interval, which is stored in another form.
+fn packed_type(column: &ArrowSamples<'_>) -> Option<DataType> {
+    imported_type(column.schema).filter(|data_type| stored_element(data_type).is_some())
+}
+
 /// Returns all elements of a column.
 fn elements(column: &ArrowSamples<'_>) -> Made<ArrayData> {
     let (values, dtype) = (&column.values, column.schema.dtype);
+    if let Some(data_type) = packed_type(column) {
+        let mut elements = ElementsBuilder::new(dtype, data_type, Parts::Required);
+        elements.append(values).map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
+        return elements.take_array();
+    }
     let count = values.len() / dtype.element_bytes();
     let primitive = |data_type: DataType, buffer: Buffer| -> Made<ArrayData> {
         ArrayDataBuilder::new(data_type).len(count).add_buffer(buffer).align_buffers(true).build()

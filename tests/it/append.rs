@@ -136,7 +136,11 @@ fn every_valid_vector_is_continued_with_its_own_samples() {
         }
         let cast = reader.schema().columns.iter().any(|column| column.cast.is_some());
         let mut writer = append(&file).unwrap_or_else(|error| panic!("{name}: {error}"));
-        if cast {
+        if name.contains("cast-numbers") {
+            // of the source types; a decimal is pushed as the float that it became
+            let sample = [Value::tensor(&[16_777_217_i64]), Value::tensor(&[-128_i8]), Value::tensor(&[1.5, 0.1])];
+            writer.push(&sample).unwrap();
+        } else if cast {
             let samples = [1.00390625, 1e39, 1e-39, 0.5, 3.3]; // those the manifest names
             samples.iter().for_each(|sample: &f64| writer.push(&[Value::tensor(&[*sample])]).unwrap());
         } else {

@@ -67,14 +67,6 @@ fn names_that_do_not_exist_are_refused_with_those_that_do() {
     assert_eq!(error.kind(), ErrorKind::BadArgument);
 }
 
-#[test]
-fn two_columns_of_one_name_are_refused() {
-    let inside = Fields::from(vec![Field::new("b", DataType::Int8, true)]);
-    let fields = vec![Field::new("a", DataType::Struct(inside), true), Field::new("a.b", DataType::Int8, true)];
-    let error = refused(&[RecordBatch::new_empty(Arc::new(Schema::new(fields)))], &ConvertOptions::new());
-    assert_eq!((error.column(), error.message()), (Some("a.b"), "cannot be stored: 2 columns have this name"));
-}
-
 fn run(inputs: &[&Path], output: &Path) -> tensilo::Error {
     let inputs: Vec<_> = inputs.iter().map(|path| path.to_path_buf()).collect();
     convert_with(&inputs, output, &ConvertOptions::new()).unwrap_err()
