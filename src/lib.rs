@@ -67,7 +67,7 @@
 //! | `zstd` | yes | the encodings `zstd`, `bitshuffle-zstd` and `planes-zstd` |
 //! | `mmap` | yes | `Reader::map` |
 //! | `rayon` | no | `ParallelCursor` |
-//! | `glob` | no | `paths_matching`: the files that a pattern names |
+//! | `glob` | no | `source::paths_matching`: the files that a pattern names |
 //! | `import` | no | `import` of tensilo files; implies `glob` |
 //! | `arrow` | no | `import` and `export` for Arrow; implies `import` |
 //! | `parquet` | no | the same for Parquet; implies `arrow` |
@@ -133,8 +133,6 @@ pub use codec::Profile;
 pub use error::{Error, ErrorKind, Result};
 pub use format::{CastSource, CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};
 pub use logical_type::LogicalType;
-#[cfg(feature = "glob")]
-pub use pattern::paths_matching;
 pub use pod::Element;
 #[cfg(feature = "rayon")]
 pub use read::ParallelCursor;
@@ -151,6 +149,8 @@ pub mod source {
     #[cfg(feature = "mmap")]
     pub use crate::mmap::MappedFile;
     pub use crate::open::{FileIdentity, InMemory, PositionedFile, Source, default_open_files};
+    #[cfg(feature = "glob")]
+    pub use crate::pattern::paths_matching;
 }
 
 pub mod sink {

@@ -1,7 +1,7 @@
 //! The parts that samples of a column consist of: to choose some of them, and to pickle them.
 //!
-//! A batch of a reader has its samples in memory of the reader. Its parts are lists, extents, values
-//! and validity, as a writer takes them, and a batch can be made of such parts again.
+//! A batch of a reader has its samples in memory of the reader. Its parts are lists, extents,
+//! values and validity, as a writer takes them, and a batch can be made of such parts again.
 
 use crate::batch::Batch;
 use crate::batch_column::BatchColumn;
@@ -59,7 +59,8 @@ impl Bitmap {
 }
 
 impl Parts {
-    /// Returns the parts of a column. If it was padded, its samples have the padded shape from now on.
+    /// Returns the parts of a column. If it was padded, its samples have the padded shape from now
+    /// on.
     pub fn of(column: &BatchColumn) -> PyResult<Self> {
         let found = column.column();
         let mut schema = ColumnSchema { cast: None, ..ColumnSchema::clone(&column.schema) };

@@ -23,9 +23,10 @@ const MOST_NAMES: usize = 64;
 ///
 /// ``len(dataset)`` is the number of samples. ``dataset[17]`` is one sample, a dict;
 /// ``dataset[1000:1256]`` a ``Batch``; ``dataset["mel"]`` a ``Column``. Threads can share a
-/// dataset, and it works in a process that was forked. ``with tensilo.open(path) as dataset`` closes
-/// it at the end of the block: its files are closed when no array is a view of them. Pickled, it has less than 1 KB for a path:
-/// the other process opens it again when it is first used.
+/// dataset, and it works in a process that was forked. ``with tensilo.open(path) as dataset``
+/// closes it at the end of the block: its files are closed when no array is a view of them.
+/// Pickled, it has less than 1 KB for a path: the other process opens it again when it is first
+/// used.
 #[pyclass(frozen, module = "tensilo", weakref)]
 pub struct Dataset {
     source: Source,

@@ -1,12 +1,13 @@
 //! The inputs of a conversion: paths, or Arrow data of this process.
 //!
-//! A conversion reads its inputs twice: the first pass finds shapes, the second writes. A table that
-//! is in memory is read where it is, as often as needed. A stream, such as the result of a query, can
-//! be read once, so it is copied to a temporary file. That file never has a name: the system frees it
-//! when the process ends, also after a signal.
+//! A conversion reads its inputs twice: the first pass finds shapes, the second writes. A table
+//! that is in memory is read where it is, as often as needed. A stream, such as the result of a
+//! query, can be read once, so it is copied to a temporary file. That file never has a name: the
+//! system frees it when the process ends, also after a signal.
 //!
 //! The crates know inputs by their paths. So the data get a path such as `<pyarrow.Table>`, which
-//! errors show, and [`ArrowInput`] is the store that has this path. For a table it is the format, too.
+//! errors show, and [`ArrowInput`] is the store that has this path. For a table it is the format,
+//! too.
 
 use crate::convert::{formats, store};
 use crate::error::{OrRaise, os_error};
@@ -37,8 +38,8 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Returns paths, or the data of an object of Arrow. Those that can be read once are copied to an
-    /// unnamed file beside `output`.
+    /// Returns paths, or the data of an object of Arrow. Those that can be read once are copied to
+    /// an unnamed file beside `output`.
     pub fn from_object(object: &Bound<'_, PyAny>, output: &Path) -> PyResult<Self> {
         if !object.hasattr("__arrow_c_stream__")? {
             return Ok(Self { paths: paths(object)?, arrow: None });
@@ -187,8 +188,8 @@ fn stream_of(object: &Bound<'_, PyAny>, path: &Path) -> PyResult<RecordBatchStre
     unsafe { RecordBatchStreamReader::from_raw(stream) }.map_err(|error| refused(path, &error))
 }
 
-/// Returns whether the data that an object exports are in memory as long as it lives, so that keeping
-/// them takes no more.
+/// Returns whether the data that an object exports are in memory as long as it lives, so that
+/// keeping them takes no more.
 fn is_in_memory(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     if object.hasattr("__arrow_c_array__")? {
         return Ok(true);

@@ -128,7 +128,8 @@ pub fn _run_task(
     })
 }
 
-/// Converts files, or Arrow data, to a file of a job, unless it exists, and returns its schema, too.
+/// Converts files, or Arrow data, to a file of a job, unless it exists, and returns its schema,
+/// too.
 #[pyfunction]
 pub fn _write_task(
     py: Python<'_>,

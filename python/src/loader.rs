@@ -233,8 +233,8 @@ impl Loader {
         self.loader.batches_from(position)
     }
 
-    /// The number of batches that the next ``for`` delivers: fewer than ``len`` after a state inside
-    /// of an epoch was loaded.
+    /// The number of batches that the next ``for`` delivers: fewer than ``len`` after a state
+    /// inside of an epoch was loaded.
     #[getter]
     fn batches_left(&self) -> u64 {
         self.loader.batches_from(locked(&self.place).next_position())

@@ -122,8 +122,8 @@ impl Memory {
     /// Appends the bytes as they are now.
     pub fn append_to(&self, bytes: &mut Vec<u8>) {
         bytes.reserve(self.byte_count);
-        // SAFETY: the memory has so many bytes, the vector has room for as many more, and they do not
-        // overlap. All bytes up to the new length are then initialised.
+        // SAFETY: the memory has so many bytes, the vector has room for as many more, and they do
+        // not overlap. All bytes up to the new length are then initialised.
         unsafe {
             let end = bytes.as_mut_ptr().add(bytes.len());
             std::ptr::copy_nonoverlapping(self.pointer.as_ptr(), end, self.byte_count);

@@ -1,8 +1,8 @@
 //! Parquet files, compressed with Zstandard.
 //!
-//! Batches are kept until they fill a row group. Then it is written field by field: the encoders of a
-//! column take tens of kilobytes, whatever its length, so a table of many columns must not have the
-//! encoders of all of them at once, as the writer of the library does.
+//! Batches are kept until they fill a row group. Then it is written field by field: the encoders of
+//! a column take tens of kilobytes, whatever its length, so a table of many columns must not have
+//! the encoders of all of them at once, as the writer of the library does.
 
 use super::field::Parts;
 use super::format::{BatchWriter, Format, write_error};

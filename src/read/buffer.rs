@@ -120,7 +120,7 @@ impl ColumnBuffer {
         batch.check(&ColumnSchema { cast: None, ..column.clone() })?;
         self.begin(column, batch.item_count)?;
         for (level, buffer) in self.levels.iter_mut().enumerate() {
-            let Some(lists) = batch.lists(level) else { continue }; // never: both have as many levels
+            let Some(lists) = batch.lists(level) else { continue }; // both have all levels
             (0..lists.count()).try_for_each(|i| buffer.push(lists.length(i).filter(|_| !lists.is_null(i))))?;
         }
         self.item_count = batch.item_count;

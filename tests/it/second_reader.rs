@@ -1,8 +1,8 @@
 //! Proves that the second reader, `format-spec/reader.py`, which was written from the specification
 //! alone, finds our files valid and reads the same values from them.
 //!
-//! Needs `python3` with the package `zstandard`. Without them these tests are reported as not run, or
-//! fail if TENSILO_REQUIRE_PYTHON=1.
+//! Needs `python3` with the package `zstandard`. Without them these tests are reported as not run,
+//! or fail if TENSILO_REQUIRE_PYTHON=1.
 
 use crate::common::data::arbitrary_table;
 use crate::common::plan::{Step, WritePlan, arbitrary_plan, options, profiles, write};

@@ -1,5 +1,5 @@
-//! The environment of a test run: its variables, the repository, and programs that not every machine
-//! has.
+//! The environment of a test run: its variables, the repository, and programs that not every
+//! machine has.
 
 use std::fmt::Display;
 use std::io::Write;

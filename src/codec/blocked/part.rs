@@ -95,7 +95,8 @@ impl<'a> BlockedPart<'a> {
     /// states give the checksum of the whole body. A front of another chunk gives another one.
     pub(crate) fn check_belongs(&self, body_crc: u32) -> Result<()> {
         let mut crc = Crc::new();
-        crc.add(self.body.start().get(..self.start + self.front.bytes).ok_or_else(outside)?); // as above
+        // exact, as above
+        crc.add(self.body.start().get(..self.start + self.front.bytes).ok_or_else(outside)?);
         for entry in self.front.blocks() {
             let entry = entry?;
             crc.add_known(entry.crc, u64_of(entry.stored.len()));

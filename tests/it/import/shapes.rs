@@ -189,10 +189,7 @@ fn all_columns_whose_schema_is_at_fault_are_in_one_error() {
     let inside = StructArray::from(vec![(Arc::new(field), array)]);
     let inside = (Field::new("s", inside.data_type().clone(), true), Arc::new(inside) as ArrayRef);
     let error = refused(&[batch(vec![column("a\nb"), column("s.x"), digits, inside])], &ConvertOptions::new());
-    let due = [
-        r#""a\nb" (a name has 1 to 1,024 bytes and no control characters)"#,
-        r#""digits" (decimal128[39, 0])"#,
-    ];
+    let due = [r#""a\nb" (a name has 1 to 1,024 bytes and no control characters)"#, r#""digits" (decimal128[39, 0])"#];
     assert_eq!(error.message(), format!("these columns cannot be stored: {}", due.join(", ")));
 }
 

@@ -1,4 +1,5 @@
-//! Memory of exports: a batch has at most 16 MiB, unless one sample has more, and a column costs little.
+//! Memory of exports: a batch has at most 16 MiB, unless one sample has more, and a column costs
+//! little.
 
 use super::{ENCODED, MIB, finish, in_memory};
 use crate::support::on_disk::OnDisk;

@@ -51,7 +51,7 @@ impl Dataset {
 
 /// Returns the files that match a pattern, at least one, in the order of their names.
 fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = tensilo::paths_matching(pattern)?;
+    let mut files = tensilo::source::paths_matching(pattern)?;
     files.retain(|path| !path.is_dir());
     if files.is_empty() {
         let error = io::Error::new(io::ErrorKind::NotFound, "no file matches this pattern");
