@@ -231,6 +231,12 @@ fn check_url(value: &str) -> Finding {
         }
         Err(error) => return Err(format!("{shown}{error}; {expected}").into()),
     };
+    // what `Url` corrects, such as `http:///host`, no request can have
+    let authority = value.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    if host.is_empty() || !host.chars().all(|c| c.is_ascii_alphanumeric() || ".-_:[]".contains(c)) {
+        return Err(format!("{shown}the host is missing or malformed; {expected}").into());
+    }
     if url.query().is_some() || url.fragment().is_some() {
         return Err(format!("{shown}a query or a fragment is not allowed; {expected}").into());
     }

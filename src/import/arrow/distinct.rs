@@ -5,6 +5,7 @@ use crate::arrow_type::members;
 use crate::limits;
 use crate::saved_schema::NAME;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -33,13 +34,15 @@ impl Columns {
         let name = joined(outer, field.name());
         match inner_fields(field.data_type()) {
             Some(fields) => fields.iter().for_each(|field| self.collect(field, &name)),
-            None => drop(self.known.insert(name)),
+            None if is_too_long(outer) => {}
+            None => drop(self.known.insert(name.into_owned())),
         }
     }
 
     /// Renames the fields of a struct, or of a schema, whose fields need names. `outer` are the
     /// names of the struct and of those around it.
     fn all(&mut self, fields: &Fields, outer: Option<&str>) -> Fields {
+        let around = outer.unwrap_or_default();
         let known: HashSet<&str> = fields.iter().map(|field| field.name().as_str()).collect();
         let mut taken: HashSet<String> = HashSet::new();
         let mut named: Vec<FieldRef> = Vec::with_capacity(fields.len());
@@ -47,34 +50,35 @@ impl Columns {
         let mut next: HashMap<&str, u64> = HashMap::new();
         for field in fields {
             let name: &str = field.name();
-            let is_column = inner_fields(field.data_type()).is_none();
-            let column = |name: &str| outer.map_or_else(|| name.to_owned(), |outer| joined(outer, name));
+            // all columns below a name that is too long have that name, and are refused later
+            let is_column = inner_fields(field.data_type()).is_none() && !is_too_long(around);
             let has_no_name = outer.is_none() && name.is_empty();
-            let is_free = !is_column || !self.taken.contains(&column(name));
+            let is_free = !is_column || !self.taken.contains(&*joined(around, name));
             let mut new = None;
             if has_no_name || !is_free || !taken.insert(name.to_owned()) {
                 let number = next.entry(name).or_insert(if has_no_name { 1 } else { 2 });
                 let mut names = (*number..).map(|number| (number, format!("{name}#{number}")));
                 let free = names.find(|(_, name)| {
-                    let column = column(name);
-                    let is_free = !is_column || !(self.known.contains(&column) || self.taken.contains(&column));
+                    let column = joined(around, name);
+                    let is_free = !is_column || !(self.known.contains(&*column) || self.taken.contains(&*column));
                     is_free && !known.contains(name.as_str()) && taken.insert(name.clone())
                 });
                 *number = free.as_ref().map_or(*number, |(number, _)| *number);
                 new = free.map(|(_, name)| name); // one of so many is free
             }
-            let column = column(new.as_deref().unwrap_or(name));
+            let column = joined(around, new.as_deref().unwrap_or(name));
             if is_column {
-                self.taken.insert(column.clone());
+                self.taken.insert(column.clone().into_owned());
             }
-            named.push(self.one(field, new, &column));
+            let renamed = self.one(field, new.as_deref(), &column);
+            named.push(renamed);
         }
         named.into()
     }
 
     /// Returns a field with another name, if it needs one, and the fields inside it with distinct
     /// names, behind `outer`.
-    fn one(&mut self, field: &FieldRef, name: Option<String>, outer: &str) -> FieldRef {
+    fn one(&mut self, field: &FieldRef, name: Option<&str>, outer: &str) -> FieldRef {
         let data_type = self.inside(field.data_type(), outer);
         if data_type.is_none() && name.is_none() && !field.metadata().contains_key(NAME) {
             return field.clone();
@@ -108,12 +112,17 @@ impl Columns {
 
 /// Returns the name of a field of a struct. Names that are too long for a column do not grow,
 /// because each of very many fields has them.
-fn joined(outer: &str, name: &str) -> String {
-    match outer.len() {
-        0 => name.to_owned(),
-        1..=limits::NAME_BYTES => format!("{outer}.{name}"),
-        _ => outer.to_owned(),
+fn joined<'a>(outer: &'a str, name: &'a str) -> Cow<'a, str> {
+    match outer {
+        "" => name.into(),
+        _ if is_too_long(outer) => outer.into(),
+        _ => format!("{outer}.{name}").into(),
     }
+}
+
+/// Returns whether a name is too long for a column.
+fn is_too_long(name: &str) -> bool {
+    name.len() > limits::NAME_BYTES
 }
 
 /// Returns the fields of a struct, or of the structs in lists. `None`: the field is a column.

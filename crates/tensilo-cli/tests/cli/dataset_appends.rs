@@ -78,11 +78,6 @@ fn a_failed_append_leaves_the_dataset_as_it_was() {
     append(&path, &folder.path("missing.parquet"), "").failed(3, "missing.parquet");
     append(&path, Path::new(SPEECH), "--discard-tail").failed(2, "--discard-tail");
     append(&other, &other, "--shard-bytes 1KiB").failed(2, "--shard-bytes");
-    let empty = folder.path("empty.arrow");
-    let columns = folder.path("part.tsl");
-    super::run([OsStr::new("convert"), OsStr::new(SPEECH), OsStr::new("-o"), columns.as_os_str()]).done();
-    on("export", &columns, &format!("-o {} --columns utt_id", empty.display())).done();
-    append(&path, &empty, "").failed(2, "is missing");
     assert!(content(&path) == before);
 }
 

@@ -78,7 +78,7 @@ fn bad_usage_exits_with_2() {
         "append in.tsl in.parquet --block-bytes 1MiB",
         "convert in.parquet -o out.tsl --align 512",
         "convert in.parquet -o out.tsl --threads 0",
-        "convert in.parquet -o out.tsl --cast x=i8",
+        "convert in.parquet -o out.tsl --cast x=utf8",
         "convert in.parquet -o out.tsl --columns a,",
         "convert in.parquet -o out.tsl --null-elements drop",
         "append",

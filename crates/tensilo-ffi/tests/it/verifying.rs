@@ -50,7 +50,8 @@ fn a_writer_that_has_not_finished_is_no_damage() {
     Writer::create(&path, schema, &options).unwrap().finish().unwrap();
     let mut writer = Writer::append(&path, &options).unwrap();
     for kind in [TENSILO_DAMAGE_UNCOMMITTED, TENSILO_DAMAGE_UNFINISHED] {
-        (0..1000).for_each(|_| writer.push(&[Value::tensor(&[1_u8; 1024])]).unwrap());
+        // more than a writer buffers
+        (0..16_000).for_each(|_| writer.push(&[Value::tensor(&[1_u8; 1024])]).unwrap());
         if kind == TENSILO_DAMAGE_UNFINISHED {
             writer.commit().unwrap();
         }
