@@ -5,7 +5,7 @@ NO_FIELDS = "*structs_without_fields *struct_of_empty no_rows_nothing all_null_n
 MAPS = "*maps *maps_of_* maps_in_structs required_maps_in_structs no_rows all_*_map map_names"
 
 KNOWN = [
-    Known("A file has at least one column.", "no_columns_no_rows", refused="no column is left to convert"),
+    Known("A file has at least one column.", "no_columns_no_rows", refused="the input has no columns"),
     Known(
         "Parquet has no structs without fields.", NO_FIELDS, target="parquet",
         refused="a struct without fields, which Parquet cannot hold",

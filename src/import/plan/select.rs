@@ -32,7 +32,7 @@ pub(super) fn choose<'a>(
     options: &ConvertOptions,
 ) -> Result<Vec<(usize, &'a InputColumn)>> {
     if columns.is_empty() {
-        return Err(Error::bad_input("the input has no columns; without samples, its format tells none"));
+        return Err(Error::bad_input("the input has no columns, so nothing can be converted"));
     }
     let (structs, columns): (Vec<_>, Vec<_>) = columns.iter().enumerate().partition(|(_, c)| c.follows_fields());
     let mut chosen = match &options.columns {
