@@ -115,6 +115,7 @@ fn long_names_do_not_multiply() {
 #[cfg(feature = "parquet")]
 #[test]
 fn metadata_that_are_too_long_are_copied_once_or_twice() {
+    let alone = alone();
     let bytes = 40 * MIB;
     let schema = Schema::new(vec![Field::new("x", DataType::Int8, false)]);
     let schema = schema.with_metadata([("long", "v".repeat(bytes).as_str())]);
@@ -124,7 +125,7 @@ fn metadata_that_are_too_long_are_copied_once_or_twice() {
     writer.write(&batch).expect("a batch");
     let folder = tensilo_testing::Folder::new();
     let input = folder.file("in.parquet", writer.into_inner().expect("a file"));
-    let (written, peak) = alone().peak_bytes(|| {
+    let (written, peak) = alone.peak_bytes(|| {
         let go_on = &mut |_| std::ops::ControlFlow::Continue(());
         tensilo::import::convert(&[input], &folder.path("out.tsl"), &ConvertOptions::new(), go_on)
     });
