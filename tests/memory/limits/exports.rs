@@ -2,15 +2,13 @@
 //! little.
 
 use super::{ENCODED, MIB, finish, in_memory};
-use std::sync::Arc;
 use tensilo::export::{ExportFormat, ExportOptions, batches, export_into};
-use tensilo::import::ConvertOptions;
-use tensilo::import::arrow::array::{Array, Float64Array, Int64Array, RecordBatch, StringArray};
+use tensilo::import::arrow::array::Array;
 use tensilo::import::arrow::error::ArrowError;
 use tensilo::nested::ListBatch;
 use tensilo::sink::Stream;
 use tensilo::{ColumnBatch, ColumnSchema, DType, Error, ErrorKind, Reader, Schema, Shape, Value};
-use tensilo_testing::{Folder, alone};
+use tensilo_testing::alone;
 
 fn of_type(mut column: ColumnSchema, data_type: &str) -> Schema {
     column.metadata.insert("arrow.type".to_owned(), data_type.to_owned());
@@ -132,6 +130,10 @@ fn a_dictionary_takes_a_limited_number_of_bytes() {
 #[cfg(feature = "parquet")]
 #[test]
 fn an_export_of_many_columns_takes_about_as_much_as_their_conversion() {
+    use std::sync::Arc;
+    use tensilo::import::arrow::array::{Float64Array, Int64Array, RecordBatch, StringArray};
+    use tensilo::import::{ConvertOptions, convert};
+
     let alone = alone();
     let names: Vec<String> = (0..3_000).map(|number| format!("column {number}")).collect();
     let array = |number: usize| -> Arc<dyn Array> {
@@ -143,21 +145,22 @@ fn an_export_of_many_columns_takes_about_as_much_as_their_conversion() {
     };
     let table = RecordBatch::try_from_iter(names.iter().enumerate().map(|(number, name)| (name, array(number))));
     let table = table.expect("a batch");
-    let folder = Folder::new();
+    let folder = tensilo_testing::Folder::new();
     let mut writer = parquet::arrow::ArrowWriter::try_new(Vec::new(), table.schema(), None).expect("a writer");
     writer.write(&table).expect("a batch");
     let (input, file) = (folder.file("in.parquet", writer.into_inner().expect("a file")), folder.path("a.tsl"));
-    let (written, convert) = alone.peak_bytes(|| {
+    let (written, converting) = alone.peak_bytes(|| {
         let go_on = &mut |_| std::ops::ControlFlow::Continue(());
-        tensilo::import::convert(&[input], &file, &ConvertOptions::new(), go_on)
+        convert(&[input], &file, &ConvertOptions::new(), go_on)
     });
     written.expect("it can be stored");
     // by position: fetched bytes take memory, too
     let reader = Reader::open(&file).expect("an intact file");
     for format in [ExportFormat::Parquet, ExportFormat::Arrow, ExportFormat::ArrowStream] {
         let export = || export_into(&reader, Stream(std::io::sink()), format, ExportOptions::new()).map(|_| ());
-        let (done, export) = alone.peak_bytes(export);
+        let (done, exporting) = alone.peak_bytes(export);
         done.expect("an export");
-        assert!(export * 5 <= convert * 6, "{format:?}: {} KiB, converted in {} KiB", export >> 10, convert >> 10);
+        let kib = (exporting >> 10, converting >> 10);
+        assert!(exporting * 5 <= converting * 6, "{format:?}: exported in {} KiB, converted in {} KiB", kib.0, kib.1);
     }
 }
