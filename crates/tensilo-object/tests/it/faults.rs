@@ -77,7 +77,7 @@ fn a_replaced_object_is_told_apart_from_damage() {
 fn random_faults_give_right_samples_or_errors() {
     let (mut right, mut errors) = (0, 0);
     for seed in 0..20 {
-        let hosted = Hosted::new(file(2000), quick().retries(2, Duration::from_secs(5)));
+        let hosted = Hosted::new(file(2000), quick().retries(1, Duration::from_secs(5)));
         let count = AtomicU64::new(0);
         hosted.server.set_faults(move |_| {
             let mut random = Random(mix(seed, count.fetch_add(1, Ordering::Relaxed)));
