@@ -74,6 +74,7 @@ pub fn explain_missing(path: &Path, error: io::Error) -> io::Error {
 }
 
 /// The number of first bytes that [`kind`] looks at.
+#[cfg(feature = "import")]
 pub(crate) const FIRST_BYTES: usize = 512;
 
 /// Returns what a file with these first bytes is, for the end of "the file is".
