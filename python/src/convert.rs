@@ -63,7 +63,7 @@ pub struct Conversion<'py> {
 }
 
 impl Conversion<'_> {
-    /// Returns the options for inputs and so many threads.
+    /// Returns the options for inputs and a number of threads.
     pub fn to_options(&self, inputs: &Inputs, threads: &Threads) -> PyResult<ConvertOptions> {
         let options = ConvertOptions::new()
             .bf16(self.bf16)

@@ -1,4 +1,4 @@
-//! Numbers as those of wider types.
+//! Numbers converted to wider types.
 
 use crate::elements::Elements;
 use half::{bf16, f16};

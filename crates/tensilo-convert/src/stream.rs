@@ -81,8 +81,8 @@ impl io::BufRead for ByteStream {
     }
 }
 
-/// Returns whether a file is named as those of a format are: with one of these extensions, and
-/// `.gz` behind it or not.
+/// Returns whether the name of a file has one of the extensions of a format, with or without
+/// `.gz` behind it.
 pub(crate) fn is_named(path: &Path, is_extension: impl Fn(&str) -> bool) -> bool {
     let extension = |path: &Path| path.extension().and_then(|extension| extension.to_str().map(str::to_owned));
     match extension(path) {

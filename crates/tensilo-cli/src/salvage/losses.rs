@@ -175,7 +175,7 @@ impl<'a> DatasetLosses<'a> {
         Ok(())
     }
 
-    /// Returns the samples that are among those of any column: ranges that do not overlap.
+    /// Returns the union of the samples of all columns: ranges that do not overlap.
     fn of_any(&self, samples: impl Fn(&ColumnLosses) -> &Vec<Range<u64>>) -> Vec<Range<u64>> {
         let columns = self.files.iter().flat_map(|file| &file.columns);
         let mut all: Vec<Range<u64>> = columns.flat_map(|column| samples(column).iter().cloned()).collect();

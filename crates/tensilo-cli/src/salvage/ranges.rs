@@ -13,7 +13,7 @@ pub(super) fn pairs(ranges: &[Range<u64>]) -> Vec<[u64; 2]> {
 /// Returns the remark on samples that nothing confirms.
 pub(super) fn unconfirmed_remark(count: u64) -> String {
     format!(
-        "Nothing confirms {count} samples, because index or footer are damaged, too: they may be those of an older file."
+        "Nothing confirms {count} samples, because index or footer are damaged, too: they may come from an older file."
     )
 }
 

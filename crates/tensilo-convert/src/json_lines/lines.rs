@@ -54,7 +54,7 @@ fn is_json(first: &[u8], path: &Path) -> Result<bool> {
     })
 }
 
-/// Returns whether a name is that of JSON: `a.jsonl`, `a.ndjson`, `a.json`, `a.jsonl.gz`.
+/// Returns whether a name has an extension of JSON: `a.jsonl`, `a.ndjson`, `a.json`, `a.jsonl.gz`.
 fn is_named_so(path: &Path) -> bool {
     is_named(path, |extension| matches!(extension, "jsonl" | "ndjson" | "json"))
 }

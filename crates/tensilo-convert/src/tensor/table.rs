@@ -32,7 +32,7 @@ pub(crate) struct TensorTable {
 impl TensorTable {
     /// Makes a table of tensors with their names. Refuses a file without any.
     ///
-    /// `metadata` are those of the file, and `advice` says how tensors whose first axes differ can
+    /// `metadata` belongs to the file, and `advice` says how tensors whose first axes differ can
     /// be read otherwise.
     pub(crate) fn new(
         tensors: Vec<(String, Result<TensorColumn>)>,

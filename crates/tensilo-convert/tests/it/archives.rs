@@ -297,7 +297,7 @@ proptest! {
     }
 }
 
-/// Archives of the program `tar`, if it is that of GNU.
+/// Archives of the program `tar`, if it is GNU tar.
 #[test]
 fn archives_of_gnu_tar_are_read() {
     let folder = Folder::new();

@@ -62,7 +62,7 @@ fn planned(inputs: &[PathBuf]) -> Values {
 }
 
 /// Checks that shards have the values of one file of all, converted together and planned. The
-/// columns are those of `whole`, in any order of the shards.
+/// columns are the columns of `whole`, in any order of the shards.
 #[track_caller]
 fn check_shards(shards: &[PathBuf; 2], whole: [PathBuf; 2]) {
     let reversed = [shards[1].clone(), shards[0].clone()];

@@ -361,7 +361,7 @@ impl OpenedDataset {
         let mut is_absent = vec![true; columns.len()];
         let (mut files, mut opened) = (Vec::new(), 0);
         for (number, file) in group.group.files.iter().enumerate() {
-            // linear in the columns, of which there may be thousands
+            // linear in the columns: there may be thousands
             let layout = self.version.layouts.get(file.layout).into_iter().flatten();
             let names: HashMap<u64, &str> = layout.map(|(name, &id)| (id, name.as_str())).collect();
             let name_of = |column: &usize| names.get(&self.version.columns.get(*column)?.id).copied();
