@@ -77,8 +77,7 @@ pub trait Source: Send + Sync {
     }
 }
 
-/// The memory for longer ranges grows by multiples of this. Each of thousands of columns may have
-/// its own, so that for shorter ones grows by powers of two.
+/// The memory for ranges grows by multiples of this.
 const SCRATCH_BYTES: usize = 64 << 10;
 
 /// Reads one range: lends it if the source is in `memory`, else reads it into `scratch`.
@@ -94,11 +93,7 @@ fn read_range<'a>(
     }
     if scratch.len() < length {
         // in steps, so that ranges which differ a little do not each grow it
-        let rounded = match length {
-            0..SCRATCH_BYTES => Some(length.next_power_of_two()),
-            _ => length.checked_next_multiple_of(SCRATCH_BYTES),
-        };
-        let rounded = rounded.unwrap_or(length);
+        let rounded = length.checked_next_multiple_of(SCRATCH_BYTES).unwrap_or(length);
         memory::resize(scratch, rounded, 0).map_err(|_| io::ErrorKind::OutOfMemory)?;
     }
     let out = scratch.get_mut(..length).unwrap_or(&mut []); // it is as long
