@@ -2,12 +2,13 @@
 
 use crate::batch_column::BatchColumn;
 use crate::elements::{Elements, elements};
+use crate::schema::check_values;
 use crate::widen::{widened, widened_floats};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple};
 use tensilo::nested::ListBatch;
-use tensilo::{ColumnBatch, ColumnSchema, DType, Extent};
+use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, LogicalType};
 
 /// The samples that one call writes, at most: also those that have no bytes take time.
 const MOST_SAMPLES: usize = 1 << 30;
@@ -60,6 +61,10 @@ impl Input {
             && let Some(tensor) = samples.get().tensor()?
             && samples.get().column().null_count() == 0
         {
+            let of_samples = &samples.get().schema;
+            if LogicalType::of(of_samples) != LogicalType::of(column) {
+                check_values(of_samples)?;
+            }
             let elements = Elements { dtype: tensor.dtype, shape: tensor.shape, bytes: tensor.memory.to_vec() };
             this.add_tensor(column, elements)?;
             return Ok(this);

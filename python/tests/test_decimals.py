@@ -74,3 +74,17 @@ def test_casts_give_values(table, tmp_path):
     assert batch["price"].numpy().tolist() == [1.5, -2.25]
     with pytest.raises(ts.InputError, match="1.50"):
         ts.convert(table, tmp_path / "b.tsl", casts={"price": "i64"})
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_writer_does_not_take_the_integers_of_decimals_for_values(table, tmp_path):
+    dataset = ts.convert(table.select(["price"]).slice(0, 2), tmp_path / "a.tsl")
+    prices = dataset["price"][:]
+    with ts.Writer(tmp_path / "b.tsl", {"price": ts.tensor("i64")}) as writer:
+        with pytest.raises(TypeError, match="casts="):
+            writer.write(price=prices)
+        writer.write(price=prices.stored)
+    assert ts.open(tmp_path / "b.tsl")["price"][:].numpy().tolist() == [150, -225]
+    with ts.Writer(tmp_path / "c.tsl", dataset.schema) as writer:
+        writer.write(price=prices)
+    assert pa.array(ts.open(tmp_path / "c.tsl")["price"][:]).to_pylist() == table["price"].to_pylist()[:2]

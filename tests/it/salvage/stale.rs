@@ -8,7 +8,6 @@ use crate::common::files::FilePlan;
 use crate::common::plan::{WritePlan, profiles, write_to};
 use crate::common::{Table, config};
 use crate::nested::model::{Entry, entry_of};
-use crate::support::build::seal;
 use crate::support::intact::assert_intact;
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -18,10 +17,7 @@ use tensilo::salvage::{LostSamples, RewriteOptions, SalvageOptions, Salvaged, UN
 use tensilo::sink::Stream;
 use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
-use tensilo::{
-    ColumnBatch, ColumnSchema, DType, Profile, Reader, Result, Schema, Shape, Value, Verification, Writer,
-    WriterOptions,
-};
+use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Result, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::Random;
 
 /// The samples of each column, as text; `None` where reading fails.
@@ -426,6 +422,9 @@ fn a_front_of_another_chunk_tells_nothing() {
 #[cfg(feature = "zstd")]
 #[test]
 fn chunks_of_a_stale_table_are_lost() {
+    use crate::support::build::seal;
+    use tensilo::Verification;
+
     let text =
         |i: u32| format!("{{\"id\": {i}, \"kind\": \"sample\", \"split\": \"train\", \"score\": {}}}", i * 7 % 1000);
     let options = WriterOptions::new().profile(Profile::Small);

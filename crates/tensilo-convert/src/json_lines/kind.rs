@@ -4,6 +4,7 @@ use super::value::{Json, Object, is_float};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use tensilo::import::arrow::datatypes::{DataType, Field};
+use tensilo::import::refused_field;
 use tensilo::limits;
 
 /// A type, as far as the values so far tell it.
@@ -37,6 +38,8 @@ pub(super) struct Member {
     nullable: bool,
     /// The number of objects that have it.
     count: u64,
+    /// Of a member that becomes a column: why it cannot be stored.
+    refused: Option<String>,
 }
 
 impl Member {
@@ -44,6 +47,7 @@ impl Member {
     pub(super) fn observe(&mut self, value: &Json) -> Result<(), String> {
         match (&mut self.kind, value) {
             (_, Json::Null) => self.nullable = true,
+            (_, Json::Refused(reason)) => return Err(format!(": {reason}")),
             (Kind::List(member), Json::Array(values)) => {
                 values.iter().try_for_each(|value| member.observe(value)).map_err(|what| format!("[]{what}"))?;
             }
@@ -92,7 +96,26 @@ pub(super) struct Members {
 
 impl Members {
     /// Takes an object into account.
-    pub(super) fn observe(&mut self, values: &Object) -> Result<(), String> {
+    fn observe(&mut self, values: &Object) -> Result<(), String> {
+        self.observe_each(values, |member, name, value| member.observe(value).map_err(|what| format!(".{name}{what}")))
+    }
+
+    /// Takes an object into account whose members become columns. A member whose values contradict
+    /// each other is refused alone; `reason` adds the place of the object to what contradicts.
+    pub(super) fn observe_columns(&mut self, values: &Object, reason: impl Fn(&str) -> String) -> Result<(), String> {
+        self.observe_each(values, |member, name, value| {
+            if member.refused.is_none() {
+                member.refused = member.observe(value).err().map(|what| reason(&format!("{name}{what}")));
+            }
+            Ok(())
+        })
+    }
+
+    fn observe_each(
+        &mut self,
+        values: &Object,
+        mut observe: impl FnMut(&mut Member, &str, &Json) -> Result<(), String>,
+    ) -> Result<(), String> {
         for (name, value) in values {
             if self.members.len() >= limits::COLUMNS && !self.members.contains_key(name) {
                 return Err(format!(": more than {} members", limits::COLUMNS));
@@ -102,7 +125,7 @@ impl Members {
                 None => self.members.entry(name.clone()).or_default(),
             };
             member.count = member.count.saturating_add(1);
-            member.observe(value).map_err(|what| format!(".{name}{what}"))?;
+            observe(member, name, value)?;
         }
         self.object_count = self.object_count.saturating_add(1);
         Ok(())
@@ -116,6 +139,9 @@ impl Members {
     /// Returns the fields. Those that not all objects have are nullable.
     pub(super) fn fields(&self) -> Vec<Field> {
         let field = |(name, member): (&String, &Member)| {
+            if let Some(reason) = &member.refused {
+                return refused_field(name, reason);
+            }
             let field = member.field(name);
             let nullable = field.is_nullable() || member.count < self.object_count;
             field.with_nullable(nullable)
@@ -199,6 +225,7 @@ fn name_of(value: &Json) -> &'static str {
         Json::Text(_) => "a text",
         Json::Array(_) => "an array",
         Json::Object(_) => "an object",
+        Json::Refused(_) => "a value that cannot be kept",
     }
 }
 
@@ -243,6 +270,8 @@ mod tests {
     fn types_that_contradict_are_named_with_their_path() {
         let error = field(&[r#"{"a": {"b": [1]}}"#, r#"{"a": {"b": ["x"]}}"#]).unwrap_err();
         assert_eq!(error, ".a.b[]: a text after integers");
+        let error = field(&[r#"{"a": {"b": [1, 1e400]}}"#]).unwrap_err();
+        assert_eq!(error, ".a.b[]: the number 1e400 is beyond the range of f64");
     }
 
     #[test]

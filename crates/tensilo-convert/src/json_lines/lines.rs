@@ -29,7 +29,7 @@ impl InputFormat for JsonLines {
         let mut members = Members::default();
         let mut objects = Objects::open(file)?;
         while let Some((object, _)) = objects.next_object()? {
-            let observed = members.observe(&object);
+            let observed = members.observe_columns(&object, |what| objects.place(what));
             observed.map_err(|what| objects.refused(&what))?;
         }
         let schema = Arc::new(Schema::new(members.fields()));
@@ -125,12 +125,16 @@ impl Objects {
         Ok(Self { parser, layout: Layout::Unknown, count: 0, line: 1 })
     }
 
-    /// Returns the error about the last object, of a member whose path comes first.
+    /// Returns the error about the last object.
     fn refused(&self, what: &str) -> Error {
-        let what = what.trim_start_matches(['.', ':']).trim_start();
+        Error::bad_input(self.place(what.trim_start_matches(':').trim_start()))
+    }
+
+    /// Returns `what` is wrong behind the place of the last object.
+    fn place(&self, what: &str) -> String {
         match self.layout {
-            Layout::Array => Error::bad_input(format!("object {} (line {}): {what}", self.count, self.line)),
-            _ => Error::bad_input(format!("line {}: {what}", self.line)),
+            Layout::Array => format!("object {} (line {}): {what}", self.count, self.line),
+            _ => format!("line {}: {what}", self.line),
         }
     }
 

@@ -3,7 +3,8 @@
 //! `serde_json` reads most of JSON, but not what Python writes beyond it (`NaN`, `Infinity`), and
 //! it rounds integers beyond 64 bits without a word. It also needs a whole value in memory before
 //! it reads one, so that an array with all objects of a file would be in memory at once. This
-//! parser reads one value at a time, and keeps every number equal to its text, or refuses it.
+//! parser reads one value at a time, and keeps every number equal to its text, or refuses it: other
+//! members of the object can still be read.
 
 use crate::stream::VALUE_BYTES;
 use indexmap::IndexMap;
@@ -28,6 +29,8 @@ pub(super) enum Json {
     Text(String),
     Array(Vec<Json>),
     Object(Box<Object>),
+    /// A value that cannot be kept, and why.
+    Refused(String),
 }
 
 impl Json {
@@ -82,30 +85,20 @@ pub(super) fn is_float(integer: i128) -> bool {
     (integer as f64) as i128 == integer
 }
 
-/// The reason why a value cannot be read.
+/// The reason why nothing more can be read.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// The bytes cannot be read.
     Stream(io::Error),
     /// The text is not JSON.
     Syntax(String),
-    /// The text is JSON, but the value cannot be kept. The path of the member comes first.
+    /// The text is JSON, but no object with names.
     Value(String),
 }
 
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
         Self::Stream(error)
-    }
-}
-
-impl Fault {
-    /// Adds the member around to the path.
-    fn inside(self, outer: &str) -> Self {
-        match self {
-            Self::Value(what) => Self::Value(format!("{outer}{what}")),
-            other => other,
-        }
     }
 }
 
@@ -195,7 +188,7 @@ impl<R: BufRead> Parser<R> {
         match self.peek()? {
             Some(b'{') => self.object(depth),
             Some(b'[') => self.array(depth),
-            Some(b'"') => self.text().map(Json::Text),
+            Some(b'"') => Ok(self.text()?.map_or_else(Json::Refused, Json::Text)),
             Some(byte) if is_in_word(byte) => self.word(),
             _ => Err(self.unexpected("a value")?),
         }
@@ -223,14 +216,13 @@ impl<R: BufRead> Parser<R> {
             if self.peek()? != Some(b'"') {
                 return Err(self.unexpected("the name of a member")?);
             }
-            let name = self.text()?;
+            let name = self.text()?.map_err(|what| Fault::Value(format!("the name of a member: {what}")))?;
             self.skip_whitespace()?;
             if !self.take(b':')? {
                 return Err(self.unexpected(&format!("':' behind {name:?}"))?);
             }
             self.skip_whitespace()?;
-            let value = self.value_at(depth + 1).map_err(|fault| fault.inside(&format!(".{name}")))?;
-            object.insert(name, value);
+            object.insert(name, self.value_at(depth + 1)?);
             self.skip_whitespace()?;
             if self.take(b'}')? {
                 return Ok(Json::Object(Box::new(object)));
@@ -250,7 +242,7 @@ impl<R: BufRead> Parser<R> {
         }
         loop {
             self.skip_whitespace()?;
-            values.push(self.value_at(depth + 1).map_err(|fault| fault.inside("[]"))?);
+            values.push(self.value_at(depth + 1)?);
             self.skip_whitespace()?;
             if self.take(b']')? {
                 return Ok(Json::Array(values));
@@ -261,9 +253,10 @@ impl<R: BufRead> Parser<R> {
         }
     }
 
-    fn text(&mut self) -> Result<String, Fault> {
+    /// Reads a text, or why it cannot be kept.
+    fn text(&mut self) -> Result<Result<String, String>, Fault> {
         self.consume(1)?;
-        let mut bytes = Vec::new();
+        let (mut bytes, mut lone_half) = (Vec::new(), None);
         loop {
             let chunk = self.chunk()?;
             let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | ..0x20);
@@ -275,11 +268,16 @@ impl<R: BufRead> Parser<R> {
             match special {
                 Some(b'"') => {
                     self.consume(1)?;
-                    return String::from_utf8(bytes).map_err(|_| Fault::Value(": a text that is not UTF-8".to_owned()));
+                    return Ok(match lone_half {
+                        Some(half) => Err(format!(
+                            "\\u{half:04x} is one half of a surrogate pair without the other, and no character"
+                        )),
+                        None => String::from_utf8(bytes).map_err(|_| "a text that is not UTF-8".to_owned()),
+                    });
                 }
                 Some(b'\\') => {
                     self.consume(1)?;
-                    self.escape(&mut bytes)?;
+                    lone_half = lone_half.or(self.escape(&mut bytes)?);
                 }
                 Some(b'\n' | b'\r') => return Err(Fault::Syntax("a text does not end in its line".to_owned())),
                 Some(byte) => {
@@ -293,45 +291,42 @@ impl<R: BufRead> Parser<R> {
         }
     }
 
-    /// Reads what is behind a backslash.
-    fn escape(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
-        let plain = match self.peek()? {
+    /// Reads what is behind a backslash. Returns a half of a surrogate pair that is without the other.
+    fn escape(&mut self, out: &mut Vec<u8>) -> Result<Option<u32>, Fault> {
+        if !self.take(b'u')? {
+            self.escape_of_one_byte(out)?;
+            return Ok(None);
+        }
+        let first = self.four_digits()?;
+        let code = match first {
+            0xD800..0xDC00 if self.take(b'\\')? => {
+                if !self.take(b'u')? {
+                    self.escape_of_one_byte(out)?;
+                    return Ok(Some(first));
+                }
+                match self.four_digits()? {
+                    second @ 0xDC00..0xE000 => 0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00),
+                    _ => return Ok(Some(first)),
+                }
+            }
+            _ => first,
+        };
+        let Some(character) = char::from_u32(code) else { return Ok(Some(first)) };
+        out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        Ok(None)
+    }
+
+    fn escape_of_one_byte(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
+        out.push(match self.peek()? {
             Some(byte @ (b'"' | b'\\' | b'/')) => byte,
             Some(b'b') => 8,
             Some(b'f') => 12,
             Some(b'n') => b'\n',
             Some(b'r') => b'\r',
             Some(b't') => b'\t',
-            Some(b'u') => {
-                self.consume(1)?;
-                let character = self.escaped_character()?;
-                out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                return Ok(());
-            }
             _ => return Err(self.unexpected("an escape such as \\n")?),
-        };
-        out.push(plain);
+        });
         self.consume(1)
-    }
-
-    /// Reads four digits, and an escape with the other half if they are half of a surrogate pair.
-    fn escaped_character(&mut self) -> Result<char, Fault> {
-        let first = self.four_digits()?;
-        let lone = |half: u32| {
-            Fault::Value(format!(": \\u{half:04x} is one half of a surrogate pair without the other, and no character"))
-        };
-        match first {
-            0xD800..0xDC00 if self.take(b'\\')? => {
-                if !self.take(b'u')? {
-                    return Err(lone(first));
-                }
-                let second = self.four_digits()?;
-                let is_pair = (0xDC00..0xE000).contains(&second);
-                let code = 0x1_0000 + ((first - 0xD800) << 10) + second.wrapping_sub(0xDC00) % 0x400;
-                char::from_u32(code).filter(|_| is_pair).ok_or_else(|| lone(first))
-            }
-            _ => char::from_u32(first).ok_or_else(|| lone(first)),
-        }
     }
 
     fn four_digits(&mut self) -> Result<u32, Fault> {
@@ -399,11 +394,11 @@ fn of_number(text: &str) -> Result<Json, Fault> {
     }
     let float = text.parse::<f64>().unwrap_or(f64::INFINITY); // as the grammar of Rust has it
     if float.is_infinite() {
-        return Err(Fault::Value(format!(": the number {} is beyond the range of f64", shown())));
+        return Ok(Json::Refused(format!("the number {} is beyond the range of f64", shown())));
     }
     // Rust writes all digits of a float
     if is_integer && format!("{float:.0}") != text {
-        return Err(Fault::Value(format!(": the integer {} is beyond 64 bits, and no f64 equals it", shown())));
+        return Ok(Json::Refused(format!("the integer {} is beyond 64 bits, and no f64 equals it", shown())));
     }
     Ok(Json::Float(float))
 }
@@ -440,10 +435,11 @@ mod tests {
             parser.skip_whitespace()?;
             if parser.peek()?.is_none() { Ok(value) } else { Err(Fault::Syntax("more".to_owned())) }
         });
-        value.map_err(|fault| match fault {
-            Fault::Stream(error) => error.to_string(),
-            Fault::Syntax(what) | Fault::Value(what) => what,
-        })
+        match value {
+            Ok(Json::Refused(what)) | Err(Fault::Syntax(what) | Fault::Value(what)) => Err(what),
+            Ok(value) => Ok(value),
+            Err(Fault::Stream(error)) => Err(error.to_string()),
+        }
     }
 
     #[test]
@@ -509,11 +505,17 @@ mod tests {
     }
 
     #[test]
-    fn half_a_surrogate_pair_is_named_with_its_member() {
-        for text in [r#"{"a": {"b": ["\ud83d"]}}"#, r#"{"a": {"b": ["\ud83d\u0041"]}}"#, r#"{"a": {"b": ["\ud83dx"]}}"#]
+    fn half_a_surrogate_pair_is_refused_and_what_follows_is_read() {
+        for text in
+            [r"\ud83d", r"\ud83d\u0041", r"\ud83dx", r"\ud83d\n", r#"\ud83d\""#, r"\ud83d\\", r"\ud83d\ud83d\ude00"]
         {
-            let error = parsed(text).unwrap_err();
-            assert!(error.starts_with(".a.b[]: \\ud83d is one half of a surrogate pair"), "{error}");
+            let value = parsed(&format!(r#"["{text}", 1]"#)).unwrap();
+            let [Json::Refused(reason), Json::Integer(1)] = value.as_array().unwrap() else {
+                panic!("{text}: {value:?}")
+            };
+            assert!(reason.starts_with("\\ud83d is one half of a surrogate pair"), "{reason}");
+            let error = parsed(&format!(r#"{{"{text}": 1}}"#)).unwrap_err();
+            assert!(error.starts_with("the name of a member: \\ud83d is one half"), "{error}");
         }
         assert_eq!(parsed(r#""\ud83d\ude00\u00e9\/\t""#), Ok(Json::Text("😀é/\t".to_owned())));
     }

@@ -1,9 +1,10 @@
 //! JSON: objects in lines, in several lines, or in an array.
 
-use super::common::{check_refused, columns, convert};
+use super::common::{check_refused, columns, convert, convert_options};
 use serde_json::{Value, json};
 use tensilo::DType;
-use tensilo_convert::FormatOptions;
+use tensilo::import::ConvertOptions;
+use tensilo_convert::{FormatOptions, input_formats};
 use tensilo_testing::Folder;
 
 /// Returns the type of column `a`, and its samples as floats or integers.
@@ -31,7 +32,7 @@ fn integers_that_no_float_equals_are_refused() {
             "{\"a\": 18446744073709551617}\n{\"a\": 18446744073709551616}\n",
             "line 1: a: the integer 18446744073709551617",
         ),
-        ("{\"a\": 0}\n{\"a\": {\"b\": [-9223372036854775809]}}\n", "line 2: a.b[]: the integer -9223372036854775809"),
+        ("{\"a\": null}\n{\"a\": {\"b\": [-9223372036854775809]}}\n", "line 2: a.b[]: the integer -9223372036854775809"),
         (
             "{\"a\": 9007199254740993}\n{\"a\": 0.5}\n",
             "line 2: a: a float is among integers, and no f64 equals 9007199254740993",
@@ -111,7 +112,34 @@ fn text_that_is_no_json_is_named_with_its_line() {
     ] {
         check_refused(&folder.file(name, text), finding);
     }
+    // an object whose members have no names
+    check_refused(&folder.file("a.jsonl", r#"{"\ud83d": 1}"#), "line 1: the name of a member: \\ud83d is one half");
     for text in [&b"\xFF\xFE{\0}\0"[..], b"\xFE\xFF\0{\0}", b"\xFF\xFE"] {
         check_refused(&folder.file("a.jsonl", text), "the text is UTF-16");
+    }
+}
+
+/// Whatever is wrong with the values of a member, the others can be converted without it.
+#[test]
+fn a_member_that_cannot_be_stored_can_be_left_out() {
+    let folder = Folder::new();
+    for (first, second, finding) in [
+        ("1", "\"x\"", "line 2: b: a text after integers"),
+        ("[{\"c\": 1}]", "[{\"c\": [1]}]", "line 2: b[].c: an array after integers"),
+        ("0.5", "9007199254740993", "line 2: b: the integer 9007199254740993 is among floats"),
+        ("{\"c\": \"\\ud83d\\\"\"}", "null", "line 1: b.c: \\ud83d is one half of a surrogate pair"),
+        ("\"\\ude00\"", "1", "line 1: b: \\ude00 is one half of a surrogate pair"),
+        ("[1e400]", "[1]", "line 1: b[]: the number 1e400 is beyond the range of f64"),
+        ("0", "18446744073709551617", "line 2: b: the integer 18446744073709551617 is beyond 64 bits"),
+    ] {
+        let text = format!("{{\"a\": 1, \"b\": {first}}}\n{{\"b\": {second}, \"a\": 2}}\n");
+        let path = folder.file("a.jsonl", text);
+        check_refused(&path, finding);
+        check_refused(&path, "ConvertOptions::skip");
+        let options = || ConvertOptions::new().formats(input_formats(FormatOptions::new()));
+        for options in [options().skip(["b"]), options().columns(["a"])] {
+            let reader = convert_options(std::slice::from_ref(&path), &options).unwrap();
+            assert_eq!((reader.sample_count(), reader.schema().columns.len()), (2, 1), "{finding}");
+        }
     }
 }
