@@ -9,8 +9,10 @@
 
 use crate::{Error, Result};
 use glob::{MatchOptions, Pattern};
+use std::collections::HashSet;
 use std::ffi::OsString;
-use std::fs::{self, DirEntry};
+use std::fs::{self, DirEntry, Metadata};
+use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,7 +28,8 @@ pub(crate) fn has_wildcard(path: &Path) -> bool {
 
 const WILDCARDS: [char; 3] = ['*', '?', '['];
 
-/// Returns the files and folders that match a pattern, in no order; none if none does.
+/// Returns the files and folders that match a pattern, each once and in no order; none if none
+/// does. Fails if a folder cannot be searched.
 ///
 /// In a pattern, `*` stands for any characters but `/`, `?` for one, `[ab]` and `[a-f]` for one of
 /// several, and `**` for any number of folders. Hidden names match only a pattern that has the dot.
@@ -36,13 +39,18 @@ pub fn paths_matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     let only_folders = pattern.as_os_str().as_encoded_bytes().ends_with(b"/");
     let mut found = Vec::new();
     let mut todo = vec![Step { path: start, part: 0, through: None }];
+    // several `**` lead to the same path in several ways
+    let mut done = HashSet::new();
     while let Some(step) = todo.pop() {
+        if !done.insert((step.path.clone(), step.part)) {
+            continue;
+        }
         match parts.get(step.part) {
-            None if only_folders && !step.path.is_dir() => {}
-            None => found.push(step.path),
+            None if only_folders && !is_folder(&step.path)? => {}
+            None => found.push(named(&step.path).to_path_buf()),
             Some(Part::Plain(name)) => {
                 let path = step.path.join(name);
-                if path.symlink_metadata().is_ok() {
+                if if_there(&path, path.symlink_metadata())?.is_some() {
                     todo.push(Step { path, part: step.part + 1, through: None });
                 }
             }
@@ -114,10 +122,25 @@ fn named(folder: &Path) -> &Path {
     if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
 
+/// Returns the metadata of a path; `None` if nothing is there.
+fn if_there(path: &Path, metadata: io::Result<Metadata>) -> Result<Option<Metadata>> {
+    match metadata {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(Error::io("looking for files", error).with_path(path)),
+    }
+}
+
+/// Returns whether a path is a folder, or a link to one.
+fn is_folder(path: &Path) -> Result<bool> {
+    let path = named(path);
+    Ok(if_there(path, fs::metadata(path))?.is_some_and(|metadata| metadata.is_dir()))
+}
+
 /// Returns what a folder has. Anything else has nothing.
 fn entries(folder: &Path) -> Result<Vec<DirEntry>> {
     let folder = named(folder);
-    if !folder.is_dir() {
+    if !is_folder(folder)? {
         return Ok(Vec::new());
     }
     let entries = fs::read_dir(folder).and_then(Iterator::collect);
@@ -134,8 +157,10 @@ fn subfolders(step: &Step) -> Result<Vec<Step>> {
         let name = entry.file_name();
         let path = step.path.join(&name);
         let file_type = entry.file_type().map_err(|error| failed(&path, error))?;
-        let is_folder = file_type.is_dir() || (file_type.is_symlink() && path.is_dir());
-        if !is_folder || name.as_encoded_bytes().starts_with(b".") {
+        if name.as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        if !file_type.is_dir() && !(file_type.is_symlink() && is_folder(&path)?) {
             continue;
         }
         let here = match &way {
@@ -193,12 +218,57 @@ mod tests {
             ("h[[]1].x", vec!["h[1].x"]),
             ("none/*", vec![]),
             ("a.x/*", vec![]),
+            ("a.x/b", vec![]),
         ] {
             assert_eq!(matching(tree.path(), pattern), due, "{pattern}");
         }
         for pattern in ["[", "a**", "***"] {
             assert!(paths_matching(Path::new(pattern)).unwrap_err().message().contains("not a pattern"), "{pattern}");
         }
+    }
+
+    #[test]
+    fn each_path_is_found_once() {
+        let tree = tree(&["a/a/a/x", "a/b/a/x", "x"]);
+        let all = ["a/a/a/x", "a/b/a/x"];
+        for (pattern, due) in [
+            ("**/a/**/x", &all[..]),
+            ("**/a/**/a/**/x", &all),
+            ("**/*/**/*/**/x", &all),
+            ("**/a/**/a/**/a/x", &all[..1]),
+            ("**/b/**/a/**", &["a/b/a"]),
+            ("**/*/**", &["a", "a/a", "a/a/a", "a/a/a/x", "a/b", "a/b/a", "a/b/a/x", "x"]),
+        ] {
+            assert_eq!(matching(tree.path(), pattern), due, "{pattern}");
+        }
+        // there are millions of ways through 60 folders
+        let tree = tempfile::tempdir().unwrap();
+        let deepest = (0..60).fold(tree.path().to_path_buf(), |path, _| path.join("a"));
+        fs::create_dir_all(deepest).unwrap();
+        assert_eq!(matching(tree.path(), "**/a/**/a/**/a/**/a/**").len(), 57);
+    }
+
+    #[test]
+    fn the_folder_that_a_pattern_begins_in_has_a_name() {
+        for pattern in ["", ".", "./", "././"] {
+            assert_eq!(paths_matching(Path::new(pattern)).unwrap(), [Path::new(".")], "{pattern:?}");
+        }
+    }
+
+    /// A link to itself stands for a folder that may not be searched: tests may run as root.
+    #[cfg(unix)]
+    #[test]
+    fn what_cannot_be_searched_is_an_error() {
+        let tree = tree(&["a/x", "c/x"]);
+        std::os::unix::fs::symlink("b", tree.path().join("b")).unwrap();
+        for pattern in ["*/x", "*/*", "*/", "**/x", "b/x", "b/../a/x"] {
+            let error = paths_matching(&tree.path().join(pattern)).unwrap_err();
+            assert!(error.to_string().contains(&tree.path().join("b").display().to_string()), "{pattern}: {error}");
+        }
+        assert_eq!(matching(tree.path(), "[ac]/x"), ["a/x", "c/x"]);
+        assert_eq!(matching(tree.path(), "b"), ["b"]);
+        let too_long = tree.path().join("n".repeat(300));
+        assert!(paths_matching(&too_long).is_err());
     }
 
     #[cfg(unix)]
