@@ -60,7 +60,8 @@ pub enum RegionKind {
 }
 
 impl RegionKind {
-    const ALL: [Self; 6] = [Self::Header, Self::Chunk, Self::Table, Self::IndexPage, Self::Footer, Self::Trailer];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Header, Self::Chunk, Self::Table, Self::IndexPage, Self::Footer, Self::Trailer];
 
     /// Returns the kind of region whose head begins so; `None` if no head does.
     #[inline]
@@ -191,6 +192,18 @@ impl RegionHead {
             return Err(Error::corrupt("R-2.5", message));
         }
         Ok(head)
+    }
+
+    /// Returns whether `bytes`, which the file may end within, can be the head of a region of this
+    /// kind: whether magic, file id and offset are right, as far as they are there.
+    pub(crate) fn can_begin(kind: RegionKind, file_id: FileId, offset: u64, bytes: &[u8]) -> bool {
+        let mut due = [0; HEAD_BYTES];
+        region_head::MAGIC.put(&mut due, kind.magic());
+        region_head::FILE_ID.put(&mut due, file_id.0);
+        region_head::OFFSET.put(&mut due, offset);
+        let (magic_end, id, offset_end) = (4, region_head::FILE_ID.offset(), region_head::OFFSET.offset() + 8);
+        let is_known = |at: usize| at < magic_end || (id..offset_end).contains(&at);
+        (0..).zip(bytes.iter().zip(&due)).all(|(at, (found, due))| found == due || !is_known(at))
     }
 
     /// Checks that the region is of this kind and of this file.

@@ -12,6 +12,7 @@ use crate::format::{ContentId, FileId, Schema};
 use crate::open::{self, FileIdentity, FirstBytes, InMemory, Source, TableSlot};
 use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
+use std::io;
 use std::iter;
 use std::path::Path;
 use std::sync::Arc;
@@ -200,10 +201,12 @@ impl Reader {
     pub fn verify(&self, options: VerifyOptions<'_>) -> Result<VerifyReport> {
         let whole = self.0.whole();
         let last = whole.byte_count().saturating_sub(1);
-        let has_tail = self.0.tail_bytes == 0 || whole.read_exact_at(last, &mut [0]).is_ok();
-        match has_tail {
-            true => verify(&**whole, options),
-            false => verify(&FirstBytes::new(whole.clone(), whole.byte_count() - self.0.tail_bytes), options),
+        // another error does not say that the bytes are gone
+        let is_cut_off = self.0.tail_bytes > 0
+            && whole.read_exact_at(last, &mut [0]).is_err_and(|error| error.kind() == io::ErrorKind::UnexpectedEof);
+        match is_cut_off {
+            false => verify(&**whole, options),
+            true => verify(&FirstBytes::new(whole.clone(), whole.byte_count() - self.0.tail_bytes), options),
         }
     }
 

@@ -1,10 +1,11 @@
 //! Proves that the verification of a file tells a writer that has not finished from damage.
 
-use std::fs;
 use std::path::Path;
-use tensilo::source::InMemory;
+use std::sync::{Arc, Mutex};
+use std::{fs, io};
+use tensilo::source::{InMemory, Source};
 use tensilo::verify::{DamageKind, FileState, VerifyOptions, VerifyReport, verify};
-use tensilo::{ColumnSchema, DType, Profile, Schema, Shape, Value, Writer, WriterOptions};
+use tensilo::{ColumnSchema, DType, OpenOptions, Profile, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::Folder;
 
 fn report(file: &[u8]) -> VerifyReport {
@@ -31,17 +32,22 @@ fn push<S: tensilo::sink::Sink>(writer: &mut Writer<S>, count: u8) {
     (0..count).for_each(|i| writer.push(&[Value::tensor(&[i; 16])]).unwrap());
 }
 
+/// A file of two commits, and the end of the first one.
+fn appended(alignment: u32) -> (Vec<u8>, usize) {
+    let folder = Folder::new();
+    let path = folder.path("a.tsl");
+    write(&path, alignment);
+    let before = fs::read(&path).unwrap().len();
+    let mut writer = Writer::append(&path, &options(alignment)).unwrap();
+    push(&mut writer, 30);
+    writer.finish().unwrap();
+    (fs::read(&path).unwrap(), before)
+}
+
 #[test]
 fn an_append_that_has_not_committed_is_no_damage_wherever_it_ends() {
     for alignment in [64, 4096] {
-        let folder = Folder::new();
-        let path = folder.path("a.tsl");
-        write(&path, alignment);
-        let before = fs::read(&path).unwrap().len();
-        let mut writer = Writer::append(&path, &options(alignment)).unwrap();
-        push(&mut writer, 30);
-        writer.finish().unwrap();
-        let file = fs::read(&path).unwrap();
+        let (file, before) = appended(alignment);
         assert_eq!(report(&file[..before]).state(), FileState::Intact);
         assert_eq!(report(&file).state(), FileState::Intact);
         for end in before + 1..file.len() {
@@ -64,16 +70,70 @@ fn an_append_that_has_not_committed_is_no_damage_wherever_it_ends() {
     }
 }
 
+/// The bytes of a head that is cut off are compared as far as they are known: padding, magic, file
+/// id and offset.
+#[test]
+fn a_few_other_bytes_after_the_last_commit_are_damage() {
+    for alignment in [64, 4096] {
+        let (file, before) = appended(alignment);
+        let check = |tail: &[u8], what: &str| {
+            let report = report(&[&file[..before], tail].concat());
+            assert_eq!((report.state(), report.damages.len()), (FileState::Damaged, 1), "{alignment}, {what}");
+        };
+        for length in [1, 4, 20, 63] {
+            check(&vec![7; length], &format!("{length} of 7"));
+            check(&[&[0; 4][..], &vec![7; length]].concat(), &format!("{length} of 7 after zeros"));
+        }
+        let head = (before + 64).next_multiple_of(alignment as usize) - 64;
+        let padding = (before..head).step_by(if cfg!(miri) { 500 } else { 7 });
+        for at in padding.chain(head..head + 4).chain(head + 8..head + 32) {
+            for end in [at + 1, (at + 40).min(head + 63), head + 63, head + 64 + 20] {
+                let mut tail = file[before..end].to_vec();
+                tail[at - before] ^= 1;
+                check(&tail, &format!("byte {at} of {before}..{end}, head at {head}"));
+            }
+        }
+    }
+}
+
+/// A file, the last bytes of which can be lost while it is open.
+struct Fading {
+    file: Vec<u8>,
+    whole: usize,
+    error: Mutex<Option<io::ErrorKind>>,
+}
+
+impl Source for Fading {
+    fn byte_count(&self) -> u64 {
+        self.file.len() as u64
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        match *self.error.lock().unwrap() {
+            Some(error) if offset as usize + out.len() > self.whole => Err(error.into()),
+            _ => InMemory(&self.file).read_exact_at(offset, out),
+        }
+    }
+}
+
+/// Only a file that has become shorter is one whose append has failed.
+#[test]
+fn a_tail_that_cannot_be_read_is_not_intact() {
+    let (mut file, before) = appended(64);
+    file.truncate(file.len() - 64); // the trailer
+    for (error, due) in [(io::ErrorKind::UnexpectedEof, true), (io::ErrorKind::Other, false)] {
+        let source = Arc::new(Fading { file: file.clone(), whole: before, error: Mutex::default() });
+        let reader = OpenOptions::new().open(source.clone()).unwrap();
+        assert_eq!(reader.verify(VerifyOptions::new()).unwrap().state(), FileState::Unfinished);
+        *source.error.lock().unwrap() = Some(error);
+        let report = reader.verify(VerifyOptions::new());
+        assert_eq!(report.is_ok_and(|report| report.state() == FileState::Intact), due, "{error}");
+    }
+}
+
 #[test]
 fn a_damaged_append_is_damage() {
-    let folder = Folder::new();
-    let path = folder.path("a.tsl");
-    write(&path, 64);
-    let before = fs::read(&path).unwrap().len();
-    let mut writer = Writer::append(&path, &options(64)).unwrap();
-    push(&mut writer, 30);
-    writer.finish().unwrap();
-    let file = fs::read(&path).unwrap();
+    let (file, before) = appended(64);
     // the first chunk of the append: 64 bytes of head, 256 of body
     for at in before..before + 64 + 256 {
         let mut cut = file[..before + 700].to_vec();

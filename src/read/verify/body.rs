@@ -138,7 +138,7 @@ impl<'a> BodyCheck<'a> {
     }
 
     /// Checks of a body. What `span` does not have is fetched in blocks.
-    fn check_sum(&mut self, head: &RegionHead, span: SpanBytes<'_>) -> Result<()> {
+    pub(super) fn check_sum(&mut self, head: &RegionHead, span: SpanBytes<'_>) -> Result<()> {
         if let Some(body) = span.get(head.body_offset(), head.end()) {
             return head.check_body(body);
         }

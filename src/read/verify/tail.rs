@@ -2,16 +2,17 @@
 //!
 //! A writer writes front to back and commits with a trailer. So an append that is at work, or was
 //! stopped, has left intact regions without a trailer, the last of which may be cut off at any
-//! byte. All else is damage, such as a later commit whose trailer or footer is damaged: its samples
-//! were there. Bytes that a failure of power has lost cannot be told from these, and are damage,
-//! too.
+//! byte. What is there of its padding and its head must be right. All else is damage, such as a
+//! later commit whose trailer or footer is damaged: its samples were there. Bytes that a failure of
+//! power has lost cannot be told from these, and are damage, too.
 
-use super::body::load_body;
+use super::body::BodyCheck;
+use super::met_tables::MetTables;
 use super::span::SpanBytes;
 use super::walk::Walk;
-use crate::format::region::RegionKind;
+use crate::format::region::{HEAD, RegionHead, RegionKind, next_offset};
 use crate::open::OpenedHeader;
-use crate::open::source::Source;
+use crate::open::source::{Source, fetch};
 use crate::{Error, ErrorKind, Result};
 use std::error::Error as _;
 use std::io;
@@ -22,25 +23,47 @@ use std::io;
 /// Cost: reads these bytes.
 pub(super) fn is_uncommitted(source: &dyn Source, header: &OpenedHeader, start: u64) -> Result<bool> {
     let mut walk = Walk::of_tail(source, header, start);
-    let mut buffer = Vec::new();
+    let tables = MetTables::new(source, header.header.file_id);
+    let mut bodies = BodyCheck::new(source, &[], &tables, false);
     loop {
         let head = match walk.next_intact(SpanBytes::default()) {
             Ok(head) => head,
-            Err(error) => return ends_early(error),
+            Err(error) => return Ok(ends_early(error)? && begins_region(source, header, walk.at())?),
         };
         if head.kind == RegionKind::Trailer {
             return Ok(false); // it was not valid, or the commit would end here
         }
-        match load_body(source, &head, &mut buffer) {
-            Ok(_) => {}
+        match bodies.check_sum(&head, SpanBytes::default()) {
+            Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(false),
             Err(error) => return ends_early(error),
         }
     }
 }
 
-/// Returns whether an error says that the file ends, which it does earlier than it did if an append
-/// has failed meanwhile. Other damage is no end.
+/// Returns whether the bytes from `at`, the end of a region, are padding and the head of another
+/// one, as far as they are there.
+fn begins_region(source: &dyn Source, header: &OpenedHeader, at: u64) -> Result<bool> {
+    let (alignment, file_id) = (header.header.alignment.into(), header.header.file_id);
+    let until = next_offset(RegionKind::Chunk, at, alignment).saturating_add(HEAD).min(source.byte_count());
+    // less than two alignments
+    let length = usize::try_from(until.saturating_sub(at)).unwrap_or(usize::MAX);
+    let mut buffer = Vec::new();
+    let bytes = match fetch(source, at, length, &mut buffer) {
+        Ok(bytes) => bytes,
+        Err(error) => return ends_early(error),
+    };
+    let begins = |kind: RegionKind| {
+        let offset = next_offset(kind, at, alignment);
+        let padding = usize::try_from(offset.saturating_sub(at)).unwrap_or(usize::MAX);
+        let (padding, head) = bytes.split_at_checked(padding).unwrap_or((bytes, &[]));
+        padding.iter().all(|byte| *byte == 0) && RegionHead::can_begin(kind, file_id, offset, head)
+    };
+    Ok(RegionKind::ALL.into_iter().filter(|kind| *kind != RegionKind::Header).any(begins))
+}
+
+/// Returns whether an error means that the file ends here. If an append has failed in the meantime,
+/// that is earlier than when it was opened. Other damage is not an end.
 fn ends_early(error: Error) -> Result<bool> {
     if error.kind() == ErrorKind::Corrupt {
         return Ok(matches!(error.rule(), Some("R-2.5" | "R-2.9")));

@@ -5,7 +5,7 @@ use crate::support::on_disk::OnDisk;
 use crate::support::positional::Positional;
 use tensilo::ErrorKind::OverLimit;
 use tensilo::sink::Stream;
-use tensilo::verify::{VerifyOptions, verify};
+use tensilo::verify::{FileState, VerifyOptions, verify};
 use tensilo::{Extent, Profile, Reader, Shape, Value, Writer, WriterOptions, limits};
 use tensilo_testing::alone;
 
@@ -51,6 +51,22 @@ fn a_chunk_that_is_verified_is_in_memory_once() {
         let limit = 7 * MIB + if decode { size } else { 0 };
         assert!(peak < limit, "{} MiB to verify a chunk of {} MiB", peak / MIB, size / MIB);
     }
+}
+
+#[test]
+fn a_chunk_that_is_not_committed_is_verified_in_little_memory() {
+    let alone = alone();
+    let size = 64 * MIB;
+    let mut writer = in_memory(u8_column(Shape::ragged()), Profile::Raw);
+    writer.push(&[Value::tensor(&[1_u8])]).expect("a small sample");
+    writer.commit().expect("memory");
+    writer.push(&[Value::tensor(&vec![1_u8; size])]).expect("a large sample");
+    let mut file = finish(writer);
+    file.truncate(file.len() - 64); // the trailer
+    let file = Positional(file);
+    let (report, peak) = alone.peak_bytes(|| verify(&file, VerifyOptions::new()));
+    assert_eq!(report.expect("a readable file").state(), FileState::Unfinished);
+    assert!(peak < 7 * MIB, "{} MiB to verify a chunk of {} MiB", peak / MIB, size / MIB);
 }
 
 #[test]
