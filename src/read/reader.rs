@@ -121,7 +121,8 @@ impl Reader {
 
     /// Returns the 16 bytes that identify the content of the file up to the commit that is read.
     /// They are read from the footer; [`verify()`] checks that they are right. Of a salvaged file
-    /// they are those of its last intact footer, or zero if none is left.
+    /// they are those of the last commit that is confirmed, else of the last intact footer, or zero
+    /// if none is left.
     pub fn content_id(&self) -> ContentId {
         self.0.content_id
     }

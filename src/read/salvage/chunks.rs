@@ -39,8 +39,10 @@ pub(super) struct Found {
     pub columns: Vec<FoundColumn>,
     /// The largest sample count that any intact region implies.
     pub sample_count: u64,
-    /// The last footer that is intact, and its offset.
-    pub footer: Option<(u64, Footer)>,
+    /// The footer to trust: the last of the chain, or the last one if there is no chain.
+    pub footer: Option<Footer>,
+    /// The offset of the last footer that is intact, and its number of samples.
+    pub last_footer: Option<(u64, u64)>,
     /// Whether the file ends as its writer stated.
     pub end_is_known: bool,
 }
@@ -74,7 +76,8 @@ pub(super) fn collect(
         let (lost, unconfirmed) = (Vec::new(), Vec::new());
         Ok(FoundColumn { layout: column.layout()?, facts, entries, lost, unconfirmed, tables })
     });
-    let found = Found { columns: columns.collect::<Result<_>>()?, sample_count: 0, footer: None, end_is_known: false };
+    let columns = columns.collect::<Result<_>>()?;
+    let found = Found { columns, sample_count: 0, footer: None, last_footer: None, end_is_known: false };
     let (decoder, buffer) = (ChunkDecoder::new(), Vec::new());
     let mut collector = Collector { source, identity, evidence, found, decoder, decode, buffer };
     for region in regions.iter().filter(|region| region.head.file_id == identity.file_id) {
@@ -182,15 +185,17 @@ impl Collector<'_> {
         let footer = Footer::parse(head, &body, &self.identity.schema, &self.identity.schema_block)?;
         // bounds it by the index
         self.found.sample_count = self.found.sample_count.max(footer.sample_count);
-        self.found.footer = Some((head.offset, footer));
+        self.found.last_footer = Some((head.offset, footer.sample_count));
+        if self.evidence.may_trust_footer_at(head.offset) {
+            self.found.footer = Some(footer);
+        }
         Ok(())
     }
 
     fn trailer(&mut self, head: &RegionHead) -> Result<()> {
         let trailer = Trailer::parse(head)?;
-        let committed = self.found.footer.as_ref().map(|(offset, footer)| (*offset, footer.sample_count));
         self.found.end_is_known =
-            trailer.finished && committed == Some((trailer.footer_offset, self.found.sample_count));
+            trailer.finished && self.found.last_footer == Some((trailer.footer_offset, self.found.sample_count));
         Ok(())
     }
 

@@ -92,15 +92,15 @@ pub(super) struct Evidence {
 impl Evidence {
     /// Reads the index and the footers. `content_id` is that of the last commit, if it is known.
     ///
-    /// Cost: reads the index and all footers once, and pages that had to be restored from the heads
-    /// of their chunks twice. Memory: 40 bytes for each chunk that a page lists.
+    /// Cost: reads the footers twice, and each page of the index at most three times. Memory: at
+    /// most 200 bytes for each entry of a page.
     pub(super) fn collect(
         source: &dyn Source,
         identity: &Identity,
         regions: &[FoundRegion],
         content_id: Option<ContentId>,
     ) -> Result<Self> {
-        // heads, pages and footers of a valid file are examined with one commit each
+        // in a valid file, each head, page and footer is examined for one commit only
         let budget = source.byte_count();
         let mut collector = Collector { source, identity, regions, budget };
         let mut evidence = Self { chain: collector.chain(content_id)?, claims: Claims::default() };
@@ -112,6 +112,11 @@ impl Evidence {
     /// the number of samples up to there.
     pub(super) fn knows_samples_at(&self, offset: u64) -> bool {
         self.chain.as_ref().is_some_and(|chain| offset < chain.footer)
+    }
+
+    /// Returns whether the footer at this offset is the last one of the chain, or there is no chain.
+    pub(super) fn may_trust_footer_at(&self, offset: u64) -> bool {
+        self.chain.as_ref().is_none_or(|chain| offset == chain.footer)
     }
 
     /// Judges a chunk by its head.
@@ -192,18 +197,16 @@ fn restore(heads: &[ListedChunk], column: u32, run: &Run) -> Result<Vec<Option<C
     let mut missing = entries.iter_mut();
     let mut next = run.first_sample;
     for (_, entry) in heads {
-        if entry.first_sample == next
-            && let Some(slot) = missing.next()
-        {
+        if entry.first_sample == next {
+            let Some(slot) = missing.next() else { break };
             *slot = Some(*entry);
             next = entry.samples().end;
         }
     }
     let mut end = run.end_sample();
     for (_, entry) in heads.iter().rev() {
-        if entry.samples().end == end
-            && let Some(slot) = missing.next_back()
-        {
+        if entry.samples().end == end {
+            let Some(slot) = missing.next_back() else { break };
             *slot = Some(*entry);
             end = entry.first_sample;
         }
@@ -298,10 +301,17 @@ impl<'a> Collector<'a> {
         let columns = (0..).zip(&footer.columns);
         let runs = columns.flat_map(|(column, facts): (u32, _)| facts.runs.iter().map(move |run| (column, *run)));
         let mut runs: Vec<(u32, Run)> = runs.filter(|(_, run)| run.offset > after).collect();
+        // a commit adds one run to a column at most (chapter 6)
+        let has_one_each = runs.is_sorted_by(|(column, _), (next, _)| column < next);
         runs.sort_unstable_by_key(|(_, run)| run.offset);
         let (_, content) = Footer::split_content_id(footer_bytes)?;
         let entries = runs.iter().map(|(_, run)| run.chunk_count).fold(0, u64::saturating_add);
-        let heads = u64_of(self.between(&(after..head.offset)).len()).saturating_mul(HEAD);
+        // an entry is in a page, or it is restored from a head
+        let regions = u64_of(self.between(&(after..head.offset)).len());
+        if !has_one_each || entries > regions.saturating_mul(PAGE_ENTRIES) {
+            return Ok(None);
+        }
+        let heads = regions.saturating_mul(HEAD);
         let pages = entries.saturating_mul(u64_of(ENTRY_BYTES));
         let cost = heads.saturating_add(pages).saturating_add(u64_of(content.len()));
         let Some(left) = self.budget.checked_sub(cost) else { return Ok(None) };

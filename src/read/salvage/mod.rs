@@ -112,7 +112,7 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
         found.end_at(commit.sample_count)?;
     }
     let sample_count = found.sample_count;
-    let footer = found.footer.map(|(_, footer)| footer);
+    let footer = found.footer;
     let casts = footer.iter().flat_map(|footer| footer.columns.iter().map(|facts| facts.cast));
     let casts = casts.chain(std::iter::repeat(None));
     let (mut columns, mut losses, mut unconfirmed) = (Vec::new(), Vec::new(), Vec::new());
@@ -147,7 +147,7 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
         losses: Losses { columns: losses },
         unconfirmed: Losses { columns: unconfirmed },
         header_is_intact: identity.alignment.is_some(),
-        committed_samples: footer.map(|footer| footer.sample_count),
+        committed_samples: found.last_footer.map(|(_, sample_count)| sample_count),
         end_is_known: found.end_is_known,
     })
 }

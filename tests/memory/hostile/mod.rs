@@ -193,3 +193,14 @@ fn small_files_that_are_built_to_hurt_are_refused_at_once() {
     }
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
 }
+
+/// Salvage takes memory for the chunks that it finds, not for those that a footer counts.
+#[test]
+fn a_footer_does_not_decide_the_memory_of_a_salvage() {
+    let alone = alone();
+    let file = Shared::from(files::chunks_of_zeros());
+    let (salvaged, peak) = alone.peak_bytes(|| salvage(InMemory(file.clone()), SalvageOptions::new()));
+    let salvaged = salvaged.expect("a schema");
+    assert_eq!((salvaged.committed_samples, salvaged.unconfirmed.of_all().count()), (Some(1_000_000), 2));
+    assert!(peak < MOST_BYTES, "{peak} bytes");
+}

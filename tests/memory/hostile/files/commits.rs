@@ -2,7 +2,7 @@
 
 use super::Refused::{Opening, Reading, Verifying};
 use super::{FACTS, RUN, Row, base, patched, row};
-use crate::support::build::{Build, patch, place_of};
+use crate::support::build::{Build, patch, place_of, seal};
 use tensilo::facts::RegionKind::{Footer, IndexPage, Trailer};
 
 pub fn footers() -> Vec<Row> {
@@ -45,6 +45,19 @@ fn chunks_of_one(chunks: u64) -> Vec<u8> {
     patch(&mut file, Footer, RUN + 24, &chunks.to_le_bytes());
     patch(&mut file, Footer, RUN + 32, &1_u32.to_le_bytes());
     patch(&mut file, Footer, FACTS + 24, &chunks.to_le_bytes());
+    file
+}
+
+/// A file of zeros, with a footer that counts a million chunks of one sample.
+pub fn chunks_of_zeros() -> Vec<u8> {
+    let count = 1_000_000_u64;
+    let mut file = chunks_of_one(count);
+    let footer = file.split_off(place_of(&file, Footer).start);
+    file.resize(34 << 20, 0);
+    let at = file.len();
+    file.extend(footer);
+    file[at + 24..at + 32].copy_from_slice(&(at as u64).to_le_bytes());
+    seal(&mut file, at);
     file
 }
 

@@ -13,6 +13,7 @@ mod options;
 mod parts;
 mod schemas;
 
+pub use commits::chunks_of_zeros;
 pub use intact::intact;
 
 use crate::support::build::{Build, Chunk, FILE_ID, column, patch, place_of, seal};
