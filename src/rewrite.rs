@@ -8,7 +8,7 @@ use crate::read::{ChunkScratch, Column};
 use crate::read::{Losses, LostSamples, Salvaged};
 use crate::write::ChunkWriter;
 use crate::write::Sink;
-use crate::{Error, Result, Summary, WriterOptions, limits, memory};
+use crate::{Error, Result, Schema, Summary, WriterOptions, limits, memory};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::ops::{ControlFlow, Range};
@@ -58,7 +58,9 @@ impl Salvaged {
     ///
     /// If nothing confirms samples of a column, its metadata say which, under [`UNCONFIRMED`] and
     /// by the sample numbers of the new file. If these are too many ranges, the last one has other
-    /// samples, too. Ranges that the metadata of the damaged file name stay.
+    /// samples, too. Ranges that the metadata of the damaged file name stay. If the schema has no
+    /// room for one range of each such column, the new file has no such metadata:
+    /// [`Salvaged::unconfirmed`] is then the only report.
     ///
     /// Refuses a sink that writes to the damaged file itself.
     ///
@@ -78,14 +80,7 @@ impl Salvaged {
             }
         }
         let left_out = if options.leave_out { self.losses.of_all() } else { LostSamples::default() };
-        let most_ranges = (RANGES_BYTES / RANGE_BYTES).checked_div(schema.columns.len()).unwrap_or(0).max(1);
-        for (column, (_, unconfirmed)) in schema.columns.iter_mut().zip(&self.unconfirmed.columns) {
-            let before = column.metadata.remove(UNCONFIRMED);
-            let ranges = before.iter().flat_map(|text| parse_ranges(text)).chain(unconfirmed.ranges().iter().cloned());
-            let ranges = ranges.map(|range| left_out.intact_before(range.start)..left_out.intact_before(range.end));
-            let text = ranges_text(ranges.filter(|range| !range.is_empty()).collect(), most_ranges);
-            column.metadata.extend(text.map(|text| (UNCONFIRMED.to_owned(), text)));
-        }
+        let schema = self.with_notes(schema, &left_out);
         let casts = self.reader.columns().map(|column| column.facts().cast).collect();
         let origin = [b"salvaged from ".as_slice(), &self.reader.file_id().0].concat();
         let output = ChunkWriter::new(sink, schema, &writer.clone().origin_or(origin), casts)?;
@@ -103,6 +98,25 @@ impl Salvaged {
         }
         // those left out are some of all
         rewrite.output.finish(self.reader.sample_count() - rewrite.left_out.count())
+    }
+
+    /// Returns a schema whose metadata say which samples nothing confirms, as far as it has room.
+    fn with_notes(&self, schema: Schema, left_out: &LostSamples) -> Schema {
+        let most_ranges = (RANGES_BYTES / RANGE_BYTES).checked_div(schema.columns.len()).unwrap_or(0).max(1);
+        let noted = |most_ranges| {
+            let mut schema = schema.clone();
+            for (column, (_, unconfirmed)) in schema.columns.iter_mut().zip(&self.unconfirmed.columns) {
+                let before = column.metadata.remove(UNCONFIRMED);
+                let before = before.iter().flat_map(|text| parse_ranges(text));
+                let ranges = before.chain(unconfirmed.ranges().iter().cloned());
+                let ranges = ranges.map(|range| left_out.intact_before(range.start)..left_out.intact_before(range.end));
+                let text = ranges_text(ranges.filter(|range| !range.is_empty()).collect(), most_ranges);
+                column.metadata.extend(text.map(|text| (UNCONFIRMED.to_owned(), text)));
+            }
+            schema
+        };
+        let has_room = |schema: &Schema| schema.check().is_ok();
+        [most_ranges, 1].into_iter().map(noted).find(has_room).unwrap_or_else(|| noted(0))
     }
 }
 

@@ -1,9 +1,9 @@
 //! New files of the samples that damaged files have left.
 
 use super::salvage_file;
-use crate::common::damage::chunks;
+use crate::common::damage::{chunks, regions};
 use std::fs;
-use tensilo::salvage::{RewriteOptions, SalvageOptions, salvage};
+use tensilo::salvage::{RewriteOptions, SalvageOptions, UNCONFIRMED, salvage};
 use tensilo::sink::Stream;
 use tensilo::source::PositionedFile;
 use tensilo::{
@@ -73,6 +73,47 @@ fn casts_are_neither_done_again_nor_forgotten() {
             let of_old = salvaged.reader.column("x").unwrap().cursor().read(i).unwrap().bytes().to_vec();
             assert_eq!(bits(&reader, there), of_old, "sample {i}");
         }
+    }
+}
+
+/// A schema that has no room for the note of what is unconfirmed gets a shorter one, or none.
+#[test]
+fn a_note_that_does_not_fit_does_not_prevent_a_copy() {
+    let file = |metadata: Vec<(String, String)>| {
+        let mut schema = Schema::new([ColumnSchema::tensor("x", DType::U8, Shape::scalar())]);
+        schema.columns[0].metadata.extend(metadata);
+        let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(1);
+        let mut writer = Writer::new(Stream(Vec::new()), schema, &options).expect("a writer");
+        (0..5).for_each(|i| writer.push(&[Value::tensor(&[i as u8])]).expect("a sample"));
+        writer.finish().expect("a file").sink.0
+    };
+    let padded = |bytes| vec![("padding".to_owned(), " ".repeat(bytes))];
+    let empty = file(padded(0));
+    let schema_bytes = u32::from_le_bytes(empty[44..48].try_into().expect("4 bytes"));
+    let room = |room: usize| padded((16 << 20) - schema_bytes as usize - room);
+    let entries = |count: usize| (0..count).map(|i| (i.to_string(), String::new())).collect::<Vec<_>>();
+    // an entry has two lengths of 4 bytes
+    let entry = 8 + UNCONFIRMED.len();
+    for (what, metadata, due) in [
+        ("room for both ranges", room(entry + 10), Some("0..2, 3..5")),
+        ("a byte less", room(entry + 9), Some("0..5")),
+        ("room for one range", room(entry + 4), Some("0..5")),
+        ("a byte less than that", room(entry + 3), None),
+        ("no room", room(0), None),
+        ("room for an entry", entries(65_535), Some("0..2, 3..5")),
+        ("as many entries as there may be", entries(65_536), None),
+    ] {
+        let mut file = file(metadata);
+        let lost = chunks(&file)[2].bytes.clone();
+        let end = regions(&file, &[b"TSLI"])[0].start;
+        file[lost].fill(0);
+        file.truncate(end);
+        let salvaged = salvage_file(&file);
+        assert_eq!(salvaged.unconfirmed.of_all().ranges(), [0..2, 3..5], "{what}");
+        let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), RewriteOptions::new());
+        let reader = Reader::from_bytes(written.expect(what).sink.0).expect("a file");
+        let note = reader.schema().columns[0].metadata.get(UNCONFIRMED).cloned();
+        assert_eq!(note.as_deref(), due, "{what}");
     }
 }
 
