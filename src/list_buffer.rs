@@ -41,14 +41,17 @@ impl ListBuffer {
         i < self.list_count() && self.null_count > 0 && !bit(&self.validity, i)
     }
 
-    /// Empties the buffer.
-    pub(crate) fn clear(&mut self) -> Result<()> {
-        self.offsets.clear();
+    /// Removes all lists, and keeps the memory.
+    pub(crate) fn remove_all(&mut self) {
+        self.offsets.truncate(1); // 0
         self.validity.clear();
         self.null_count = 0;
-        memory::reserve(&mut self.offsets, 1)?;
-        self.offsets.push(0);
-        Ok(())
+    }
+
+    /// Empties the buffer, for lists that are pushed.
+    pub(crate) fn clear(&mut self) -> Result<()> {
+        self.remove_all();
+        memory::resize(&mut self.offsets, 1, 0)
     }
 
     /// Returns the bitmap, also if no list is null.

@@ -70,7 +70,7 @@ impl ColumnBuffer {
 
     /// Removes all samples, and keeps the memory: the state after a call that has failed.
     pub(super) fn clear(&mut self) {
-        self.levels.clear();
+        self.levels.iter_mut().for_each(ListBuffer::remove_all);
         self.item_count = 0;
         self.values.clear();
         self.offsets.clear();
@@ -117,6 +117,10 @@ impl ColumnBuffer {
     ///
     /// Fails if the batch is not of the column.
     pub fn fill(&mut self, column: &ColumnSchema, batch: &ColumnBatch<'_>) -> Result<()> {
+        self.try_fill(column, batch).inspect_err(|_| self.clear())
+    }
+
+    fn try_fill(&mut self, column: &ColumnSchema, batch: &ColumnBatch<'_>) -> Result<()> {
         batch.check(&ColumnSchema { cast: None, ..column.clone() })?;
         self.begin(column, batch.item_count)?;
         for (level, buffer) in self.levels.iter_mut().enumerate() {

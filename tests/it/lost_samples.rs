@@ -8,8 +8,8 @@ use tensilo::source::InMemory;
 use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
 use tensilo::verify::VerifyOptions;
 use tensilo::{
-    ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, OpenOptions, Profile, Reader, Schema, Shape, Value, Writer,
-    WriterOptions,
+    ColumnBatch, ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, OpenOptions, Profile, Reader, Schema, Shape,
+    Value, Writer, WriterOptions,
 };
 
 const SAMPLES: u64 = 500;
@@ -58,8 +58,9 @@ fn errors(reader: &Reader, i: u64, is_fixed: bool) -> Vec<(&'static str, Error)>
         ("range_into of one", error(column.cursor().range_into(i..i + 1, &mut out), &out)),
         ("range_into of all", error(column.cursor().range_into(0..SAMPLES, &mut out), &out)),
     ];
-    if let Err(error) = column.view(i) {
-        errors.push(("view", error));
+    match column.view(i) {
+        Err(error) => errors.push(("view", error)),
+        Ok(view) => assert!(view.is_none(), "a view of a lost sample"),
     }
     if is_fixed {
         errors.push(("gather_slice", column.cursor().gather_slice(&[i], &mut [0_f32; 250]).unwrap_err()));
@@ -138,6 +139,8 @@ fn a_call_that_is_refused_leaves_an_empty_buffer() {
         #[allow(clippy::reversed_empty_ranges)]
         let reversed = 5..3;
         refused(&mut |out| cursor.range_into(reversed.clone(), out));
+        let values = [1_u8; 500];
+        refused(&mut |out| out.fill(column.schema(), &ColumnBatch::fixed(2, &values)));
         let mut plan = ReadPlan::new();
         assert_eq!(plan.select_range(&[], reversed.clone()).unwrap_err().kind(), ErrorKind::BadArgument);
     }

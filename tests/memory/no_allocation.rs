@@ -89,6 +89,9 @@ fn read_lists(what: &str, reader: &Reader) {
     let mut buffer = ColumnBuffer::new();
     assert_allocates_nothing(&what("gather_into"), || cursor.gather_into(&indices, &mut buffer).unwrap());
     assert_allocates_nothing(&what("range_into"), || cursor.range_into(100..900, &mut buffer).unwrap());
+    cursor.gather_into(&[SAMPLES], &mut buffer).unwrap_err();
+    let (counted, ()) = allocations_of(|| cursor.gather_into(&indices, &mut buffer).unwrap());
+    assert_eq!(counted.count, 0, "{}", what("after a refusal"));
 }
 
 /// Every way to read a column.
