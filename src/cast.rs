@@ -31,12 +31,12 @@ impl CastFacts {
     }
 }
 
-/// A finite number that an f64 may not have, infinity or NaN.
+/// Infinity, NaN, or a finite number, which need not be an f64.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Number {
     /// The nearest f64, ties to even.
     pub nearest: f64,
-    /// What that is less than the number, about.
+    /// The number minus `nearest`, rounded; 0 only if they are equal.
     pub rest: f64,
 }
 

@@ -23,7 +23,7 @@ impl PositionedFile {
     /// Opens a file for reading. Its length is the length that it has now.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        // opening a pipe without a writer waits for ever
+        // opening a pipe that has no writer blocks forever
         let file = fs::metadata(path).and_then(|metadata| check_regular(&metadata)).and_then(|()| File::open(path));
         let file = file.and_then(Self::of).map_err(|error| explain_missing(path, error));
         file.map_err(|error| Error::io("opening the file", error).with_path(path))

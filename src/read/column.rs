@@ -91,8 +91,8 @@ impl Column {
     /// if the file is not in memory, or if this machine is not little-endian. Fails if the column
     /// is nested: use [`Column::view_list`].
     ///
-    /// Cost: a few cache misses, independent of the size of the file; on first touch the checksum
-    /// of the chunk. Allocates nothing.
+    /// Cost: a few cache misses, independent of the size of the file; of bools, a look at each byte
+    /// of the sample; on first touch the checksum of the chunk. Allocates nothing.
     pub fn view(&self, i: u64) -> Result<Option<Sample<'_>>> {
         self.try_view(i).map_err(|error| self.0.at_sample(error, i))
     }

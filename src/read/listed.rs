@@ -1,7 +1,7 @@
 //! The chunks of a column of a salvaged file: a list in memory instead of pages in the file.
 
 use super::chunk_location::ChunkLocation;
-use super::losses::LostSamples;
+use super::losses::{LostSamples, lost_error};
 use crate::format::chunk::ChunkEntry;
 use crate::le::u64_of;
 use crate::{Error, Result};
@@ -44,12 +44,6 @@ impl Listed {
 
     /// Refuses samples of which one is lost. The error names the range of lost samples.
     pub(super) fn check(&self, samples: &Range<u64>) -> Result<()> {
-        match self.lost.first_in(samples) {
-            None => Ok(()),
-            Some(lost) => {
-                let message = "these samples are lost: their chunks are damaged";
-                Err(Error::corrupt("R-4.2", message).with_samples(lost.clone()))
-            }
-        }
+        self.lost.first_in(samples).map_or(Ok(()), |lost| Err(lost_error(lost)))
     }
 }

@@ -194,8 +194,7 @@ impl LostSamples {
             OnLoss::Substitute => self.intact_count() == 0,
         };
         if refuses && let Some(range) = samples.iter().find_map(|&i| self.range_of(i)) {
-            let message = "these samples are lost: their chunks are damaged";
-            return Err(Error::corrupt("R-4.2", message).with_samples(range.clone()));
+            return Err(lost_error(range));
         }
         out.clear();
         match on_loss {
@@ -204,6 +203,12 @@ impl LostSamples {
         }
         Ok(())
     }
+}
+
+/// Returns the error of reading samples that are lost.
+pub(super) fn lost_error(samples: &Range<u64>) -> Error {
+    let message = "these samples are lost: their chunks are damaged, missing, or those of another file";
+    Error::corrupt("R-4.2", message).with_samples(samples.clone())
 }
 
 /// SplitMix64's output for the state `i`: a bijection without visible pattern.

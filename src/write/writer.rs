@@ -203,7 +203,7 @@ impl<K: Sink> Writer<K> {
             return Err(self.wrong_column_count(sample.len()));
         }
         if sample.is_empty() {
-            return Err(Error::bad_argument("the schema has no columns, so that no sample can be pushed"));
+            return Err(Error::bad_argument("the schema has no columns, so no sample can be pushed"));
         }
         let mut extents = vec![[0; limits::RANK]; sample.len()];
         let zeros = self.zeros_for_nulls(sample);
