@@ -4,8 +4,8 @@ use tensilo::Result;
 use tensilo::import::arrow::array::RecordBatch;
 use tensilo::import::arrow::datatypes::{DataType, Field, Schema};
 
-/// The bytes of rows in a batch, about.
-const BATCH_BYTES: usize = 2 << 20;
+/// A batch ends with the row that reaches these bytes.
+pub(crate) const BATCH_BYTES: usize = 2 << 20;
 
 /// The most values of a batch, nulls too: a row of a few bytes may have none of very many columns.
 const BATCH_VALUES: usize = 1 << 22;
@@ -16,8 +16,8 @@ pub(crate) fn most_rows(schema: &Schema) -> usize {
     (BATCH_VALUES / values.max(1)).max(1)
 }
 
-/// Returns the number of values that a row has at least. Fields are not nested deeply.
-fn values_per_row(field: &Field) -> usize {
+/// Returns the minimum number of values of a row. Fields are not nested deeply.
+pub(crate) fn values_per_row(field: &Field) -> usize {
     match field.data_type() {
         DataType::Struct(fields) => fields.iter().map(|field| values_per_row(field)).sum::<usize>() + 1,
         _ => 1,

@@ -26,9 +26,13 @@ impl InputFormat for SafetensorsFormat {
         let mut reader = file.reader()?;
         let Some(header_bytes) = header_bytes(file, &mut reader)? else { return Ok(None) };
         let rest = reader.byte_count().saturating_sub(LENGTH_BYTES);
-        if header_bytes > rest.min(MOST_HEADER_BYTES) {
-            let message = format!("the header of the tensors has {header_bytes} bytes, of which the file has {rest}");
-            return Err(Error::bad_input(message));
+        let refused =
+            |what: &str| Err(Error::bad_input(format!("the header of the tensors has {header_bytes} bytes, {what}")));
+        if header_bytes > MOST_HEADER_BYTES {
+            return refused(&format!("more than {MOST_HEADER_BYTES}"));
+        }
+        if header_bytes > rest {
+            return refused(&format!("of which the file has {rest}"));
         }
         let mut header = Vec::new();
         reader.take(header_bytes).read_to_end(&mut header).map_err(unreadable)?;

@@ -1,14 +1,16 @@
 //! Inputs that are read from front to back, compressed by gzip or not.
 
 use crate::error::unreadable;
+use crate::rows::BATCH_BYTES;
 use flate2::read::MultiGzDecoder;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 use tensilo::import::{FormatFile, InputReader};
 use tensilo::{Error, Result};
 
-/// The most bytes of one value: Arrow's offsets have 32 bits.
-pub(crate) const VALUE_BYTES: u64 = (1 << 31) - 1;
+/// The maximum bytes of one value. Arrow's offsets have 32 bits, and a batch has fewer than
+/// `BATCH_BYTES` before its last row.
+pub(crate) const VALUE_BYTES: u64 = (1 << 31) - 1 - BATCH_BYTES as u64;
 
 /// The bytes of a file, decompressed.
 pub(crate) enum ByteStream {

@@ -1,6 +1,7 @@
 //! Arrays of values of one type.
 
 use super::value::Json;
+use crate::rows::values_per_row;
 use std::sync::Arc;
 use tensilo::import::arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, NullArray, StringArray, StructArray, UInt64Array,
@@ -10,8 +11,13 @@ use tensilo::import::arrow::datatypes::DataType;
 use tensilo::import::arrow::error::ArrowError;
 use tensilo::{Error, Result};
 
-/// Returns values as an array of their type; `None` stands for a null.
-pub(super) fn array(data_type: &DataType, values: &[Option<&Json>]) -> Result<ArrayRef> {
+/// The maximum number of members of all objects in a batch. Arrays are dense: `{}` in a list has a
+/// null for each member that another object there has.
+pub(super) const BATCH_MEMBERS: usize = 1 << 28;
+
+/// Returns values as an array of their type; `None` stands for a null. `left` is how many members
+/// of objects the batch may still have.
+pub(super) fn array(data_type: &DataType, values: &[Option<&Json>], left: &mut usize) -> Result<ArrayRef> {
     let values: Vec<Option<&Json>> =
         values.iter().map(|value| value.filter(|value| !matches!(value, Json::Null))).collect();
     let values = values.as_slice();
@@ -38,7 +44,7 @@ pub(super) fn array(data_type: &DataType, values: &[Option<&Json>]) -> Result<Ar
                 end = count.ok_or_else(|| Error::bad_input("the arrays of a batch have more than 2^31 - 1 members"))?;
                 ends.push(end);
             }
-            let members = array(item.data_type(), &members)?;
+            let members = array(item.data_type(), &members, left)?;
             let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
             let lists = ListArray::try_new(Arc::clone(item), offsets, members, nulls(values));
             Arc::new(lists.map_err(failed)?)
@@ -47,7 +53,15 @@ pub(super) fn array(data_type: &DataType, values: &[Option<&Json>]) -> Result<Ar
             let member = |name: &str| {
                 values.iter().map(|value| value.and_then(|value| value.as_object()?.get(name))).collect::<Vec<_>>()
             };
-            let arrays = fields.iter().map(|field| array(field.data_type(), &member(field.name())));
+            let member_count = fields.iter().map(|field| values_per_row(field)).sum::<usize>();
+            let fits = values.len().checked_mul(member_count).and_then(|count| left.checked_sub(count));
+            *left = fits.ok_or_else(|| {
+                let count = values.len();
+                Error::bad_input(format!(
+                    "{count} objects in lists with {member_count} members each need too much memory"
+                ))
+            })?;
+            let arrays = fields.iter().map(|field| array(field.data_type(), &member(field.name()), left));
             let arrays = arrays.collect::<Result<Vec<_>>>()?;
             let structs = StructArray::try_new_with_length(fields.clone(), arrays, nulls(values), values.len());
             Arc::new(structs.map_err(failed)?)

@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Object(Members),
 }
 
-/// Integers, which one type of 64 bits has.
+/// Integers, which one 64-bit type can hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Integers {
     min: i128,
@@ -150,8 +150,8 @@ impl Members {
     }
 }
 
-/// Takes an integer into account. Integers that no type of 64 bits has together are floats, if
-/// each is equal to one.
+/// Takes an integer into account. Integers that no 64-bit type can hold together are floats,
+/// if each is equal to one.
 fn observe_integer(kind: &mut Kind, integer: i128) -> Result<(), String> {
     let inexact = Some(integer).filter(|integer| !is_float(*integer));
     match kind {
@@ -165,7 +165,7 @@ fn observe_integer(kind: &mut Kind, integer: i128) -> Result<(), String> {
                 None => *kind = Kind::Float,
                 Some(_) => {
                     let Integers { min, max, .. } = integers;
-                    return Err(format!(": integers from {min} to {max}, which no type of 64 bits has"));
+                    return Err(format!(": integers from {min} to {max}, which no 64-bit type can hold"));
                 }
             }
         }

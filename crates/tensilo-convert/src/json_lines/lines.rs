@@ -1,6 +1,6 @@
 //! The objects of a file.
 
-use super::arrays::array;
+use super::arrays::{BATCH_MEMBERS, array};
 use super::kind::Members;
 use super::value::{Fault, Json, Object, Parser};
 use crate::rows;
@@ -88,9 +88,10 @@ impl RecordSource for JsonLinesFile {
 }
 
 fn record_batch(objects: &[Object], schema: &SchemaRef) -> Result<RecordBatch> {
+    let mut left = BATCH_MEMBERS;
     let arrays = schema.fields().iter().map(|field| {
         let values: Vec<Option<&Json>> = objects.iter().map(|object| object.get(field.name())).collect();
-        array(field.data_type(), &values)
+        array(field.data_type(), &values, &mut left)
     });
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(objects.len()));
@@ -147,7 +148,7 @@ impl Objects {
                 let line = self.parser.line;
                 let begin =
                     if self.line < line { format!("; the object begins in line {}", self.line) } else { String::new() };
-                Error::bad_input(format!("line {line}: it is no JSON: {what}{begin}"))
+                Error::bad_input(format!("line {line}: this is not JSON: {what}{begin}"))
             }
         })
     }
@@ -169,6 +170,7 @@ impl Objects {
             if parser.take(b']')? {
                 self.layout = Layout::Lines; // nothing but whitespace may follow
                 parser.skip_whitespace()?;
+                self.line = parser.line;
                 return match parser.peek()? {
                     None => Ok(None),
                     Some(_) => Err(parser.unexpected("the end of the file behind the array")?),
@@ -188,7 +190,7 @@ impl Objects {
         self.count = self.count.saturating_add(1);
         match parser.value()? {
             Json::Object(object) => Ok(Some((*object, usize::try_from(parser.value_bytes).unwrap_or(usize::MAX)))),
-            _ => Err(Fault::Value("it is no object, whose members become columns".to_owned())),
+            _ => Err(Fault::Value("the value is not an object; each sample must be one".to_owned())),
         }
     }
 }

@@ -13,6 +13,9 @@ use std::io::{self, BufRead};
 /// The maximum depth of arrays and objects inside each other.
 const DEPTH: usize = 128;
 
+/// The maximum number of values in an object, which take 32 bytes of memory each.
+const VALUES: u64 = 1 << 27;
+
 /// The members of an object, in their order. Of equal names the last value counts, as in Python.
 pub(super) type Object = IndexMap<String, Json>;
 
@@ -92,7 +95,7 @@ pub(super) enum Fault {
     Stream(io::Error),
     /// The text is not JSON.
     Syntax(String),
-    /// The text is JSON, but no object with names.
+    /// The text is JSON, but not an object that can be read.
     Value(String),
 }
 
@@ -109,11 +112,13 @@ pub(super) struct Parser<R> {
     pub line: u64,
     /// The bytes of the current value so far.
     pub value_bytes: u64,
+    /// The number of values inside the current value so far, and itself.
+    value_count: u64,
 }
 
 impl<R: BufRead> Parser<R> {
     pub(super) fn new(stream: R) -> Self {
-        Self { stream, line: 1, value_bytes: 0 }
+        Self { stream, line: 1, value_bytes: 0, value_count: 0 }
     }
 
     /// Returns the next bytes, none at the end.
@@ -139,7 +144,7 @@ impl<R: BufRead> Parser<R> {
         self.value_bytes = self.value_bytes.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
         match self.value_bytes <= VALUE_BYTES {
             true => Ok(()),
-            false => Err(Fault::Syntax(format!("a value has more than {VALUE_BYTES} bytes"))),
+            false => Err(Fault::Value(format!("a value has more than {VALUE_BYTES} bytes"))),
         }
     }
 
@@ -177,13 +182,17 @@ impl<R: BufRead> Parser<R> {
 
     /// Reads a value, which begins with the next byte.
     pub(super) fn value(&mut self) -> Result<Json, Fault> {
-        self.value_bytes = 0;
+        (self.value_bytes, self.value_count) = (0, 0);
         self.value_at(0)
     }
 
     fn value_at(&mut self, depth: usize) -> Result<Json, Fault> {
         if depth > DEPTH {
-            return Err(Fault::Syntax(format!("more than {DEPTH} arrays and objects inside each other")));
+            return Err(Fault::Value(format!("more than {DEPTH} arrays and objects inside each other")));
+        }
+        self.value_count = self.value_count.saturating_add(1);
+        if self.value_count > VALUES {
+            return Err(Fault::Value(format!("more than {VALUES} values in one object")));
         }
         match self.peek()? {
             Some(b'{') => self.object(depth),
@@ -502,6 +511,17 @@ mod tests {
             assert!(serde_json::from_str::<Value>(text).is_err(), "{text}");
         }
         assert!(parsed(&"[".repeat(100_000)).unwrap_err().contains("more than 128"));
+    }
+
+    #[test]
+    fn the_values_of_an_object_are_counted() {
+        for (before, fits) in [(VALUES - 4, true), (VALUES - 3, false)] {
+            let mut parser = Parser::new(&b"{\"a\": [0, {}]}"[..]);
+            parser.value_count = before;
+            let found = parser.value_at(0);
+            assert_eq!(found.is_ok(), fits, "{found:?}");
+            assert!(fits || matches!(found, Err(Fault::Value(what)) if what.contains("values in one object")));
+        }
     }
 
     #[test]

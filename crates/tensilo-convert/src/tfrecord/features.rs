@@ -76,10 +76,10 @@ fn list_item(element: DataType) -> Arc<Field> {
 /// Returns some fields of examples as arrays.
 pub(super) fn record_batch(examples: &[Example], schema: &SchemaRef) -> Result<RecordBatch> {
     let arrays = schema.fields().iter().map(|field| {
-        let values = |example: &'_ Example| -> Option<FeatureValues> {
-            example.features.as_ref()?.feature.get(field.name())?.values.clone()
-        };
-        array(field, examples.iter().map(values))
+        array(
+            field,
+            examples.iter().map(|example| example.features.as_ref()?.feature.get(field.name())?.values.as_ref()),
+        )
     });
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(examples.len()));
@@ -89,15 +89,15 @@ pub(super) fn record_batch(examples: &[Example], schema: &SchemaRef) -> Result<R
 
 /// Makes an array of a feature: values of the examples, or lists of them. The second pass finds the
 /// types of the first, unless the file was changed, which is found at its end.
-fn array(field: &Field, values: impl Iterator<Item = Option<FeatureValues>>) -> Result<ArrayRef> {
+fn array<'a>(field: &Field, values: impl Iterator<Item = Option<&'a FeatureValues>>) -> Result<ArrayRef> {
     macro_rules! build {
-        ($builder:expr, $variant:ident) => {{
+        ($builder:expr, $variant:ident, $value:expr) => {{
             match field.data_type() {
                 DataType::List(item) => {
                     let mut lists = ListBuilder::new($builder).with_field(Arc::clone(item));
                     for values in values {
                         if let Some(FeatureValues::$variant(list)) = values {
-                            list.value.into_iter().for_each(|value| lists.values().append_value(value));
+                            list.value.iter().map($value).for_each(|value| lists.values().append_value(value));
                             lists.append(true);
                         } else {
                             lists.append(false);
@@ -109,7 +109,7 @@ fn array(field: &Field, values: impl Iterator<Item = Option<FeatureValues>>) -> 
                     let mut builder = $builder;
                     for values in values {
                         if let Some(FeatureValues::$variant(list)) = values {
-                            builder.append_option(list.value.into_iter().next());
+                            builder.append_option(list.value.first().map($value));
                         } else {
                             builder.append_null();
                         }
@@ -121,9 +121,9 @@ fn array(field: &Field, values: impl Iterator<Item = Option<FeatureValues>>) -> 
     }
     let element = if let DataType::List(item) = field.data_type() { item.data_type() } else { field.data_type() };
     let array: ArrayRef = match element {
-        DataType::Binary => build!(BinaryBuilder::new(), Bytes),
-        DataType::Float32 => build!(Float32Builder::new(), Floats),
-        _ => build!(Int64Builder::new(), Integers),
+        DataType::Binary => build!(BinaryBuilder::new(), Bytes, Vec::as_slice),
+        DataType::Float32 => build!(Float32Builder::new(), Floats, |value: &f32| *value),
+        _ => build!(Int64Builder::new(), Integers, |value: &i64| *value),
     };
     Ok(array)
 }

@@ -116,7 +116,7 @@ impl Records {
             return Err(refused("the checksum of its bytes is wrong"));
         }
         let example = Example::decode(record.as_slice());
-        let example = example.map_err(|error| refused(&format!("it is no tf.train.Example ({error})")))?;
+        let example = example.map_err(|error| refused(&format!("it is not a tf.train.Example ({error})")))?;
         if example.feature_lists.is_some() {
             return Err(refused("it is a tf.train.SequenceExample, which is not read"));
         }

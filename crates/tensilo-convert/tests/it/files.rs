@@ -14,6 +14,17 @@ fn safetensors_have_the_values_that_the_library_reads() {
 }
 
 #[test]
+fn a_header_of_safetensors_is_inside_the_file_and_its_limit() {
+    let folder = Folder::new();
+    for (length, text) in
+        [(150_000_000_u64, "150000000 bytes, more than 100000000"), (9, "9 bytes, of which the file has 2")]
+    {
+        let bytes = [&length.to_le_bytes()[..], b"{}"].concat();
+        check_refused(&folder.file("a.safetensors", bytes), text);
+    }
+}
+
+#[test]
 fn metadata_of_safetensors_are_kept() {
     let file = convert(&[data("safetensors/samples.safetensors")], FormatOptions::new()).unwrap();
     assert_eq!(file.schema().metadata["source"], "make.py");
@@ -52,6 +63,18 @@ fn a_wrong_checksum_of_a_record_is_named() {
     }
 }
 
+/// A batch that a value ends must fit the offsets of Arrow, too.
+#[test]
+fn a_record_is_smaller_than_the_offsets_of_arrow_allow() {
+    let length = ((1_u64 << 31) - 1).to_le_bytes();
+    let crc = crc32c::crc32c(&length).rotate_right(15).wrapping_add(0xA282_EAD8).to_le_bytes();
+    let folder = Folder::new();
+    check_refused(
+        &folder.file("a.tfrecord", [&length[..], &crc].concat()),
+        "it has 2147483647 bytes, more than 2145386495",
+    );
+}
+
 #[test]
 fn json_lines_have_the_values_that_python_reads() {
     check("json-lines/train.jsonl", FormatOptions::new());
@@ -62,8 +85,8 @@ fn json_lines_have_the_values_that_python_reads() {
 fn a_line_that_cannot_be_stored_is_named() {
     let folder = Folder::new();
     check_refused(&folder.file("a.jsonl", "{\"a\": 1}\n\n{\"a\": \"x\"}\n"), "line 3: a: a text after integers");
-    check_refused(&folder.file("b.jsonl", "{\"a\": 1}\n[]\n"), "line 2: it is no object");
-    check_refused(&folder.file("c.jsonl", "{\"a\": 1}\n{\"a\": "), "line 2: it is no JSON");
+    check_refused(&folder.file("b.jsonl", "{\"a\": 1}\n[]\n"), "line 2: the value is not an object");
+    check_refused(&folder.file("c.jsonl", "{\"a\": 1}\n{\"a\": "), "line 2: this is not JSON");
 }
 
 #[test]

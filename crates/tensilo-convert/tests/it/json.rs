@@ -32,7 +32,10 @@ fn integers_that_no_float_equals_are_refused() {
             "{\"a\": 18446744073709551617}\n{\"a\": 18446744073709551616}\n",
             "line 1: a: the integer 18446744073709551617",
         ),
-        ("{\"a\": null}\n{\"a\": {\"b\": [-9223372036854775809]}}\n", "line 2: a.b[]: the integer -9223372036854775809"),
+        (
+            "{\"a\": null}\n{\"a\": {\"b\": [-9223372036854775809]}}\n",
+            "line 2: a.b[]: the integer -9223372036854775809",
+        ),
         (
             "{\"a\": 9007199254740993}\n{\"a\": 0.5}\n",
             "line 2: a: a float is among integers, and no f64 equals 9007199254740993",
@@ -94,20 +97,20 @@ fn text_that_is_no_json_is_named_with_its_line() {
         (
             "a.jsonl",
             "{\"a\": 1}\n{\"a\": 2\n{\"a\": 3}\n",
-            "line 3: it is no JSON: expected ',' or '}' in an object, found '{'",
+            "line 3: this is not JSON: expected ',' or '}' in an object, found '{'",
         ),
-        ("a.jsonl", "{\"a\": \"x\n{\"a\": \"y\"}\n", "line 1: it is no JSON: a text does not end in its line"),
-        ("a.jsonl", "{\"a\": 1},\n{\"a\": 2}\n", "line 1: it is no JSON: expected a value, found ','"),
-        ("a.jsonl", "{\"a\": nan}\n", "line 1: it is no JSON: nan is neither a number nor true, false, null or NaN"),
+        ("a.jsonl", "{\"a\": \"x\n{\"a\": \"y\"}\n", "line 1: this is not JSON: a text does not end in its line"),
+        ("a.jsonl", "{\"a\": 1},\n{\"a\": 2}\n", "line 1: this is not JSON: expected a value, found ','"),
+        ("a.jsonl", "{\"a\": nan}\n", "line 1: this is not JSON: nan is neither a number nor true, false, null or NaN"),
         ("a.jsonl", "{\"t\": \"\\ud83d half\"}\n", "line 1: t: \\ud83d is one half of a surrogate pair"),
         ("a.json", "[{\"a\": 1}, {\"a\": \"x\"}]", "object 2 (line 1): a: a text after integers"),
-        ("a.json", "[{\"a\": 1}, 2]", "object 2 (line 1): it is no object"),
-        ("a.json", "[1, 2]", "object 1 (line 1): it is no object"),
-        ("a.json", "[{\"a\": 1}\n", "line 2: it is no JSON: expected ',' or ']' behind an object, found the end"),
+        ("a.json", "[{\"a\": 1}, 2]", "object 2 (line 1): the value is not an object"),
+        ("a.json", "[1, 2]", "object 1 (line 1): the value is not an object"),
+        ("a.json", "[{\"a\": 1}\n", "line 2: this is not JSON: expected ',' or ']' behind an object, found the end"),
         (
             "a.json",
             "[{\"a\": 1}]\n[{\"a\": 2}]",
-            "line 2: it is no JSON: expected the end of the file behind the array",
+            "line 2: this is not JSON: expected the end of the file behind the array, found '['",
         ),
     ] {
         check_refused(&folder.file(name, text), finding);
@@ -117,6 +120,28 @@ fn text_that_is_no_json_is_named_with_its_line() {
     for text in [&b"\xFF\xFE{\0}\0"[..], b"\xFE\xFF\0{\0}", b"\xFF\xFE"] {
         check_refused(&folder.file("a.jsonl", text), "the text is UTF-16");
     }
+}
+
+#[test]
+fn the_line_in_which_an_object_begins_is_told_only_inside_it() {
+    let folder = Folder::new();
+    for (text, is_inside) in [("[{\"a\": 1}]\n[{\"a\": 2}]", false), ("{\"a\": 1}\n{\"a\":\n,}", true)] {
+        let error = convert(&[folder.file("a.json", text)], FormatOptions::new()).err().unwrap().to_string();
+        assert_eq!(error.contains("; the object begins in line"), is_inside, "{error}");
+    }
+    let deep = format!("{{\"a\": {}", "[".repeat(200));
+    check_refused(&folder.file("a.json", deep), "line 1: more than 128 arrays and objects inside each other");
+}
+
+/// The members of objects in lists are dense arrays: a small file could need any memory.
+#[test]
+fn objects_in_lists_that_lack_most_members_are_bounded() {
+    let names: Vec<String> = (0..500).map(|i| format!("\"c{i}\":0")).collect();
+    let text = |count: usize| format!("{{\"a\":[{{{}}}]}}\n{{\"a\":[{}{{}}]}}\n", names.join(","), "{},".repeat(count));
+    let folder = Folder::new();
+    let refused = folder.file("a.jsonl", text(600_000));
+    check_refused(&refused, "600002 objects in lists with 500 members each need too much memory");
+    assert_eq!(convert(&[folder.file("b.jsonl", text(20))], FormatOptions::new()).unwrap().sample_count(), 2);
 }
 
 /// Whatever is wrong with the values of a member, the others can be converted without it.
