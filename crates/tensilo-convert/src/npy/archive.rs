@@ -28,6 +28,10 @@ impl InputFormat for Npz {
             return Ok(None);
         }
         let mut archive = ZipArchive::new(reader).map_err(|error| malformed(&error))?;
+        if archive.has_duplicate_names() {
+            let message = "the archive has two files of one name, of which only one could be read; save it again";
+            return Err(Error::bad_input(message));
+        }
         let (mut columns, mut other, mut array_count) = (Vec::new(), None, 0_usize);
         for i in 0..archive.len() {
             let (name, entry) = Entry::of(&mut archive, i)?;

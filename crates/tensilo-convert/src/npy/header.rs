@@ -1,6 +1,7 @@
 //! The header of an array file.
 
 use super::literal::{Literal, parse};
+use crate::stream::stream_error;
 use crate::tensor::Order;
 use std::io::Read;
 use tensilo::{DType, Error, Result};
@@ -27,11 +28,13 @@ pub(crate) struct NpyHeader {
 impl NpyHeader {
     /// Reads a header, of versions 1 to 3. The reader begins with the first byte of the file.
     pub(crate) fn read(reader: &mut impl Read) -> Result<Self> {
-        let failed = |error| Error::io("reading the header of the array", error);
         let cut_off = || Error::bad_input("the array is cut off inside its header");
         let mut take = |count: u64| {
             let mut bytes = Vec::new();
-            reader.take(count).read_to_end(&mut bytes).map_err(failed)?;
+            reader
+                .take(count)
+                .read_to_end(&mut bytes)
+                .map_err(|error| stream_error(&error, "the header of the array"))?;
             if u64::try_from(bytes.len()).ok() == Some(count) { Ok(bytes) } else { Err(cut_off()) }
         };
         let start = take(8)?;

@@ -3,6 +3,7 @@
 use super::column::{ColumnReader, Order, TensorColumn};
 use crate::element::{element_array, swap_bytes};
 use crate::error::{of_array, unreadable};
+use crate::stream::stream_error;
 use std::io::Read;
 use std::sync::Arc;
 use tensilo::import::arrow::array::{ArrayRef, FixedSizeListArray, RecordBatch, RecordBatchOptions};
@@ -118,7 +119,7 @@ fn cut_off() -> Error {
 
 /// Reads the next bytes of an array in an archive. Allocates for those that are there.
 fn archived(stream: &mut impl Read, bytes: u64, is_last: bool) -> Result<MutableBuffer> {
-    let failed = |error: std::io::Error| Error::bad_input(format!("the array is damaged: {error}"));
+    let failed = |error| stream_error(&error, "the elements of the array");
     let mut out = Vec::new();
     stream.take(bytes).read_to_end(&mut out).map_err(failed)?;
     if u64::try_from(out.len()).ok() != Some(bytes) {

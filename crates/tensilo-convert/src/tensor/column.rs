@@ -2,6 +2,7 @@
 
 use crate::element::element_field;
 use crate::error::unreadable;
+use crate::stream::stream_error;
 use flate2::read::DeflateDecoder;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
@@ -123,7 +124,8 @@ impl TensorColumn {
         let mut bytes = stream.open(file)?;
         match self.order {
             Order::C => {
-                let header = io::copy(&mut (&mut bytes).take(skipped), &mut io::sink()).map_err(unreadable)?;
+                let header = io::copy(&mut (&mut bytes).take(skipped), &mut io::sink());
+                let header = header.map_err(|error| stream_error(&error, "the header of the array"))?;
                 if header < skipped {
                     return Err(Error::bad_input("an array of the archive is cut off"));
                 }
@@ -165,7 +167,7 @@ fn sample_field(name: &str, dtype: DType, shape: &[u32], nullable: bool) -> Resu
     }
     let elements = shape.iter().try_fold(1_u32, |product, &extent| product.checked_mul(extent));
     let elements = elements.and_then(|elements| i32::try_from(elements).ok()).ok_or_else(|| {
-        let message = format!("array {name:?}: a sample of shape {shape:?} has more than 2^31 - 1 elements");
+        let message = format!("a sample of shape {shape:?} has more than 2^31 - 1 elements");
         Error::bad_input(message)
     })?;
     let item = Arc::new(element_field("item", dtype, false));
@@ -205,7 +207,7 @@ impl Checked {
         let (mut buffer, mut rest) = (vec![0; 1 << 16], byte_count);
         loop {
             let read = self.read(&mut buffer);
-            let count = read.map_err(|error| Error::bad_input(format!("the array is damaged: {error}")))?;
+            let count = read.map_err(|error| stream_error(&error, "the elements of the array"))?;
             let left = u64::try_from(count).ok().and_then(|count| rest.checked_sub(count));
             rest = left.ok_or_else(|| Error::bad_input("bytes follow the elements of the array"))?;
             match buffer.get(..count).unwrap_or_default() {

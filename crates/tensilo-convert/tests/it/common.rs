@@ -42,6 +42,18 @@ pub fn age(path: &Path) {
     file.set_modified(UNIX_EPOCH + Duration::new(1_000_000_000, 1)).unwrap();
 }
 
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut encoder, bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Returns an array file of NumPy, of this type, order and shape as its header has them.
+pub fn npy(descr: &str, order: &str, shape: &str, bytes: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}");
+    [b"\x93NUMPY\x01\x00\x76\x00".as_slice(), format!("{header:<117}\n").as_bytes(), bytes].concat()
+}
+
 /// Checks that a file of test data has the values that its library reads.
 #[track_caller]
 pub fn check(name: &str, formats: FormatOptions) {

@@ -1,6 +1,6 @@
 //! Arrays of NumPy, and archives of them.
 
-use super::common::{check, check_refused, convert, convert_options, data, names_in};
+use super::common::{check, check_refused, convert, convert_options, data, names_in, npy};
 use tensilo::import::ConvertOptions;
 use tensilo_convert::{FormatOptions, input_formats};
 use tensilo_testing::Folder;
@@ -41,8 +41,7 @@ fn zip(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
 }
 
 fn array(descr: &str, count: usize, bytes: usize) -> Vec<u8> {
-    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({count},), }}");
-    [b"\x93NUMPY\x01\x00\x76\x00".as_slice(), format!("{header:<117}\n").as_bytes(), &vec![1; bytes]].concat()
+    npy(descr, "False", &format!("({count},)"), &vec![1; bytes])
 }
 
 #[test]
@@ -68,6 +67,33 @@ fn arrays_that_are_left_out_may_be_of_any_kind() {
             assert_eq!((reader.sample_count(), reader.schema().columns.len()), (4, 1), "{name}");
         }
     }
+}
+
+/// Damage of one array does not refuse the others.
+#[test]
+fn a_damaged_array_can_be_left_out() {
+    let folder = Folder::new();
+    let mut bytes = zip(&[("x.npy", array("<f4", 4, 16)), ("y.npy", array("<f4", 4, 16))]);
+    // behind the name in the header of the file are its extra bytes, and the stream
+    let name = bytes.windows(5).position(|bytes| bytes == b"y.npy").unwrap();
+    let extra = usize::from(bytes[name - 2]);
+    bytes[name + 5 + extra] = 0xFF; // no such kind of block
+    let path = folder.file("a.npz", bytes);
+    check_refused(&path, "the header of the array: the file is malformed");
+    check_refused(&path, "ConvertOptions::skip");
+    let options = ConvertOptions::new().formats(input_formats(FormatOptions::new())).skip(["y"]);
+    assert_eq!(convert_options(&[path], &options).unwrap().sample_count(), 4);
+}
+
+#[test]
+fn two_arrays_of_one_name_are_refused() {
+    let mut bytes = zip(&[("x.npy", array("<f4", 4, 16)), ("y.npy", array("<f4", 4, 16))]);
+    for i in 0..bytes.len() - 5 {
+        if &bytes[i..i + 5] == b"y.npy" {
+            bytes[i] = b'x';
+        }
+    }
+    check_refused(&Folder::new().file("a.npz", bytes), "two files of one name");
 }
 
 #[test]
