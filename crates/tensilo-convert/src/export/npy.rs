@@ -79,7 +79,7 @@ pub(super) fn written(error: io::Error) -> Error {
 pub(super) fn only_column<'a>(mut columns: impl Iterator<Item = &'a ColumnSchema>) -> Result<&'a ColumnSchema> {
     match (columns.next(), columns.next()) {
         (Some(column), None) => Ok(column),
-        (None, _) => Err(Error::bad_input("there is no column to export")),
+        (None, _) => Err(no_column()),
         (Some(first), Some(second)) => Err(Error::bad_input(format!(
             "the format has one column, and there are {:?}, {:?} and perhaps more: name one with --columns",
             first.name, second.name
@@ -89,7 +89,11 @@ pub(super) fn only_column<'a>(mut columns: impl Iterator<Item = &'a ColumnSchema
 
 /// Refuses an archive of no columns, which would have no samples.
 pub(super) fn check_any(columns: &[&ColumnSchema]) -> Result<()> {
-    if columns.is_empty() { Err(Error::bad_input("there is no column to export")) } else { Ok(()) }
+    if columns.is_empty() { Err(no_column()) } else { Ok(()) }
+}
+
+fn no_column() -> Error {
+    Error::bad_input("there is no column to export")
 }
 
 pub(super) fn null_refused(column: &ColumnSchema, sample: u64) -> Error {

@@ -12,15 +12,29 @@ use tar::{Builder, EntryType, Header};
 use tensilo::export::Table;
 use tensilo::{ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, Extent, LogicalType, Result, limits};
 
-/// Writes a `.tar` file. Nulls are left out, and so are columns without a value.
+/// Writes a `.tar` file. Nulls have no file.
 pub(super) fn write<T: Table>(
     mut exported: Exported<'_, T>,
     out: &mut impl Write,
 ) -> std::result::Result<(), T::Error> {
     let cells = exported.columns().map(Cell::of).collect::<Result<Vec<_>>>()?;
+    if cells.iter().all(|cell| cell.is_key) {
+        return Err(Error::bad_input("there is no column to export beside the keys").into());
+    }
     check_suffixes(&cells)?;
     let mut samples = Samples { archive: Builder::new(out), cells, keys: Keys::default(), last: String::new() };
-    exported.for_each(&mut |batch| (0..batch.sample_count).try_for_each(|i| samples.write(&batch, i)))?;
+    exported.for_each(&mut |batch| {
+        for (cell, buffer) in samples.cells.iter_mut().zip(batch.columns) {
+            let has_value = |buffer: &ColumnBuffer| (0..batch.sample_count).any(|i| !buffer.is_null(i));
+            cell.has_values |= buffer.as_ref().is_some_and(has_value);
+        }
+        (0..batch.sample_count).try_for_each(|i| samples.write(&batch, i))
+    })?;
+    let has_samples = samples.cells.iter().any(|cell| cell.has_values);
+    if let Some(cell) = samples.cells.iter().find(|cell| has_samples && !cell.has_values) {
+        let what = "all its samples are null, so no file would have it; leave it out, or export to .parquet";
+        return Err(Error::bad_input(format!("column {:?}: {what}", cell.name)).into());
+    }
     samples.archive.finish().map_err(written)?;
     Ok(())
 }
@@ -49,6 +63,8 @@ struct Cell {
     form: CellForm,
     dtype: DType,
     extents: Vec<Extent>,
+    /// Whether any sample so far is not null.
+    has_values: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +106,7 @@ impl Cell {
             return refused("the name cannot be a suffix of files");
         }
         let (name, extents) = (column.name.clone(), column.shape.extents().to_vec());
-        Ok(Self { is_key, name, suffix, form, dtype: column.dtype, extents })
+        Ok(Self { is_key, name, suffix, form, dtype: column.dtype, extents, has_values: false })
     }
 
     /// Returns the content of the file of a sample.

@@ -6,21 +6,19 @@ use super::members::Content;
 use super::name::KEY;
 use super::samples::{ArchivedSample, ArchivedSamples};
 use super::suffix::{SuffixKind, kind_of};
-use crate::rows::most_rows;
+use crate::rows::{BATCH_BYTES, most_rows};
 use crate::stream::{ByteStream, is_named};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tensilo::import::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use tensilo::import::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use tensilo::import::{FormatFile, InputFormat, RecordSource, TypeOrigin};
-use tensilo::{Error, ErrorKind, Result, limits};
+use tensilo::{Error, Result, limits};
 
-/// The bytes of files in a batch, about.
-const BATCH_BYTES: usize = 2 << 20;
-/// Samples of a batch of the first pass, whatever their size.
+/// Samples of a batch, whatever their size.
 const BATCH_SAMPLES: usize = 1 << 16;
 /// The bytes of each file that the first pass reads: more than the header of most arrays.
-const HEAD_BYTES: u64 = 4 << 10;
+const HEAD_BYTES: usize = 4 << 10;
 
 /// Archives of WebDataset.
 pub(crate) struct WebDataset;
@@ -50,26 +48,33 @@ fn survey(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
     let (mut columns, mut sample_count): (Vec<SuffixColumn>, u64) = (Vec::new(), 0);
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut keys = Keys::default();
-    let mut samples = ArchivedSamples::open(file, HEAD_BYTES)?;
+    let mut samples = ArchivedSamples::open(file, HEAD_BYTES as u64)?;
     loop {
         let some = samples.some(BATCH_SAMPLES, BATCH_BYTES)?;
         if some.is_empty() {
-            return Ok((columns, sample_count));
+            let count = samples.without_suffix;
+            return match sample_count == 0 && count > 0 {
+                true => {
+                    Err(Error::bad_input(format!("none of the {count} files has a suffix, which tells its column")))
+                }
+                false => Ok((columns, sample_count)),
+            };
         }
         for sample in some {
-            if let Some(first) = keys.part_of(&sample.key, sample.files.iter().map(|(suffix, _)| suffix.as_str())) {
+            if let Some(first) = keys.part_of(&sample.key, sample.files.keys().map(String::as_str)) {
                 return Err(separated(&sample, first, sample_count));
             }
             for (suffix, head) in sample.files {
                 let number = *numbers.entry(suffix.clone()).or_insert(columns.len());
                 if number == columns.len() {
                     check_count(number)?;
-                    columns.push(new_column(suffix, &head, &sample.key)?);
+                    columns.push(new_column(suffix, &head));
                 }
                 if let Some(column) = columns.get_mut(number) {
                     column.count = column.count.saturating_add(1);
-                    if let (None, Err(reason)) = (&column.refused, head) {
-                        column.refused = Some(of_file(&sample.key, &column.suffix, &reason));
+                    if column.refused.is_none() {
+                        let reason = head.and_then(|head| column.check(&head, head.len() < HEAD_BYTES)).err();
+                        column.refused = reason.map(|reason| of_file(&sample.key, &column.suffix, &reason));
                     }
                 }
             }
@@ -80,10 +85,12 @@ fn survey(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
 
 /// Returns the error about a sample whose key an earlier one has, with other files.
 fn separated(sample: &ArchivedSample, first: u64, second: u64) -> Error {
-    let suffixes: Vec<&str> = sample.files.iter().map(|(suffix, _)| suffix.as_str()).collect();
+    const SHOWN: usize = 8;
+    let suffixes: Vec<&str> = sample.files.keys().map(String::as_str).take(SHOWN).collect();
+    let more = if sample.files.len() > SHOWN { ", ..." } else { "" };
     Error::bad_input(format!(
         "the files of the key {:?} do not follow one another: sample {first} has some, and sample {second} has others \
-         ({}); make the archive with tar --sort=name, or give samples different keys",
+         ({}{more}); make the archive with tar --sort=name, or give samples different keys",
         sample.key,
         suffixes.join(", ")
     ))
@@ -98,19 +105,13 @@ fn check_count(columns: usize) -> Result<()> {
 }
 
 /// Makes the column of a suffix, from its first file.
-fn new_column(suffix: String, head: &Content, key: &str) -> Result<SuffixColumn> {
+fn new_column(suffix: String, head: &Content) -> SuffixColumn {
     let kind = kind_of(&suffix);
-    let (mut array, mut refused) = (None, None);
-    if let (SuffixKind::Npy, Ok(head)) = (kind, head) {
-        match array_type(head) {
-            Ok(found) => array = Some(found),
-            Err(error) if error.kind() == ErrorKind::BadInput => {
-                refused = Some(of_file(key, &suffix, error.message()));
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(SuffixColumn { suffix, kind, array, count: 0, refused })
+    let array = match (kind, head) {
+        (SuffixKind::Npy, Ok(head)) => array_type(head).ok(),
+        _ => None,
+    };
+    SuffixColumn { suffix, kind, array, count: 0, refused: None }
 }
 
 fn of_file(key: &str, suffix: &str, what: &str) -> String {
@@ -143,7 +144,9 @@ impl RecordSource for WebDatasetFile {
         let schema = self.schema.project(fields).map_err(|error| Error::bad_input(error.to_string()))?;
         let columns = fields.iter().map(|field| field.checked_sub(1).and_then(|i| self.columns.get(i)));
         let (columns, schema): (Vec<Option<&SuffixColumn>>, _) = (columns.collect(), Arc::new(schema));
-        let (mut samples, most_samples) = (ArchivedSamples::open(&self.file, u64::MAX)?, most_rows(&schema));
+        let suffixes = columns.iter().flatten().map(|column| column.suffix.clone()).collect();
+        let mut samples = ArchivedSamples::open(&self.file, u64::MAX)?.of_suffixes(suffixes);
+        let most_samples = most_rows(&schema).min(BATCH_SAMPLES);
         Ok(Box::new(std::iter::from_fn(move || {
             let some = samples.some(most_samples, BATCH_BYTES);
             let batch = some.and_then(|mut some| match some.is_empty() {
@@ -166,8 +169,7 @@ fn record_batch(
             return Ok(Arc::new(samples.iter().map(|sample| Some(sample.key.as_str())).collect::<StringArray>()));
         };
         let file = |sample: &mut ArchivedSample| {
-            let file = sample.files.iter_mut().find(|(suffix, _)| *suffix == column.suffix);
-            file.map(|(_, content)| std::mem::replace(content, Ok(Vec::new())))
+            sample.files.get_mut(&column.suffix).map(|content| std::mem::replace(content, Ok(Vec::new())))
         };
         let files = samples.iter_mut().map(|sample| match file(sample).transpose() {
             Ok(file) => Ok(file),

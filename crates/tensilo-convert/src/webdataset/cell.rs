@@ -46,24 +46,43 @@ impl SuffixColumn {
         }
     }
 
+    /// Checks the first bytes of a file, which may be all of it. Returns why it cannot be stored, if
+    /// they show that.
+    pub(super) fn check(&self, head: &[u8], is_whole: bool) -> std::result::Result<(), String> {
+        let found = match self.kind {
+            SuffixKind::Text => match str::from_utf8(head) {
+                // a head may end inside a character
+                Err(error) if is_whole || error.error_len().is_some() => text(head).map(drop),
+                _ => Ok(()),
+            },
+            SuffixKind::Integer if is_whole => integer(head).map(drop),
+            SuffixKind::Npy => match (array_type(head), self.array) {
+                (Ok(found), Some(first)) => check_type(found, first),
+                (Ok(_), None) => Ok(()),
+                (Err(_), Some(_)) if !is_whole => Ok(()), // the header may be longer
+                (Err(error), _) => Err(error),
+            },
+            _ => Ok(()),
+        };
+        found.map_err(|error| error.message().to_owned())
+    }
+
     /// Returns the array of files, of which `None` are missing.
     pub(super) fn values(&self, files: &[Option<Vec<u8>>]) -> std::result::Result<ArrayRef, (usize, Error)> {
-        let at = |i: usize| move |what: String| (i, Error::bad_input(what));
         match (self.kind, self.array) {
             (SuffixKind::Text, _) => {
                 let mut texts = StringBuilder::new();
                 for (i, file) in files.iter().enumerate() {
-                    let text = file.as_deref().map(str::from_utf8).transpose();
-                    texts.append_option(text.map_err(|error| at(i)(format!("the text is not UTF-8: {error}")))?);
+                    let text = file.as_deref().map(text).transpose();
+                    texts.append_option(text.map_err(|error| (i, error))?);
                 }
                 Ok(Arc::new(texts.finish()))
             }
             (SuffixKind::Integer, _) => {
                 let mut integers = Int64Builder::new();
                 for (i, file) in files.iter().enumerate() {
-                    let parse = |file: &Vec<u8>| str::from_utf8(file).ok().and_then(|text| text.trim().parse().ok());
-                    let integer = file.as_ref().map(|file| parse(file).ok_or("the file has no integer of 64 bits"));
-                    integers.append_option(integer.transpose().map_err(|what| at(i)(what.to_owned()))?);
+                    let integer = file.as_deref().map(integer).transpose();
+                    integers.append_option(integer.map_err(|error| (i, error))?);
                 }
                 Ok(Arc::new(integers.finish()))
             }
@@ -75,6 +94,26 @@ impl SuffixColumn {
             }
         }
     }
+}
+
+fn text(file: &[u8]) -> Result<&str> {
+    str::from_utf8(file).map_err(|error| Error::bad_input(format!("the text is not UTF-8: {error}")))
+}
+
+fn integer(file: &[u8]) -> Result<i64> {
+    let integer = str::from_utf8(file).ok().and_then(|text| text.trim().parse().ok());
+    integer.ok_or_else(|| Error::bad_input("the file has no integer of 64 bits"))
+}
+
+/// Refuses an array whose type or number of dimensions is not that of the first one.
+fn check_type(found: (DType, usize), first: (DType, usize)) -> Result<()> {
+    if found == first {
+        return Ok(());
+    }
+    Err(Error::bad_input(format!(
+        "the array has the type {} and {} dimensions, and the first one {} and {}",
+        found.0, found.1, first.0, first.1
+    )))
 }
 
 /// Returns the members of a tensor as Arrow stores it.
@@ -117,13 +156,7 @@ fn tensors(files: &[Option<Vec<u8>>], dtype: DType, rank: usize) -> std::result:
 fn array_of(file: &[u8], dtype: DType, rank: usize) -> Result<(NpyHeader, Vec<u8>)> {
     let mut rest = file;
     let header = NpyHeader::read(&mut rest)?;
-    if header.dtype != dtype || header.extents.len() != rank {
-        return Err(Error::bad_input(format!(
-            "the array has the type {} and {} dimensions, and the first one {dtype} and {rank}",
-            header.dtype,
-            header.extents.len()
-        )));
-    }
+    check_type((header.dtype, header.extents.len()), (dtype, rank))?;
     let width = u64::try_from(dtype.element_bytes()).unwrap_or(8); // at most 8
     let due = header.extents.iter().try_fold(width, |bytes, &extent| bytes.checked_mul(extent));
     if due != u64::try_from(rest.len()).ok() {

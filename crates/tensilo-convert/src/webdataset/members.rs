@@ -9,7 +9,7 @@
 //! where joined archives continue; it returns the table of holes as part of a sparse file's
 //! content; and it ignores PAX records that it cannot parse.
 
-use super::sparse::{Chunk, HoleTable, MOST_TABLE_BYTES, SparseMap, decimal, number};
+use super::sparse::{Chunk, HoleTable, MOST_GROWTH, MOST_TABLE_BYTES, SparseMap, UNBOUNDED_BYTES, decimal, number};
 use crate::stream::{ByteStream, VALUE_BYTES, cut_off, stream_error};
 use std::io::{self, Read};
 use tar::Header;
@@ -32,6 +32,8 @@ pub(super) struct Members {
     position: u64,
     /// The offset of the next header.
     next: u64,
+    /// The bytes of all holes in sparse files so far.
+    holes: u64,
     /// What is read, for errors.
     what: String,
 }
@@ -71,7 +73,7 @@ struct Pax {
 
 impl Members {
     pub(super) fn open(file: &FormatFile) -> Result<Self> {
-        Ok(Self { stream: ByteStream::open(file)?, position: 0, next: 0, what: ARCHIVE.to_owned() })
+        Ok(Self { stream: ByteStream::open(file)?, position: 0, next: 0, holes: 0, what: ARCHIVE.to_owned() })
     }
 
     /// Goes to the next member. Directories are passed over, and the blocks of zeros at the end of
@@ -95,7 +97,7 @@ impl Members {
                 b'g' => {
                     let pax = self.pax(stored)?;
                     if pax.path.is_some() || pax.size.is_some() || !pax.sparse.is_empty() {
-                        return Err(self.malformed("names or sizes for all members that follow"));
+                        return Err(self.malformed("it sets names or sizes for all members that follow"));
                     }
                 }
                 _ => {
@@ -336,11 +338,26 @@ impl Members {
             }
         }
         let read = self.position.saturating_sub(start);
-        Ok(SparseMap::new(&table, stored.saturating_sub(read)))
+        let data = stored.saturating_sub(read);
+        let map = match SparseMap::new(&table, data) {
+            Ok(map) => map,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        // each file is bounded, but a sample may have many of them
+        let holes = self.holes.saturating_add(map.size.saturating_sub(data));
+        let archive_bytes = self.position.saturating_add(data);
+        if holes > UNBOUNDED_BYTES.saturating_add(archive_bytes.saturating_mul(MOST_GROWTH)) {
+            return Ok(Err(format!(
+                "the sparse files up to this one have {holes} bytes of holes, more than {MOST_GROWTH} times the bytes \
+                 of the archive; make the archive without --sparse"
+            )));
+        }
+        self.holes = holes;
+        Ok(Ok(map))
     }
 
     fn malformed(&self, what: &str) -> Error {
-        Error::bad_input(format!("{} is malformed, or not read: {what}", self.what))
+        Error::bad_input(format!("{} is malformed or unsupported: {what}", self.what))
     }
 }
 

@@ -1,22 +1,24 @@
 //! The samples of an archive, in order.
 
 use super::members::{Content, Members};
-use super::name::key_and_suffix;
+use super::name::{is_metadata, key_and_suffix};
+use indexmap::IndexMap;
+use std::collections::HashSet;
 use tensilo::import::FormatFile;
 use tensilo::{Error, Result, limits};
 
 /// The files of one sample.
 pub(super) struct ArchivedSample {
     pub key: String,
-    /// Suffixes and contents.
-    pub files: Vec<(String, Content)>,
+    /// The contents by suffix.
+    pub files: IndexMap<String, Content>,
 }
 
 /// A file that is part of a sample.
 struct SampleFile {
     key: String,
-    suffix: String,
-    content: Content,
+    /// The suffix and the content; `None` if the suffix is not selected.
+    file: Option<(String, Content)>,
 }
 
 /// Reads the samples of an archive some at a time.
@@ -26,12 +28,21 @@ pub(super) struct ArchivedSamples {
     next: Option<SampleFile>,
     /// The most bytes of each file that are read.
     most_bytes: u64,
+    /// The suffixes of the files that are read; `None` for all.
+    suffixes: Option<HashSet<String>>,
+    /// The number of files so far that have no key and suffix.
+    pub without_suffix: u64,
 }
 
 impl ArchivedSamples {
-    /// Opens an archive. Of each file, only the first `most_bytes` are read.
+    /// Opens an archive, to read the first `most_bytes` of each file.
     pub(super) fn open(file: &FormatFile, most_bytes: u64) -> Result<Self> {
-        Ok(Self { members: Members::open(file)?, next: None, most_bytes })
+        Ok(Self { members: Members::open(file)?, next: None, most_bytes, suffixes: None, without_suffix: 0 })
+    }
+
+    /// Selects the suffixes of the files that are read. Samples lack the others.
+    pub(super) fn of_suffixes(self, suffixes: HashSet<String>) -> Self {
+        Self { suffixes: Some(suffixes), ..self }
     }
 
     /// Returns the next samples, with about so many bytes together. There are none behind the last.
@@ -51,10 +62,14 @@ impl ArchivedSamples {
                 self.next = Some(next);
                 return Ok(samples);
             }
-            bytes = bytes.saturating_add(next.content.as_ref().map_or(0, Vec::len));
-            match samples.last_mut().filter(|_| is_same) {
-                Some(last) => add(last, next)?,
-                None => samples.push(ArchivedSample { key: next.key, files: vec![(next.suffix, next.content)] }),
+            let content = next.file.as_ref().and_then(|(_, content)| content.as_ref().ok());
+            bytes = bytes.saturating_add(content.map_or(0, Vec::len));
+            if !is_same {
+                bytes = bytes.saturating_add(next.key.len());
+                samples.push(ArchivedSample { key: next.key, files: IndexMap::new() });
+            }
+            if let (Some(sample), Some((suffix, content))) = (samples.last_mut(), next.file) {
+                add(sample, suffix, content)?;
             }
         }
     }
@@ -62,25 +77,33 @@ impl ArchivedSamples {
     /// Returns the next file that is part of a sample.
     fn next_file(&mut self) -> Result<Option<SampleFile>> {
         while let Some(member) = self.members.next_member()? {
-            let Some((key, suffix)) = key_and_suffix(&member.path) else { continue };
+            let Some((key, suffix)) = key_and_suffix(&member.path) else {
+                let is_other = !is_metadata(&member.path);
+                self.without_suffix = self.without_suffix.saturating_add(is_other.into());
+                continue;
+            };
             let key = key.to_owned();
-            let content = self.members.read(member, self.most_bytes)?;
-            return Ok(Some(SampleFile { key, suffix, content }));
+            let is_selected = self.suffixes.as_ref().is_none_or(|suffixes| suffixes.contains(&suffix));
+            let file = match is_selected {
+                true => Some((suffix, self.members.read(member, self.most_bytes)?)),
+                false => None,
+            };
+            return Ok(Some(SampleFile { key, file }));
         }
         Ok(None)
     }
 }
 
-fn add(sample: &mut ArchivedSample, file: SampleFile) -> Result<()> {
-    let SampleFile { key, suffix, content } = file;
-    if sample.files.len() >= limits::COLUMNS {
+fn add(sample: &mut ArchivedSample, suffix: String, content: Content) -> Result<()> {
+    let ArchivedSample { key, files } = sample;
+    if files.len() >= limits::COLUMNS {
         return Err(Error::bad_input(format!("sample {key:?} of the archive has more than {} files", limits::COLUMNS)));
     }
-    if sample.files.iter().any(|(other, _)| *other == suffix) {
+    if files.contains_key(&suffix) {
         return Err(Error::bad_input(format!(
             "sample {key:?} of the archive has two files with the suffix {suffix:?}"
         )));
     }
-    sample.files.push((suffix, content));
+    files.insert(suffix, content);
     Ok(())
 }

