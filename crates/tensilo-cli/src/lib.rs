@@ -63,6 +63,7 @@ use std::path::Path;
 /// | 2 | bad usage or unsupported input |
 /// | 3 | reading or writing failed |
 /// | 4 | a fault of tensilo or of this machine |
+/// | 5 | `verify`: all that is committed is intact, but a writer has not finished |
 /// | 128 + n | stopped by signal n; no file has changed (see `--help` for a second signal) |
 ///
 /// # Examples

@@ -1,13 +1,13 @@
 //! `tensilo append` to a dataset: new data files, in a new version.
 
 use super::args::AppendArgs;
-use crate::dataset::{DatasetSize, need_manifest, source_date_epoch};
+use crate::advice;
+use crate::dataset::{DatasetSize, need_manifest, set_time};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, shown};
 use crate::progress::{Progress, Unit};
 use crate::terminal::{output_width, write_wrapped};
 use crate::text::human;
-use crate::{advice, terminal};
 use tensilo::import::{AppendOptions, Progress as ImportProgress};
 use tensilo_data::Dataset;
 
@@ -30,16 +30,14 @@ pub(super) fn run(args: &AppendArgs, dataset: &Dataset, options: &AppendOptions,
     let mut output = Output::stdout();
     write_wrapped(&mut output, &line, output_width())?;
     output.finish()?;
-    dataset.schema().columns.iter().filter_map(advice::no_values).for_each(|note| terminal::note(&note));
+    advice::note_values(dataset.schema());
     Ok(())
 }
 
 /// Returns the new version; the same one if the inputs have no samples.
 fn append(args: &AppendArgs, dataset: &Dataset, options: &AppendOptions, quiet: bool) -> Outcome<Dataset> {
     let mut changes = dataset.change()?;
-    if let Some(time) = source_date_epoch()? {
-        changes.set_time(Some(time));
-    }
+    set_time(&mut changes)?;
     let progress = Progress::new(Unit::Samples, quiet);
     let shard_bytes = args.shard_bytes.unwrap_or(u64::MAX);
     changes.import_rows(&args.inputs, shard_bytes, options, &mut |at| match at {

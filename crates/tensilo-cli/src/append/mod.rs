@@ -12,7 +12,7 @@ use crate::output::Output;
 use crate::progress::{Progress, Unit};
 use crate::terminal::{output_width, write_wrapped};
 use crate::text::human;
-use crate::{advice, signals, terminal};
+use crate::{advice, signals};
 use std::time::Duration;
 use tensilo::error::display_path;
 use tensilo::import::{self, AppendOptions};
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
     check_inputs(&args.inputs)?;
     if let Some(dataset) = open::dataset(&args.file)? {
-        return dataset::run(args, &dataset, &options(args), quiet);
+        return dataset::run(args, &dataset, &options(args, quiet), quiet);
     }
     if Address::is_path(&args.file) {
         let message = "an object is not appended to; make a dataset, which gets further files: \"tensilo convert\" with --shard-bytes";
@@ -50,13 +50,13 @@ pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
     let line = format!("{path}: {appended} samples appended, {samples} in all, {bytes} in the file");
     write_wrapped(&mut output, &line, output_width())?;
     output.finish()?;
-    reader.schema().columns.iter().filter_map(advice::no_values).for_each(|note| terminal::note(&note));
+    advice::note_values(reader.schema());
     Ok(())
 }
 
 fn append(args: &AppendArgs, quiet: bool) -> tensilo::Result<u64> {
     let progress = Progress::new(Unit::Samples, quiet);
-    import::append(&args.inputs, &args.file, &options(args), &mut |at| match at {
+    import::append(&args.inputs, &args.file, &options(args, quiet), &mut |at| match at {
         import::Progress::Scanning { done, total } => progress.set("scanning", done, total),
         import::Progress::Converting { done, total } => {
             signals::at_work(PATIENCE); // the file is being changed
@@ -66,7 +66,7 @@ fn append(args: &AppendArgs, quiet: bool) -> tensilo::Result<u64> {
     })
 }
 
-fn options(args: &AppendArgs) -> AppendOptions {
+fn options(args: &AppendArgs, quiet: bool) -> AppendOptions {
     let writer = args.encoding.writer_options().discard_tail(args.discard_tail);
     AppendOptions::new()
         .skip_others(args.skip_others)
@@ -74,5 +74,5 @@ fn options(args: &AppendArgs) -> AppendOptions {
         .writer(writer)
         .dash_is_stdin(true)
         .formats(input_formats(FormatOptions::new().file_is_sample(args.file_is_sample)))
-        .store(store())
+        .store(store(quiet))
 }

@@ -40,8 +40,8 @@ Examples:
 
 Columns: a field of a struct becomes the column struct.field. The name of the
 struct selects all its fields. Lists of texts, structs and maps become nested
-columns. The second column of a name becomes NAME#2. --rename NAME=NEW gives
-another name; the other options have the names before it.
+columns. A second column with the same name becomes NAME#2. --rename NAME=NEW
+renames a column; all other options use the old name.
 
 Formats: Parquet, Arrow IPC, tensilo, and these, recognised by their content:
 .npy            one column, array: the first axis counts samples
@@ -66,8 +66,9 @@ tensors. If there is one, outer dimensions of the column become lists. A
 Inputs must have the same columns, in any order. They are read in the order
 given; those of a folder or glob in the order of their paths.
 Where an input lacks a nullable column, or has it as a column of type null, the
-samples are null. Formats without declared types (JSON lines, TFRecord, tar)
-have the types that hold for all inputs. An input without samples adds none.
+samples are null. Formats that declare no types (JSON lines, TFRecord, tar) get
+types that fit the values of all inputs. Inputs without samples are allowed, and
+add no columns.
 
 folder  All *.parquet files in it and its subfolders; if there are none, all
         *.arrow and *.feather files; if there are none, all *.tsl files. Names
@@ -81,7 +82,8 @@ folder  All *.parquet files in it and its subfolders; if there are none, all
 s3://, gs://, az://, https://
         An object, a prefix or a pattern in a store, read without a copy. Of
         hosts of https, a prefix or pattern finds names directly below it.
-        A key such as a//b is passed over with a warning.
+        A key such as a//b is passed over with a warning; with --quiet, it is
+        an error.
 
 Folders called key=value become columns of integers or text, also in the path
 of a single file. --skip key leaves such a column out.

@@ -5,7 +5,7 @@ mod summary;
 
 pub(crate) use args::ConvertArgs;
 
-use crate::dataset::source_date_epoch;
+use crate::dataset::set_time;
 use crate::failure::{Failure, Outcome};
 use crate::options::{Names, check_inputs, store};
 use crate::output::{Data, Destination, Inputs, Output, shown};
@@ -63,7 +63,7 @@ fn check_output(args: &ConvertArgs) -> Outcome {
 
 fn convert(args: &ConvertArgs, destination: &Destination, quiet: bool) -> Outcome<Summary<Output>> {
     let progress = Progress::new(Unit::Samples, quiet);
-    let (options, mut show) = (options(args), |at| show(&progress, at));
+    let (options, mut show) = (options(args, quiet), |at| show(&progress, at));
     if destination.is_restartable() {
         return import::convert_with(&args.inputs, &mut || destination.create(), &options, &mut show);
     }
@@ -73,11 +73,9 @@ fn convert(args: &ConvertArgs, destination: &Destination, quiet: bool) -> Outcom
 /// Converts the inputs to a dataset, and prints a summary.
 fn dataset(args: &ConvertArgs, shard_bytes: u64, quiet: bool) -> Outcome {
     let mut changes = Dataset::create(&args.output)?;
-    if let Some(time) = source_date_epoch()? {
-        changes.set_time(Some(time));
-    }
+    set_time(&mut changes)?;
     let progress = Progress::new(Unit::Samples, quiet);
-    changes.import(&args.inputs, shard_bytes, &options(args), &mut |at| show(&progress, at))?;
+    changes.import(&args.inputs, shard_bytes, &options(args, quiet), &mut |at| show(&progress, at))?;
     drop(progress);
     if changes.sample_count() == 0 {
         return Err(Failure::Usage("the inputs have no samples, of which a dataset could be made".to_owned()));
@@ -99,7 +97,7 @@ fn tell(schema: &Schema) {
         import::dropped_metadata(schema).iter().map(|key| key.escape_debug().to_string()).collect();
     if !dropped.is_empty() {
         terminal::warning(&format!(
-            "metadata were left out, because the format cannot keep them: {}",
+            "some metadata was left out because the format cannot keep it: {}",
             dropped.join(", ")
         ));
     }
@@ -114,7 +112,7 @@ fn show(progress: &Progress, at: import::Progress) -> ControlFlow<()> {
     }
 }
 
-fn options(args: &ConvertArgs) -> ConvertOptions {
+fn options(args: &ConvertArgs, quiet: bool) -> ConvertOptions {
     let options = ConvertOptions::new()
         .bf16(args.bf16)
         .casts(args.cast.clone())
@@ -126,7 +124,7 @@ fn options(args: &ConvertArgs) -> ConvertOptions {
         .writer(args.encoding.writer_options().alignment(args.align))
         .dash_is_stdin(true)
         .formats(input_formats(FormatOptions::new().file_is_sample(args.file_is_sample)))
-        .store(store());
+        .store(store(quiet));
     match Names::all(&args.columns) {
         Some(columns) => options.columns(columns),
         None => options,

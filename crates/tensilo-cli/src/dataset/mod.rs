@@ -12,7 +12,7 @@ mod summary;
 pub(crate) use args::DatasetArgs;
 pub(crate) use facts::DatasetFacts;
 pub(crate) use manifest::need_manifest;
-pub(crate) use publish::source_date_epoch;
+pub(crate) use publish::set_time;
 pub(crate) use summary::{DatasetSize, dataset_id, write_dataset};
 
 use crate::failure::{Failure, Outcome};
@@ -62,6 +62,7 @@ fn create(args: &CreateArgs, quiet: bool) -> Outcome {
         files => files.to_vec(),
     };
     let mut changes = Dataset::create(&args.folder)?;
+    set_time(&mut changes)?;
     append(&mut changes, &files)?;
     publish(changes, &args.folder, format!("create {} files", files.len()), quiet)
 }
@@ -85,6 +86,7 @@ fn change(folder: &Path, make: impl FnOnce(&mut Changes) -> Result<(), DataError
     let dataset = Dataset::open(folder)?;
     need_manifest(&dataset, folder)?;
     let mut changes = dataset.change()?;
+    set_time(&mut changes)?;
     make(&mut changes)?;
     Ok(changes)
 }

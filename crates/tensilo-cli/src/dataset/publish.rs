@@ -4,11 +4,11 @@ use super::summary::write_dataset;
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
 use std::path::Path;
-use tensilo_data::{Changes, Dataset};
+use tensilo_data::Changes;
 
 /// Publishes a version, and prints a summary.
 pub(super) fn publish(changes: Changes, folder: &Path, change: String, quiet: bool) -> Outcome {
-    let dataset = publish_at(changes, change)?;
+    let dataset = changes.publish(change)?;
     if quiet {
         return Ok(());
     }
@@ -17,20 +17,17 @@ pub(super) fn publish(changes: Changes, folder: &Path, change: String, quiet: bo
     output.finish()
 }
 
-/// Publishes a version, with the time that it is to record.
-pub(super) fn publish_at(mut changes: Changes, change: String) -> Outcome<Dataset> {
-    if let Some(time) = source_date_epoch()? {
-        changes.set_time(Some(time));
-    }
-    Ok(changes.publish(change)?)
-}
-
-/// Returns the time that programs are to record in place of now, so that their output can be
-/// reproduced: see reproducible-builds.org. An empty variable counts as unset.
-pub(crate) fn source_date_epoch() -> Outcome<Option<u64>> {
-    let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH").filter(|text| !text.is_empty()) else { return Ok(None) };
+/// Sets the time that the version records in place of now, if `SOURCE_DATE_EPOCH` has one, so that
+/// it can be reproduced: see reproducible-builds.org. An empty variable counts as unset.
+///
+/// Call it before other work, which a malformed variable would make vain.
+pub(crate) fn set_time(changes: &mut Changes) -> Outcome {
+    let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH").filter(|text| !text.is_empty()) else { return Ok(()) };
     match text.to_str().and_then(|text| text.parse().ok()) {
-        Some(time) => Ok(Some(time)),
+        Some(time) => {
+            changes.set_time(Some(time));
+            Ok(())
+        }
         None => Err(Failure::Usage(format!("SOURCE_DATE_EPOCH={text:?}: expected a number of seconds since 1970"))),
     }
 }

@@ -1,7 +1,7 @@
 //! `tensilo dataset repack`
 
 use super::args::RepackArgs;
-use super::publish::publish_at;
+use super::publish::set_time;
 use super::summary::{DatasetSize, write_dataset};
 use crate::failure::Outcome;
 use crate::output::Output;
@@ -14,6 +14,7 @@ use tensilo_data::Dataset;
 pub(super) fn run(args: &RepackArgs, quiet: bool) -> Outcome {
     let before = Dataset::open(&args.folder)?;
     let mut changes = before.change()?;
+    set_time(&mut changes)?;
     let progress = Progress::new(Unit::Samples, quiet);
     let total = Some(before.sample_count());
     let options = args.encoding.writer_options().alignment(args.align);
@@ -21,7 +22,7 @@ pub(super) fn run(args: &RepackArgs, quiet: bool) -> Outcome {
     drop(progress);
     let profile = args.encoding.profile.name();
     let shard_bytes = human::bytes(args.shard_bytes);
-    let after = publish_at(changes, format!("repack to files of {shard_bytes}, profile {profile}"))?;
+    let after = changes.publish(format!("repack to files of {shard_bytes}, profile {profile}"))?;
     if quiet {
         return Ok(());
     }

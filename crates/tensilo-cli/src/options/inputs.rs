@@ -8,14 +8,16 @@ use std::sync::Arc;
 use tensilo::import::InputStore;
 use tensilo_object::{ObjectInputs, ObjectOptions};
 
-/// Returns the store of inputs that are objects. Warns about those that cannot be read.
-pub(crate) fn store() -> Arc<dyn InputStore> {
+/// Returns the store of inputs that are objects. Warns about those that cannot be read; if `quiet`,
+/// they are errors, because nothing is left out in silence.
+pub(crate) fn store(quiet: bool) -> Arc<dyn InputStore> {
     let warn = |address: &str| {
         terminal::warning(&format!(
             "{address}: passed over: a key with an empty component, \".\", \"..\" or a control character cannot be read"
         ));
     };
-    Arc::new(ObjectInputs::new(ObjectOptions::new()).pass_over(warn))
+    let inputs = ObjectInputs::new(ObjectOptions::new());
+    Arc::new(if quiet { inputs } else { inputs.pass_over(warn) })
 }
 
 /// Fails if the data of an input would come from a terminal.

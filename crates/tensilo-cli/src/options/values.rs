@@ -52,9 +52,9 @@ pub(crate) fn cast(text: &str) -> Result<(String, DType), String> {
     Ok((name.to_owned(), dtype))
 }
 
-/// Parses `NAME=NEW`; the new name may contain `=`.
+/// Parses `NAME=NEW`; the old name may contain `=`.
 pub(crate) fn rename(text: &str) -> Result<(String, String), String> {
-    let names = text.split_once('=').filter(|(name, new)| !name.is_empty() && !new.is_empty());
+    let names = text.rsplit_once('=').filter(|(name, new)| !name.is_empty() && !new.is_empty());
     let (name, new) = names.ok_or("write NAME=NEW, such as img=image")?;
     Ok((name.to_owned(), new.to_owned()))
 }
@@ -192,6 +192,16 @@ mod tests {
         }
         for text in ["x", "x=", "=3", "x=3,", "x=-1", "x=a", "x=4294967295", "x=[3]"] {
             assert!(shape(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_rename_names_a_column_and_its_new_name() {
+        for (text, old, new) in [("img=image", "img", "image"), ("a=b=c", "a=b", "c")] {
+            assert_eq!(rename(text), Ok((old.to_owned(), new.to_owned())));
+        }
+        for text in ["img", "img=", "=image", "a=b="] {
+            assert!(rename(text).is_err(), "{text}");
         }
     }
 

@@ -17,10 +17,10 @@ are stored. A damaged chunk in blocks loses only the samples of its damaged
 blocks, if its front is intact. If the header and all footers are lost, nothing
 can be salvaged: the columns are then unknown. BROKEN.tsl is never changed.
 
-A chunk that an older file of the same columns has left there is lost, if index
-and footer show that. If these are damaged, too, nothing confirms the chunks:
-their samples are kept, and listed as unconfirmed. OUT.tsl names them in the
-metadata \"tensilo.unconfirmed\" of their columns.
+A chunk that an older file of the same columns has left there counts as lost if
+the index and the footer show that. If these are damaged too, nothing confirms
+the chunks: their samples are kept, and listed as unconfirmed. OUT.tsl names
+them in the metadata \"tensilo.unconfirmed\" of their columns.
 
 Samples that a column has lost become nulls in that column, and all samples
 keep their numbers. With --leave-out, samples that any column has lost are left

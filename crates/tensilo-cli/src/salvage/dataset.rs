@@ -2,7 +2,7 @@
 
 use super::args::SalvageArgs;
 use super::losses::{DatasetLosses, FileLosses};
-use crate::dataset::{source_date_epoch, write_dataset};
+use crate::dataset::{set_time, write_dataset};
 use crate::exit::Exit;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, write_json};
@@ -68,11 +68,9 @@ pub(super) fn run(args: &SalvageArgs, dataset: &Dataset, quiet: bool) -> Outcome
 /// Begins a dataset with the columns, metadata and order of another.
 fn begin(dataset: &Dataset, folder: &PathBuf) -> Outcome<Changes> {
     let mut changes = Dataset::create(folder)?;
+    set_time(&mut changes)?;
     changes.declare(dataset.schema())?;
     changes.set_order(dataset.order());
-    if let Some(time) = source_date_epoch()? {
-        changes.set_time(Some(time));
-    }
     Ok(changes)
 }
 

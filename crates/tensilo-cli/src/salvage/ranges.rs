@@ -1,5 +1,6 @@
 //! Ranges of lost and unconfirmed samples as text.
 
+use crate::text::human;
 use std::ops::Range;
 
 /// The maximum number of lost ranges in a line of text. The JSON document has all.
@@ -13,7 +14,8 @@ pub(super) fn pairs(ranges: &[Range<u64>]) -> Vec<[u64; 2]> {
 /// Returns the remark on samples that nothing confirms.
 pub(super) fn unconfirmed_remark(count: u64) -> String {
     format!(
-        "Nothing confirms {count} samples, because index or footer are damaged, too: they may come from an older file."
+        "Nothing confirms {}, because the index or the footer is damaged too: they may come from an older file.",
+        human::count(count, "sample")
     )
 }
 

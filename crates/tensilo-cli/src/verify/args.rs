@@ -24,7 +24,8 @@ JSON, schema tensilo.verify/1 (members may be added; those named here stay):
   state    ok, unfinished or damaged; ok is false for the last two
   damages: [{ offset, bytes, message,
     kind     damaged; or uncommitted: bytes that an append has not committed;
-             or unfinished: the last commit is there, but not the last of all
+             or unfinished: the last commit is intact, but the writer has not
+             written the final one
     region   header, chunk, index page, ...; null if unknown
     column   the column of the chunk or index, or null
     samples  [first, end] of lost or doubtful samples, end excluded, or null;

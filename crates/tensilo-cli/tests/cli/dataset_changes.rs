@@ -1,7 +1,7 @@
 //! `tensilo dataset` commands that change columns and files.
 
 use super::dataset::{content, convert, dataset};
-use super::{Folder, SAMPLES, SampleFile, on};
+use super::{Folder, Run, SAMPLES, SampleFile, on, program};
 use std::fs;
 use std::path::Path;
 use tensilo::{ColumnSchema, DType, Schema, Shape, Value, Writer, WriterOptions};
@@ -40,6 +40,25 @@ fn a_repack_is_as_a_conversion_to_files_of_that_size() {
     dataset("repack", &["--shard-bytes", "0"], [small.as_path()]).failed(2, "at least 1 byte");
     dataset("repack", &[], [folder.root()]).failed(2, "neither a manifest");
     assert!(content(&small) == before);
+}
+
+#[test]
+fn a_malformed_time_is_refused_before_the_work() {
+    let folder = Folder::new();
+    let (path, run) = convert(&folder, "data", "--shard-bytes 30KiB");
+    run.done();
+    // the work would find the damage
+    let (name, mut bytes) = content(&path).into_iter().find(|(name, _)| name.starts_with("data")).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(path.join(name), bytes).unwrap();
+    let repack = |time: &str| {
+        let mut command = program();
+        command.env("SOURCE_DATE_EPOCH", time).args(["dataset", "repack"]).arg(&path);
+        Run::from(command.output().unwrap())
+    };
+    assert_eq!(repack("1").code, 1);
+    repack("today").failed(2, "SOURCE_DATE_EPOCH=\"today\"");
 }
 
 #[test]

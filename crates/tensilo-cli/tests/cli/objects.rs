@@ -7,6 +7,7 @@ use super::{Folder, Run, SampleFile, on, program, run};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use tensilo_testing::HttpServer;
 
 /// Hosts a file, or the files of a folder, under its name.
@@ -132,14 +133,21 @@ fn mistakes_about_the_cache_are_told() {
     mistake(&[("TENSILO_CACHE", "x"), ("TENSILO_CACHE_BYTES", "much")], "expected a number of bytes, such as 200GiB");
 }
 
-/// Variables of a store that no server answers.
-const CLOSED: [(&str, &str); 5] = [
-    ("AWS_ACCESS_KEY_ID", "x"),
-    ("AWS_SECRET_ACCESS_KEY", "y"),
-    ("AWS_REGION", "us-east-1"),
-    ("AWS_ENDPOINT_URL", "http://127.0.0.1:1"),
-    ("AWS_CONFIG_FILE", "none"),
-];
+/// Returns a program with the variables of a store that no server answers, and no others.
+fn closed() -> Command {
+    let mut command = program();
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"AWS_")) {
+        command.env_remove(name);
+    }
+    command.envs([
+        ("AWS_ACCESS_KEY_ID", "x"),
+        ("AWS_SECRET_ACCESS_KEY", "y"),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:1"),
+        ("AWS_CONFIG_FILE", "none"),
+    ]);
+    command
+}
 
 #[test]
 fn a_variable_that_cannot_work_is_named() {
@@ -149,8 +157,8 @@ fn a_variable_that_cannot_work_is_named() {
         ("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:99999"),
         ("AWS_ACCESS_KEY_ID", "x\n"),
     ] {
-        let mut command = program();
-        command.envs(CLOSED).env(name, value).args(["inspect", "s3://bucket/ds"]);
+        let mut command = closed();
+        command.env(name, value).args(["inspect", "s3://bucket/ds"]);
         let run = Run::from(command.output().unwrap());
         assert!(run.code == 3 && run.stderr.contains(name) && !run.stderr.contains("panicked"), "{run:?}");
     }
@@ -191,7 +199,7 @@ fn any_value_of_a_variable_is_used_or_named() {
 }
 
 #[test]
-fn an_object_that_cannot_be_read_is_passed_over_with_a_warning() {
+fn an_object_that_cannot_be_read_is_passed_over_with_a_warning_or_an_error() {
     let folder = Folder::new();
     let server = HttpServer::start();
     let parquet = folder.path("a.parquet");
@@ -203,9 +211,14 @@ fn an_object_that_cannot_be_read_is_passed_over_with_a_warning() {
     let list = format!("<R>{}{}</R>", entry("raw//b.parquet"), entry("raw/a.parquet"));
     server.put("/bucket?list-type=2&prefix=raw%2F", list.as_bytes());
     for input in ["s3://bucket/raw", "s3://bucket/raw/*.parquet"] {
-        let mut command = program();
-        command.envs(CLOSED).env("AWS_ENDPOINT_URL", server.url("")).args(["convert", input, "-q", "-f", "-o"]);
-        let run = Run::from(command.arg(folder.path("out.tsl")).output().unwrap()).done();
+        let convert = |words: &[&str]| {
+            let mut command = closed();
+            command.env("AWS_ENDPOINT_URL", server.url("")).args(["convert", input, "-f", "-o"]);
+            Run::from(command.arg(folder.path("out.tsl")).args(words).output().unwrap())
+        };
+        let run = convert(&[]).done();
         assert!(run.stderr.contains("s3://bucket/raw//b.parquet: passed over"), "{run:?}");
+        // nothing is left out in silence
+        convert(&["--quiet"]).failed(3, "s3://bucket/raw//b.parquet");
     }
 }
