@@ -6,7 +6,11 @@ use crate::arrow_type::{CAST_TYPE, FOUND_SHAPE};
 use crate::format::{CastFacts, path};
 use crate::import::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls};
 use crate::import::unfold::ListForm;
+use crate::rewrite::UNCONFIRMED;
 use crate::{CastSpec, ColumnSchema, DType, Extent, Metadata, Shape, arrow_type};
+
+/// The text of [`UNCONFIRMED`] if it is not known which samples are.
+const ANY_SAMPLES: &str = "0..18446744073709551615";
 
 /// A column of the file that a conversion makes.
 #[derive(Clone, Debug)]
@@ -99,6 +103,15 @@ impl Column {
         if let (Some((_, facts)), Some((_, more))) = (&mut self.rounded, &other.rounded) {
             *facts = facts.joined(more);
         }
+        if other.metadata.contains_key(UNCONFIRMED) {
+            // its samples get other numbers
+            self.metadata.insert(UNCONFIRMED.to_owned(), ANY_SAMPLES.to_owned());
+        }
+    }
+
+    /// Notes that any sample may be unconfirmed, if some are: they get other numbers.
+    pub(in crate::import) fn renumber(&mut self) {
+        self.metadata.get_mut(UNCONFIRMED).into_iter().for_each(|ranges| ANY_SAMPLES.clone_into(ranges));
     }
 
     /// Returns the path, if the column is in a struct or is one.
@@ -154,8 +167,9 @@ impl Column {
     pub(in crate::import) fn stored_metadata(&self) -> Metadata {
         let mut metadata = self.metadata.clone();
         if let Some(source) = &self.source_type {
-            metadata.remove(arrow_type::KEY);
-            metadata.insert(CAST_TYPE.to_owned(), source.clone());
+            // the unit of instants may have been found after the cast was planned
+            let found = metadata.remove(arrow_type::KEY).filter(|_| self.kind.instants);
+            metadata.insert(CAST_TYPE.to_owned(), found.unwrap_or_else(|| source.clone()));
         }
         metadata
     }

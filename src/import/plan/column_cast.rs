@@ -13,7 +13,9 @@ impl Column {
     pub(in crate::import) fn cast_to(&mut self, target: DType) -> Result<()> {
         let source = self.kind.dtype;
         if !target.is_number() {
-            return Err(Error::bad_argument(format!("a cast to {target}: it is to a type of numbers, such as f32")));
+            return Err(Error::bad_argument(format!(
+                "a cast to {target}: only types of numbers, such as f32, can be the target"
+            )));
         }
         if !source.is_number() {
             return Err(Error::bad_argument(format!("a cast of {source} values: only numbers are cast")));
@@ -66,11 +68,22 @@ impl Column {
     /// the same type, or decimals too.
     pub(in crate::import) fn cast_like(&mut self, metadata: &Metadata, target: DType) {
         let Some(text) = metadata.get(CAST_TYPE) else { return };
+        if self.kind.instants && is_of_one_zone(ArrowType::of(&self.metadata), ArrowType::from_text(text)) {
+            self.metadata.insert(arrow_type::KEY.to_owned(), text.clone());
+        }
         let own = self.metadata.get(arrow_type::KEY).map_or(self.kind.dtype.name(), String::as_str);
         let is_decimal = |text: &str| matches!(ArrowType::from_text(text), Some(ArrowType::Decimal(..)));
         if own == text || (is_decimal(own) && is_decimal(text)) {
             // a type that cannot be cast is then reported as another one
             let _ = self.cast_to(target);
         }
+    }
+}
+
+/// Returns whether both are timestamps of one zone, in whatever units.
+fn is_of_one_zone(a: Option<ArrowType>, b: Option<ArrowType>) -> bool {
+    match (a, b) {
+        (Some(ArrowType::Timestamp(_, a)), Some(ArrowType::Timestamp(_, b))) => a == b,
+        _ => false,
     }
 }

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// The columns and metadata that a conversion writes.
+#[derive(Clone)]
 pub(in crate::import) struct Plan {
     pub columns: Vec<Column>,
     pub metadata: Metadata,

@@ -49,6 +49,7 @@ pub(in crate::import) fn run_shards<F: ShardFiles>(
     let mut failed = None;
     let converted = in_two_passes(sources, options, progress, |plan, progress| {
         refuse_rounded(plan)?;
+        let plan = &renumbered(plan);
         let mut target = ShardWriter::new(files, shard_bytes, schema(sources, plan), options.writer.clone());
         let copied = copy(sources, plan, &mut target, options, progress).and_then(|()| target.finish());
         failed = target.failed();
@@ -67,6 +68,7 @@ pub(in crate::import) fn plan_shards(
     let sources: Vec<&dyn BatchSource> = inputs.iter().map(|input| input.source()).collect();
     in_two_passes(&sources, options, progress, |plan, progress| {
         refuse_rounded(plan)?;
+        let plan = &renumbered(plan);
         let divided = sources.iter().zip(&plan.positions);
         let divided: Vec<DividedSource<'_>> = divided
             .map(|(source, positions)| DividedSource { source: *source, columns: &plan.columns, positions })
@@ -81,6 +83,13 @@ fn refuse_rounded(plan: &Plan) -> Result<()> {
     let message = "the values were rounded when the input was written, and which of the errors would be in \
                    which file is not known; convert to one file";
     Err(Error::bad_input(message).with_column(&column.schema().name))
+}
+
+/// Returns the plan for several files, in which samples have other numbers.
+fn renumbered(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    plan.columns.iter_mut().for_each(Column::renumber);
+    plan
 }
 
 /// Makes the first pass, and then the second one, `write`.

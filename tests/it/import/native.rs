@@ -9,7 +9,8 @@ use std::sync::Arc;
 use tensilo::facts::FileId;
 use tensilo::import::arrow::array::{ArrayRef, Float64Array, Int32Array, StringArray};
 use tensilo::import::arrow::datatypes::{DataType, Field};
-use tensilo::import::{AppendOptions, ConvertOptions, FoundShape, append};
+use tensilo::import::{AppendOptions, ConvertOptions, FoundShape, append, plan_shards};
+use tensilo::salvage::UNCONFIRMED;
 use tensilo::sink::Stream;
 use tensilo::{ColumnSchema, DType, Error, ErrorKind, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::{Folder, Random};
@@ -138,6 +139,36 @@ fn several_files_follow_each_other_and_columns_are_selected() {
     );
     assert_eq!(added.unwrap(), 50);
     check_mixed(&Reader::from_bytes(fs::read(folder.path("a.tsl")).unwrap()).unwrap(), 80);
+}
+
+/// A salvage writes which samples are unconfirmed, by their numbers.
+#[test]
+fn unconfirmed_samples_that_get_other_numbers_may_be_any() {
+    let folder = Folder::new();
+    for (name, ranges) in [("good.tsl", None), ("salvaged.tsl", Some("0..1"))] {
+        let mut column = ColumnSchema::tensor("x", DType::I8, Shape::scalar());
+        column.metadata.extend(ranges.map(|ranges| (UNCONFIRMED.to_owned(), ranges.to_owned())));
+        let mut writer =
+            Writer::new(Stream(Vec::new()), Schema::new([column]), &WriterOptions::new().profile(Profile::Raw))
+                .unwrap();
+        writer.push(&[Value::tensor(&[1_i8])]).unwrap();
+        fs::write(folder.path(name), writer.finish().unwrap().sink.0).unwrap();
+    }
+    let any = "0..18446744073709551615";
+    let ranges = |schema: &Schema| schema.columns[0].metadata.get(UNCONFIRMED).cloned();
+    for (inputs, due) in [
+        (&["salvaged.tsl"][..], Some("0..1")),
+        (&["salvaged.tsl", "good.tsl"], Some("0..1")),
+        (&["good.tsl", "salvaged.tsl"], Some(any)),
+        (&["salvaged.tsl", "salvaged.tsl"], Some(any)),
+        (&["good.tsl"], None),
+    ] {
+        let bytes = folder.convert(inputs, "out.tsl", &options(Profile::Raw).overwrite(true)).unwrap();
+        assert_eq!(ranges(Reader::from_bytes(bytes).unwrap().schema()).as_deref(), due, "{inputs:?}");
+        let paths: Vec<PathBuf> = inputs.iter().map(|name| folder.path(name)).collect();
+        let plan = plan_shards(&paths, u64::MAX, &options(Profile::Raw), &mut |_| GO_ON).unwrap();
+        assert_eq!(ranges(&plan.schema).as_deref(), due.and(Some(any)), "{inputs:?}");
+    }
 }
 
 #[test]

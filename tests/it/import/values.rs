@@ -14,11 +14,12 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::Type;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tensilo::error::Advice;
 use tensilo::import::arrow::datatypes::{DataType, Field, Schema, TimeUnit};
-use tensilo::import::{AppendOptions, ConvertOptions, append};
+use tensilo::import::{AppendOptions, ConvertOptions, append, convert_rows, plan_shards};
+use tensilo::sink::Stream;
 use tensilo::{DType, Error, ErrorKind, Reader};
 use tensilo_testing::Folder;
 
@@ -170,6 +171,30 @@ fn appended_int96_gets_the_unit_of_the_file_or_is_refused() {
         assert!(error.advice().is_empty(), "a column of the file cannot be left out: {error}");
         assert_eq!(fs::read(folder.out()).unwrap(), before);
     }
+}
+
+#[test]
+fn the_unit_of_a_cast_int96_is_that_of_appends_and_shards() {
+    let folder = Inputs::new();
+    let inputs = [folder.instants("far", &[FAR[0]]), folder.instants("near", &[3_000])];
+    let due = [Some(i64::try_from(FAR[0] / 1_000).unwrap()), Some(3)];
+    let options = ConvertOptions::new().casts([("x", DType::I64)]);
+    let check = |file: &Reader| {
+        assert_eq!(column(file, "x").metadata["import.cast"], "timestamp[us]");
+        assert_eq!(scalars::<i64>(file, "x"), due);
+    };
+    convert_with(&inputs[..1], &folder.out(), &options).unwrap();
+    append(&inputs[1..], &folder.out(), &AppendOptions::new(), &mut |_| GO_ON).unwrap();
+    check(&read(&folder.out()));
+    let plan = plan_shards(&inputs, u64::MAX, &options, &mut |_| GO_ON).unwrap();
+    let table = (&plan.schema, Path::new("table"));
+    let written = convert_rows(&plan.inputs, 0..2, table, Stream(Vec::new()), &AppendOptions::new(), &mut |_| GO_ON);
+    check(&opened(written.unwrap().sink.0));
+    // a file in nanoseconds does not take what is beyond them
+    let near = folder.0.path("near.tsl");
+    convert_with(&inputs[1..], &near, &options).unwrap();
+    let error = append(&inputs[..1], &near, &AppendOptions::new(), &mut |_| GO_ON).unwrap_err();
+    assert_eq!((error.column(), error.samples()), (Some("x"), Some(1..2)), "{error}");
 }
 
 #[test]
