@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 /// A row group is written before its batches have more bytes than this in memory.
 const MAX_ROW_GROUP_BYTES: usize = 64 << 20;
-/// A row group is written before it has more rows than this.
+/// A row group is written before it has more rows than this, unless one batch has more.
 const MAX_ROW_GROUP_ROWS: usize = DEFAULT_MAX_ROW_GROUP_ROW_COUNT;
 
 struct ParquetFile<'a> {

@@ -8,6 +8,7 @@ use parquet::arrow::ArrowSchemaConverter;
 use parquet::basic::LogicalType;
 use parquet::errors::Result;
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ const VARIANT_VERSION: i8 = 1;
 /// Returns the Parquet schema of an Arrow schema.
 pub(super) fn of(schema: &Schema) -> Result<SchemaDescriptor> {
     let plain = ArrowSchemaConverter::new().convert(schema)?;
-    let mut types = LogicalTypes { leaves: Vec::new(), variants: Vec::new() };
+    let mut types = LogicalTypes { leaves: Vec::new(), variants: HashSet::new() };
     schema.fields().iter().for_each(|field| types.collect(field));
     if types.variants.is_empty() && types.leaves.iter().all(Option::is_none) {
         return Ok(plain);
@@ -53,7 +54,7 @@ struct LogicalTypes {
     /// For each column.
     leaves: Vec<Option<LogicalType>>,
     /// The columns of each variant.
-    variants: Vec<Range<usize>>,
+    variants: HashSet<Range<usize>>,
 }
 
 impl LogicalTypes {
@@ -68,7 +69,7 @@ impl LogicalTypes {
             },
         }
         if field.extension_type_name() == Some(VARIANT) {
-            self.variants.push(start..self.leaves.len());
+            self.variants.insert(start..self.leaves.len());
         }
     }
 
@@ -88,8 +89,9 @@ impl LogicalTypes {
             return Ok(leaf.build().map_or_else(|_| Arc::clone(of), Arc::new));
         }
         let fields = of.get_fields().iter().map(|field| self.applied(field, next)).collect::<Result<Vec<_>>>()?;
-        let is_variant =
-            fields.iter().any(|field| field.name() == "metadata") && self.variants.contains(&(start..*next));
+        // a struct around a variant has the same columns
+        let has_metadata = fields.iter().any(|field| field.name() == "metadata" && field.is_primitive());
+        let is_variant = has_metadata && self.variants.contains(&(start..*next));
         let variant = is_variant.then(|| LogicalType::variant(Some(VARIANT_VERSION)));
         let group = Type::group_type_builder(info.name())
             .with_logical_type(variant.or_else(|| info.logical_type_ref().cloned()))

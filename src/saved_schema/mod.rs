@@ -50,8 +50,6 @@ pub(crate) use document::{DICTIONARY, NAME};
 pub(crate) use field_json::text;
 #[cfg(feature = "parquet")]
 pub(crate) use logical_type::{LOGICAL_TYPE, VARIANT, entry, of_field as logical_type};
-#[cfg(feature = "arrow")]
-pub(crate) use shorten::list_dropped;
 pub(crate) use shorten::{DROPPED, add_dropped, fitting};
 
 /// Returns the fields of the source, as far as the metadata of a file have them.

@@ -10,8 +10,10 @@ use std::collections::HashSet;
 pub(crate) const DROPPED: &str = "import.dropped_metadata";
 /// The most bytes of the text: a quarter of the header, which has all other metadata, too.
 const TEXT_BYTES: usize = limits::SCHEMA_BYTES as usize / 4; // exact: 4 MiB
-/// The most characters of that list.
-const LISTED_CHARS: usize = 4096;
+/// The most bytes of that list.
+const LISTED_BYTES: usize = 4096;
+/// The last one in a list that lacks some.
+const MORE: &str = "...";
 
 /// Adds keys to the list of those that were left out.
 pub(crate) fn add_dropped(metadata: &mut Metadata, keys: &[String]) {
@@ -19,19 +21,23 @@ pub(crate) fn add_dropped(metadata: &mut Metadata, keys: &[String]) {
     metadata.extend(list.map(|list| (DROPPED.to_owned(), list)));
 }
 
-/// Adds keys to the list in the metadata of an Arrow schema.
-#[cfg(feature = "arrow")]
-pub(crate) fn list_dropped(metadata: &mut arrow_schema::Metadata, keys: &[String]) {
-    let list = with_dropped(metadata.get(DROPPED), keys);
-    metadata.extend(list.map(|list| (DROPPED.to_owned(), list)));
-}
-
-/// Returns the list with more keys, each once; `None` if there are no more.
+/// Returns the list with more keys, each once; `None` if there are no more. Those for which it has no
+/// room are left out, and `...` is its end.
 fn with_dropped(list: Option<&String>, keys: &[String]) -> Option<String> {
     let all = list.into_iter().flat_map(|list| list.split(", ")).chain(keys.iter().map(String::as_str));
     let mut known = HashSet::new();
-    let listed: Vec<&str> = all.filter(|key| known.insert(*key)).collect();
-    (!keys.is_empty()).then(|| listed.join(", ").chars().take(LISTED_CHARS).collect())
+    let (mut listed, mut bytes, mut lacks_some) = (Vec::new(), 0_usize, false);
+    for key in all.filter(|key| known.insert(*key)) {
+        let with_key = bytes.saturating_add(key.len()).saturating_add(2); // and the comma
+        if key == MORE || with_key > LISTED_BYTES {
+            lacks_some = true;
+        } else {
+            bytes = with_key;
+            listed.push(key);
+        }
+    }
+    listed.extend(lacks_some.then_some(MORE));
+    (!keys.is_empty()).then(|| listed.join(", "))
 }
 
 /// Returns which of several texts of so many bytes are kept, so that they have at most `limit`
@@ -106,4 +112,24 @@ fn remove_values(field: &mut Value) {
 
 fn remove_of_type(data_type: &mut Value) {
     data_type.as_object_mut().and_then(|kind| kind.values_mut().next()).into_iter().for_each(remove_values);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_keys_ends_at_a_key() {
+        let mut metadata = Metadata::new();
+        let key = |i: usize| format!("key-{i:04}");
+        for keys in [0..3, 1..300, 300..600] {
+            add_dropped(&mut metadata, &keys.map(key).collect::<Vec<_>>());
+        }
+        add_dropped(&mut metadata, &["x".repeat(10_000), "short".to_owned()]);
+        let (list, more) = metadata[DROPPED].rsplit_once(", ").unwrap();
+        assert_eq!(more, MORE);
+        let listed: Vec<String> = list.split(", ").map(str::to_owned).collect();
+        assert!(list.len() <= LISTED_BYTES && listed.len() > 400, "{list}");
+        assert_eq!(listed, (0..listed.len()).map(key).collect::<Vec<_>>());
+    }
 }

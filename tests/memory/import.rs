@@ -4,6 +4,7 @@ use std::sync::Arc;
 use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::buffer::OffsetBuffer;
 use tensilo::import::arrow::datatypes::{DataType, Field, Fields, Schema};
+use tensilo::import::arrow::ipc;
 use tensilo::import::{ConvertOptions, write_batches};
 use tensilo::sink::Stream;
 use tensilo::{Error, ErrorKind, Result};
@@ -111,10 +112,62 @@ fn long_names_do_not_multiply() {
     assert!(error.message().len() < 20 * MIB);
 }
 
+/// Converts files of one batch each, to an error. Returns it, and the most memory that it took.
+fn refused_files(batches: &[RecordBatch]) -> (Error, usize) {
+    let folder = tensilo_testing::Folder::new();
+    let write = |(number, batch): (usize, &RecordBatch)| {
+        let mut writer = ipc::writer::FileWriter::try_new(Vec::new(), &batch.schema()).expect("a writer");
+        writer.write(batch).expect("a batch");
+        folder.file(format!("{number}.arrow"), writer.into_inner().expect("a file"))
+    };
+    let inputs: Vec<_> = batches.iter().enumerate().map(write).collect();
+    alone().peak_bytes(|| {
+        // stops when columns and metadata are known
+        let stop = &mut |_| std::ops::ControlFlow::Break(());
+        tensilo::import::convert(&inputs, &folder.path("out.tsl"), &ConvertOptions::new(), stop).expect_err("stopped")
+    })
+}
+
+fn table(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    let field = |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), true);
+    let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
+    RecordBatch::try_new(Arc::new(schema), columns.into_iter().map(|(_, array)| array).collect()).expect("a batch")
+}
+
+#[test]
+fn long_names_of_two_inputs_do_not_multiply() {
+    let name = "x".repeat(MIB);
+    let input = |numbers: std::ops::Range<usize>| {
+        let fields: Fields = numbers.map(|i| Field::new(format!("{i}"), DataType::Float32, true)).collect();
+        let columns = fields.iter().map(|_| Arc::new(Float32Array::from(vec![1.0])) as ArrayRef).collect();
+        table(vec![(&*name, Arc::new(StructArray::new(fields, columns, None)))])
+    };
+    let (error, peak) = refused_files(&[input(0..1_000), input(1..1_001)]);
+    assert!(error.message().contains("1 to 1,024 bytes"), "{:.1000}", error.message());
+    assert!(peak < 100 * MIB, "{} MiB", peak / MIB);
+}
+
+/// The first batch of an input is read for its dictionaries, and not filled with nulls.
+#[test]
+fn metadata_of_an_input_that_lacks_tensors_take_little_memory() {
+    let dictionary: DictionaryArray<types::Int8Type> = ["a"].into_iter().collect();
+    let floats: ArrayRef = Arc::new(Float32Array::from(vec![0.0; 100_000]));
+    let tensor = FixedSizeListArray::new(item(&DataType::Float32), 100_000, floats, None);
+    let fields = [("d", Arc::new(dictionary.clone()) as ArrayRef), ("v", Arc::new(tensor))];
+    let fields = fields.map(|(name, array)| (Arc::new(Field::new(name, array.data_type().clone(), true)), array));
+    let structs: ArrayRef = Arc::new(StructArray::from(fields.to_vec()));
+    let ids = |count| ("id", Arc::new(Int32Array::from(vec![0; count])) as ArrayRef);
+    // with the tensors, it would have 800 MB
+    let inputs = [table(vec![ids(1), ("s", structs)]), table(vec![ids(2_000)])];
+    let (error, peak) = refused_files(&inputs);
+    assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+    assert!(peak < 100 * MIB, "{} MiB", peak / MIB);
+}
+
 /// The footer has them twice, once as base64.
 #[cfg(feature = "parquet")]
 #[test]
-fn metadata_that_are_too_long_are_copied_once_or_twice() {
+fn metadata_that_are_too_long_are_copied_a_few_times() {
     let alone = alone();
     let bytes = 40 * MIB;
     let schema = Schema::new(vec![Field::new("x", DataType::Int8, false)]);

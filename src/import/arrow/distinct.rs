@@ -112,7 +112,7 @@ impl Columns {
 
 /// Returns the name of a field of a struct. Names that are too long for a column do not grow,
 /// because each of very many fields has them.
-fn joined<'a>(outer: &'a str, name: &'a str) -> Cow<'a, str> {
+pub(super) fn joined<'a>(outer: &'a str, name: &'a str) -> Cow<'a, str> {
     match outer {
         "" => name.into(),
         _ if is_too_long(outer) => outer.into(),

@@ -48,8 +48,10 @@ pub(in crate::import) struct Ipc {
 impl Ipc {
     fn into_source(self, schema: SchemaRef) -> Result<ArrowSource<Self>> {
         let order = SchemaOrder::of(&schema, Listed::Nodes);
-        let schema = Arc::new(without_filler(Arc::unwrap_or_clone(schema)));
-        ArrowSource::new(&schema, Self { order, schema: Arc::clone(&schema), ..self })
+        let (schema, dropped) = without_filler(Arc::unwrap_or_clone(schema));
+        let schema = Arc::new(schema);
+        let source = ArrowSource::new(&schema, Self { order, schema: Arc::clone(&schema), ..self })?;
+        Ok(source.with_dropped(dropped))
     }
 
     fn batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
@@ -66,6 +68,9 @@ impl Ipc {
     fn blame(&self, mut fields: &[usize], error: Error) -> Error {
         let fails =
             |fields: &[usize]| self.batches(fields).is_ok_and(|mut batches| batches.any(|batch| batch.is_err()));
+        if fails(&[]) {
+            return error; // whatever the column
+        }
         while let (true, Some((half, rest))) = (fields.len() > 1, fields.split_at_checked(fields.len() / 2)) {
             fields = if fails(half) { half } else { rest };
         }

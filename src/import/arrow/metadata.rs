@@ -30,7 +30,7 @@ pub(super) fn of_column(field: &Field, list: Option<&Field>) -> Metadata {
     let own = field.metadata().iter().filter(|(key, _)| list.is_none_or(|list| !list.metadata().contains_key(key)));
     let all = list.into_iter().flat_map(|list| list.metadata().iter()).chain(own);
     let kept = all.filter(|(key, _)| !IMPORTERS.contains(&key.as_str()) && !extension::expressed_by_shape(field, key));
-    let mut metadata = within_limits(kept);
+    let mut metadata = within_limits(kept, &[]);
     metadata.remove(arrow_type::KEY); // the importer's word, not the input's
     if let Some(data_type) = ArrowType::from_arrow(element_type(field.data_type())) {
         metadata.insert(arrow_type::KEY.to_owned(), data_type.to_string());
@@ -42,18 +42,21 @@ pub(super) fn of_column(field: &Field, list: Option<&Field>) -> Metadata {
 }
 
 /// Returns the metadata of the file. `saved` is the text of the schema; it may be over the limit of
-/// the format until what is not needed is left out of it.
-pub(super) fn of_file(schema: &Schema, saved: Option<String>) -> Metadata {
+/// the format until what is not needed is left out of it. `dropped` are the keys that the reader of
+/// the file has left out.
+pub(super) fn of_file(schema: &Schema, saved: Option<String>, dropped: &[String]) -> Metadata {
     let own = schema.metadata().iter();
-    let own = own.filter(|(key, _)| !matches!(key.as_str(), "ARROW:schema" | saved_schema::KEY));
-    let mut metadata = within_limits(own);
+    let own = own.filter(|(key, _)| !matches!(key.as_str(), "ARROW:schema" | saved_schema::KEY | DROPPED));
+    let mut metadata = within_limits(own, dropped);
     metadata.extend(saved.map(|text| (saved_schema::KEY.to_owned(), text)));
     metadata
 }
 
-fn within_limits<'a>(entries: impl Iterator<Item = (&'a String, &'a String)>) -> Metadata {
+/// Returns the entries that a file can keep. The others are listed, behind those that were `dropped`
+/// before.
+fn within_limits<'a>(entries: impl Iterator<Item = (&'a String, &'a String)>, dropped: &[String]) -> Metadata {
     let mut metadata = Metadata::new();
-    let mut dropped = Vec::new();
+    let mut dropped = dropped.to_vec();
     for (key, value) in entries {
         let key_fits = (1..=limits::METADATA_KEY_BYTES).contains(&key.len());
         let room = metadata.len() < limits::METADATA_ENTRIES / 2;

@@ -81,8 +81,12 @@ pub(in crate::import) struct ArrowSource<R> {
     /// The schema of the columns: that of the records, or the one that all inputs have together.
     /// It begins with the fields of the former.
     schema: SchemaRef,
+    /// For each field of the schema, whether the records have it with the same type.
+    same: Vec<bool>,
     columns: Vec<InputColumn>,
     paths: Vec<ColumnPath>,
+    /// The keys of metadata that the reader of the file has left out.
+    dropped: Vec<String>,
     /// Made when it is asked for: dictionaries are read from the first batch.
     metadata: OnceLock<Metadata>,
     /// Whether the file denies nulls that were found.
@@ -101,20 +105,27 @@ impl<R: Records> ArrowSource<R> {
         Ok(Self {
             records,
             own: Arc::clone(&schema),
+            same: vec![true; schema.fields().len()],
             schema,
             columns,
             paths,
+            dropped: Vec::new(),
             metadata: OnceLock::new(),
             is_belied: AtomicBool::new(false),
             is_distrusted: AtomicBool::new(false),
         })
     }
 
+    /// Lists keys of metadata that the schema does not have any more.
+    pub(in crate::import) fn with_dropped(self, dropped: Vec<String>) -> Self {
+        Self { dropped, ..self }
+    }
+
     /// Returns how a field of the schema is made of the records.
     fn root(&self, field: usize) -> Option<Root<'_>> {
         let target = self.schema.fields().get(field)?.data_type();
         let from = self.own.fields().get(field).map(|own| own.data_type());
-        Some(Root { from, target })
+        Some(Root { from, target, is_same: *self.same.get(field)? })
     }
 
     /// Returns whether it is known without reading that a column has no null struct and no null in
@@ -128,7 +139,7 @@ impl<R: Records> ArrowSource<R> {
 
     /// Returns whether a column is as the file has it, so that what the file states holds for it.
     fn is_own(&self, path: &ColumnPath) -> bool {
-        path.fields.first().and_then(|field| self.root(*field)).is_some_and(|root| root.from == Some(root.target))
+        path.fields.first().and_then(|field| self.same.get(*field)).is_some_and(|is_same| *is_same)
     }
 }
 
@@ -148,12 +159,16 @@ impl<R: Records> BatchSource for ArrowSource<R> {
     fn metadata(&self) -> &Metadata {
         let first_batch = |fields: &[usize]| {
             let (own, roots) = self.roots(fields);
-            let batch = guard(|| Ok(self.records.first_batch(&own))).ok().flatten()?;
-            AdaptedBatch::of(&batch, &roots).ok().map(|adapted| adapted.batch)
+            let adapted = guard(|| {
+                let batch = self.records.first_batch(&own);
+                // without rows, it still has its dictionaries
+                batch.map(|batch| AdaptedBatch::of(&batch.slice(0, 0), &roots)).transpose()
+            });
+            Some(adapted.ok().flatten()?.batch)
         };
         self.metadata.get_or_init(|| {
             let saved = self.records.keeps_schema().then(|| saved::of(&self.schema, first_batch)).flatten();
-            metadata::of_file(&self.schema, saved)
+            metadata::of_file(&self.schema, saved, &self.dropped)
         })
     }
 
@@ -211,6 +226,10 @@ impl<R: Records> BatchSource for ArrowSource<R> {
         let schema = Schema::new_with_metadata(fields, self.own.metadata().clone());
         check_columns(&schema)?;
         (self.columns, self.paths) = columns_of(&schema);
+        let own = self.own.fields();
+        let is_same =
+            |(i, field): (usize, &Arc<Field>)| own.get(i).map(|own| own.data_type()) == Some(field.data_type());
+        self.same = schema.fields().iter().enumerate().map(is_same).collect();
         self.schema = Arc::new(schema);
         self.metadata = OnceLock::new();
         Ok(())
@@ -282,12 +301,13 @@ struct Root<'a> {
     /// Its type in the records; `None` if they lack it.
     from: Option<&'a DataType>,
     target: &'a DataType,
+    is_same: bool,
 }
 
 impl Root<'_> {
     /// Returns about the bytes that a row takes beyond those in the records.
     fn added_bytes(&self) -> usize {
-        if self.from == Some(self.target) { 0 } else { null_bytes(self.target) }
+        if self.is_same { 0 } else { null_bytes(self.target) }
     }
 }
 
@@ -301,7 +321,7 @@ struct AdaptedBatch {
 impl AdaptedBatch {
     /// Makes the fields of `roots` from a batch of those that the records have.
     fn of(batch: &RecordBatch, roots: &[Root<'_>]) -> Result<Self> {
-        if roots.iter().all(|root| root.from == Some(root.target)) {
+        if roots.iter().all(|root| root.is_same) {
             return Ok(Self { batch: batch.clone(), problems: Vec::new() });
         }
         let rows = batch.num_rows();

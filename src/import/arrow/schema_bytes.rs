@@ -11,7 +11,6 @@
 
 use super::types::with_members;
 use crate::le::u64_of;
-use crate::saved_schema::list_dropped;
 use arrow_ipc::{Field as EncodedField, FixedSizeBinary, Int, Schema as EncodedSchema, Type};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Metadata, Schema};
@@ -21,8 +20,8 @@ use std::sync::Arc;
 /// The byte in the place of each byte of a text that is not UTF-8. No real text consists of this
 /// control character (substitute).
 const FILLER: u8 = 0x1A;
-/// The most bytes that are looked at. Each text is found by a look at all bytes before it.
-const WORK_BYTES: u64 = 4 << 30;
+/// The most bytes that are looked at. To find each text, all bytes before it are read again.
+const WORK_BYTES: u64 = 256 << 20;
 const WIDE_BITS: i32 = 128;
 const WIDE_BYTES: i32 = 16;
 
@@ -90,14 +89,13 @@ fn collect_wide(field: &EncodedField, found: &mut Vec<WideInteger>) {
     field.children().into_iter().flatten().for_each(|child| collect_wide(&child, found));
 }
 
-/// Returns a schema without the texts that were not UTF-8. Its metadata list them.
-pub(in crate::import) fn without_filler(schema: Schema) -> Schema {
+/// Returns a schema without the texts that were not UTF-8, and the keys that it had.
+pub(in crate::import) fn without_filler(schema: Schema) -> (Schema, Vec<String>) {
     let mut dropped = Vec::new();
     let fields: Fields = schema.fields().iter().map(|field| clean_field(field, &mut dropped)).collect();
     let mut metadata = schema.metadata;
     clean(&mut metadata, |key| dropped.push(key));
-    list_dropped(&mut metadata, &dropped);
-    Schema::new_with_metadata(fields, metadata)
+    (Schema::new_with_metadata(fields, metadata), dropped)
 }
 
 fn clean_field(field: &FieldRef, dropped: &mut Vec<String>) -> FieldRef {

@@ -3,11 +3,13 @@
 use super::opened::OpenInput;
 use super::{find, partition, stored};
 #[cfg(feature = "arrow")]
-use crate::import::arrow::united::{UnitedSchema, fields_of_file};
+use crate::import::arrow::united::{UnitedSchema, column_count, fields_of_file};
 use crate::import::options::InputPlaces;
 use crate::le::u64_of;
 use crate::open::{FileIdentity, default_open_files, refuse_same};
 use crate::{Error, Result, Schema};
+#[cfg(feature = "arrow")]
+use arrow_schema::Fields;
 use std::path::{Path, PathBuf};
 
 /// Opens all inputs. Those of a folder or pattern follow one another. `-` is the standard input if
@@ -62,8 +64,26 @@ fn unite(inputs: &mut [OpenInput]) -> Result<()> {
         }
     });
     let Some(united) = united else { return Ok(()) };
-    let fields = united.into_fields();
-    inputs.iter_mut().try_for_each(|input| input.align(&fields))
+    align(inputs, &united.into_fields())
+}
+
+/// Gives inputs these fields. Refuses more columns than there is memory for: each input keeps a
+/// description of each column, also of those that it lacks.
+#[cfg(feature = "arrow")]
+fn align(inputs: &mut [OpenInput], fields: &Fields) -> Result<()> {
+    /// The columns that inputs lack, of all together. Each takes about 1 KiB.
+    const MAX_ADDED: usize = 4 << 20;
+    let all = column_count(fields);
+    let own = inputs.iter().filter_map(|input| Some(column_count(input.own_schema()?.0.fields())));
+    let added = own.fold(0_usize, |added, own| added.saturating_add(all.saturating_sub(own)));
+    if added > MAX_ADDED {
+        return Err(Error::bad_input(format!(
+            "{} inputs have {all} columns together, and most inputs lack most of them; convert fewer inputs to a \
+             file, or store keys that differ from row to row as values, not as names of columns",
+            inputs.len()
+        )));
+    }
+    inputs.iter_mut().try_for_each(|input| input.align(fields))
 }
 
 #[cfg(not(feature = "arrow"))]
@@ -75,10 +95,7 @@ fn unite(_: &mut [OpenInput]) -> Result<()> {
 /// of folders become the type that they have in the file.
 pub(in crate::import) fn adapt(inputs: &mut [OpenInput], schema: &Schema) -> Result<()> {
     #[cfg(feature = "arrow")]
-    {
-        let fields = fields_of_file(schema);
-        inputs.iter_mut().try_for_each(|input| input.align(&fields))?;
-    }
+    align(inputs, &fields_of_file(schema))?;
     for input in inputs {
         input.partition_mut().adapt(schema);
         input.complete_columns();

@@ -6,6 +6,7 @@ use ::parquet::basic::{ConvertedType, LogicalType};
 use ::parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Type};
 use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
 use arrow_schema::{DataType, Field, FieldRef, Fields};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ pub(super) fn annotate(field: &mut Field, column: &ColumnDescriptor) {
 
 /// Returns fields in which the groups of variants are marked.
 pub(super) fn with_variants(fields: &Fields, schema: &SchemaDescriptor) -> Fields {
-    let (mut variants, mut next) = (Vec::new(), 0);
+    let (mut variants, mut next) = (HashSet::new(), 0);
     collect_variants(schema.root_schema(), &mut next, &mut variants);
     if variants.is_empty() {
         return fields.clone();
@@ -36,7 +37,7 @@ pub(super) fn with_variants(fields: &Fields, schema: &SchemaDescriptor) -> Field
 
 /// Collects the numbers of the columns in each variant. The depth of a schema has been
 /// [checked](super::check).
-fn collect_variants(of: &Type, next: &mut usize, found: &mut Vec<Range<usize>>) {
+fn collect_variants(of: &Type, next: &mut usize, found: &mut HashSet<Range<usize>>) {
     if of.is_primitive() {
         *next += 1;
         return;
@@ -44,13 +45,13 @@ fn collect_variants(of: &Type, next: &mut usize, found: &mut Vec<Range<usize>>) 
     let start = *next;
     of.get_fields().iter().for_each(|field| collect_variants(field, next, found));
     if matches!(of.get_basic_info().logical_type_ref(), Some(LogicalType::Variant(_))) {
-        found.push(start..*next);
+        found.insert(start..*next);
     }
 }
 
-/// Marks the structs that have the columns of a variant, and its member `metadata`, which a struct
+/// Marks the structs that have the columns of a variant, and its column `metadata`, which a struct
 /// around it does not have.
-fn marked(field: &FieldRef, variants: &[Range<usize>], next: &mut usize) -> FieldRef {
+fn marked(field: &FieldRef, variants: &HashSet<Range<usize>>, next: &mut usize) -> FieldRef {
     let start = *next;
     let data_type = match field.data_type() {
         DataType::Struct(fields) => {
@@ -65,8 +66,10 @@ fn marked(field: &FieldRef, variants: &[Range<usize>], next: &mut usize) -> Fiel
         },
     };
     let mut field = Field::clone(field).with_data_type(data_type);
-    let has_metadata = matches!(field.data_type(), DataType::Struct(fields) if fields.find("metadata").is_some());
-    if has_metadata && variants.contains(&(start..*next)) && field.extension_type_name().is_none() {
+    let has_metadata =
+        |fields: &Fields| fields.find("metadata").is_some_and(|(_, field)| !field.data_type().is_nested());
+    let may_be_one = matches!(field.data_type(), DataType::Struct(fields) if has_metadata(fields));
+    if may_be_one && variants.contains(&(start..*next)) && field.extension_type_name().is_none() {
         field.metadata_mut().insert(EXTENSION_TYPE_NAME_KEY, VARIANT);
     }
     Arc::new(field)

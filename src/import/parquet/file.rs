@@ -11,7 +11,6 @@ use crate::import::arrow::records::{ArrowSource, Guarded, RecordBatches, Records
 use crate::import::arrow::schema_bytes::without_filler;
 use crate::import::input_file::{InputFile, InputReader};
 use crate::import::source::guard;
-use crate::saved_schema::list_dropped;
 use crate::{Error, Result};
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
@@ -36,7 +35,7 @@ pub(in crate::import) fn open(file: &Arc<InputFile>) -> Result<(ArrowSource<Parq
     })?;
     let thrift = check_end(&footer)?;
     check::check(thrift)?;
-    let ReadableFooter { bytes, dropped } = readable(thrift);
+    let ReadableFooter { bytes, dropped: of_footer } = readable(thrift);
     let metadata = ParquetMetaDataReader::decode_metadata(&bytes).and_then(decodable);
     let metadata = metadata.map_err(|error| malformed(&error))?;
     drop(bytes);
@@ -45,11 +44,11 @@ pub(in crate::import) fn open(file: &Arc<InputFile>) -> Result<(ArrowSource<Parq
     let metadata = dictionaries::readable(metadata)?;
     let encrypted = check::encrypted(thrift);
     let (schema, metadata) = raw::exact(metadata, &encrypted).map_err(|error| malformed(&error))?;
-    let mut schema = without_filler(Arc::unwrap_or_clone(schema));
-    list_dropped(&mut schema.metadata, &dropped);
+    let (schema, mut dropped) = without_filler(Arc::unwrap_or_clone(schema));
+    dropped.extend(of_footer);
     let nulls = LeafNulls::of(metadata.metadata(), metadata.schema());
     let records = ParquetFile { input: Arc::clone(file), metadata, nulls, row_count };
-    Ok((ArrowSource::new(&schema, records)?, footer))
+    Ok((ArrowSource::new(&schema, records)?.with_dropped(dropped), footer))
 }
 
 /// Returns the metadata in a footer, which ends with their length and the magic number.

@@ -69,8 +69,11 @@ pub(super) fn readable(footer: &[u8]) -> ReadableFooter {
     let mut dropped = Vec::new();
     let mut kept = Vec::new();
     let own: HashSet<&[u8]> = entries.iter().map(|entry| entry.key).collect();
-    for (entry, fits) in entries.iter().zip(fits) {
+    // the decoder takes the last one
+    let schema = entries.iter().rposition(|entry| entry.is_schema() && entry.value.is_some());
+    for (number, (entry, fits)) in entries.iter().zip(fits).enumerate() {
         let value = match entry.is_schema() {
+            true if Some(number) != schema => continue,
             true => readable_schema(entry.value, &own, &mut dropped),
             false => (fits && entry.is_text()).then_some(None),
         };
@@ -273,6 +276,19 @@ mod tests {
         let kept = [0xFC, 1, 0x18, 1, b'b', 0x18, 1, b'x', STOP];
         assert!(readable.bytes.windows(kept.len()).any(|bytes| bytes == kept), "{:x?}", readable.bytes);
         assert!(readable.bytes.ends_with(&[0x18, 1, b'w', 0x19, 0x0C, STOP]), "{:x?}", readable.bytes);
+    }
+
+    #[test]
+    fn only_the_last_embedded_schema_stays() {
+        let entry = |value: &[u8]| {
+            let value = if value.is_empty() { Vec::new() } else { [&[0x18, 1], value].concat() };
+            [&[0x18, 12], ARROW_SCHEMA_META_KEY.as_bytes(), &value, &[STOP]].concat()
+        };
+        let entries = [vec![0x3C], entry(b"x"), entry(b"y"), entry(b"")].concat();
+        let readable = readable(&footer(&entries));
+        let kept = [vec![0xFC, 1], entry(b"y")].concat();
+        assert!(readable.bytes.windows(kept.len()).any(|bytes| bytes == kept), "{:x?}", readable.bytes);
+        assert!(readable.dropped.is_empty());
     }
 
     #[test]

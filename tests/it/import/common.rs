@@ -59,6 +59,10 @@ pub fn column<'a>(file: &'a Reader, name: &str) -> &'a ColumnSchema {
     &file.schema().columns[file.schema().column_index(name).unwrap()]
 }
 
+pub fn column_names(file: &Reader) -> Vec<&str> {
+    file.schema().columns.iter().map(|column| column.name.as_str()).collect()
+}
+
 /// Reads all samples of a column: shape and elements, or null.
 pub fn tensors<T: Element>(file: &Reader, name: &str) -> Vec<Option<(Vec<u32>, Vec<T>)>> {
     let mut cursor = file.column(name).unwrap().cursor();
@@ -162,6 +166,16 @@ pub fn write_arrow(path: impl AsRef<Path>, batches: &[RecordBatch]) {
 pub fn arrow_file(folder: &Folder, name: &str, batches: &[RecordBatch]) -> PathBuf {
     write_arrow(folder.path(name), batches);
     folder.path(name)
+}
+
+/// Returns an Arrow file or stream in which the first text ends behind the others.
+pub fn with_wrong_offset(bytes: &[u8], text: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    let start = bytes.windows(text.len()).position(|bytes| bytes == text).unwrap();
+    let offsets = [[0; 4], (text.len() as u32).to_le_bytes()].concat();
+    let offsets = bytes[..start].windows(8).rposition(|bytes| bytes == offsets).unwrap();
+    bytes[offsets + 4] += 100;
+    bytes
 }
 
 /// Writes an Arrow IPC stream.

@@ -163,3 +163,14 @@ fn very_many_rows_without_bytes_are_refused() {
     assert!(bytes.len() < 1 << 20);
     assert_eq!(convert_damaged(&folder, &bytes).unwrap().sample_count(), 18 << 20);
 }
+
+#[test]
+fn a_dictionary_that_cannot_be_decoded_is_not_blamed_on_another_column() {
+    let dictionary: DictionaryArray<Int8Type> = ["needle", "needle"].into_iter().collect();
+    let numbers: ArrayRef = Arc::new(Int8Array::from(vec![1, 2]));
+    let columns: [(&str, ArrayRef); 2] = [("d", Arc::new(dictionary)), ("x", numbers)];
+    let bytes = stream_bytes(&[RecordBatch::try_from_iter(columns).unwrap()], None);
+    let bytes = with_wrong_offset(&bytes, b"needle");
+    let error = convert_damaged(&Folder::new(), &bytes).map(|_| ()).unwrap_err();
+    assert_eq!((error.kind(), error.column()), (ErrorKind::BadInput, None), "{error}");
+}

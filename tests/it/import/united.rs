@@ -5,11 +5,11 @@ use super::common::*;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tensilo::ErrorKind;
 use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::datatypes::{DataType, Field, Float64Type, Int32Type};
 use tensilo::import::{AppendOptions, ConvertOptions, convert_rows, plan_shards};
 use tensilo::sink::Stream;
+use tensilo::{ColumnSchema, DType, ErrorKind, Extent, Schema, Shape, Writer, WriterOptions};
 use tensilo_testing::Folder;
 
 const FORMATS: &[&str] = if cfg!(feature = "parquet") { &["arrow", "stream", "parquet"] } else { &["arrow", "stream"] };
@@ -110,9 +110,8 @@ fn null_columns_and_missing_ones_are_null() {
         inputs.reverse();
         let file = converted(&folder, &inputs, &ConvertOptions::new()).unwrap();
         check(&file, 2, 0);
-        let names: Vec<&str> = file.schema().columns.iter().map(|column| column.name.as_str()).collect();
         assert_eq!(
-            names,
+            column_names(&file),
             ["float", "struct.t", "struct.f", "list", "id", "text"],
             "the order in which they come first"
         );
@@ -135,6 +134,70 @@ fn they_are_appended_to_a_file_and_planned_for_several() {
         let written = convert_rows(&plan.inputs, 0..4, table, Stream(Vec::new()), &AppendOptions::new(), go_on);
         check(&opened(written.unwrap().sink.0), 0, 2);
     }
+}
+
+#[test]
+fn columns_that_were_cast_are_filled_by_appends() {
+    let folder = Folder::new();
+    let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+    let floats: ArrayRef = Arc::new(Float32Array::from(vec![1.0, 2.0]));
+    let whole = batch(vec![required("id", ids(0..2)), nullable("n", numbers), nullable("f", floats)]);
+    let lacking = batch(vec![required("id", ids(2..3))]);
+    let null = batch(vec![required("id", ids(3..4)), nullable("n", nulls(1)), nullable("f", nulls(1))]);
+    for (numbers, floats) in [(DType::F32, DType::Bf16), (DType::I8, DType::F16), (DType::Bf16, DType::I32)] {
+        for format in FORMATS {
+            let inputs = files(&folder, format, &[whole.clone(), lacking.clone(), null.clone()]);
+            let (file, options) = (folder.path("file.tsl"), ConvertOptions::new().overwrite(true));
+            convert_with(&inputs[..1], &file, &options.casts([("n", numbers), ("f", floats)])).unwrap();
+            append_with(&inputs[1..], &file, &AppendOptions::new()).unwrap();
+            let file = read(&file);
+            assert_eq!(scalars::<i64>(&file, "id"), [0, 1, 2, 3].map(Some));
+            for name in ["n", "f"] {
+                let mut cursor = file.column(name).unwrap().cursor();
+                assert_eq!([0, 1, 2, 3].map(|i| cursor.read(i).unwrap().is_null()), [false, false, true, true]);
+            }
+        }
+    }
+}
+
+/// Arrow has no bf16.
+#[test]
+fn columns_of_bf16_are_filled_by_appends() {
+    let folder = Folder::new();
+    let id = ColumnSchema::tensor("id", DType::I64, Shape::scalar());
+    let shapes = [Shape::scalar(), Shape::fixed(&[2]), Shape::ragged(), Shape::new([Extent::Varying, Extent::Varying])];
+    let columns = shapes.into_iter().zip(0..).flat_map(|(shape, i)| {
+        let column = |dtype: DType| ColumnSchema::tensor(format!("{dtype}-{i}"), dtype, shape.clone()).nullable();
+        [column(DType::Bf16), column(DType::U16)]
+    });
+    let schema = Schema::new([id].into_iter().chain(columns.collect::<Vec<_>>()));
+    let null = schema.columns[1..].iter().map(|column| nullable(&column.name, nulls(1)));
+    let null = batch([required("id", ids(1..2))].into_iter().chain(null).collect());
+    for format in FORMATS {
+        let inputs = files(&folder, format, &[batch(vec![required("id", ids(0..1))]), null.clone()]);
+        let writer = Writer::new(Stream(Vec::new()), schema.clone(), &WriterOptions::new()).unwrap();
+        let file = folder.file("file.tsl", writer.finish().unwrap().sink.0);
+        append_with(&inputs, &file, &AppendOptions::new()).unwrap();
+        let file = read(&file);
+        assert_eq!(scalars::<i64>(&file, "id"), [0, 1].map(Some));
+        for column in &schema.columns[1..] {
+            let mut cursor = file.column(&column.name).unwrap().cursor();
+            assert!([0, 1].into_iter().all(|i| cursor.read(i).unwrap().is_null()), "{}", column.name);
+        }
+    }
+}
+
+#[test]
+fn inputs_that_lack_too_many_columns_together_are_refused() {
+    let folder = Folder::new();
+    let one: ArrayRef = Arc::new(Int8Array::from(vec![1]));
+    let wide = batch((0..20_000).map(|i| nullable(&i.to_string(), one.clone())).collect());
+    let small = files(&folder, "stream", &[batch(vec![nullable("0", one.clone())])]).remove(0);
+    let wide = arrow_file(&folder, "wide", &[wide]);
+    let inputs: Vec<PathBuf> = [wide].into_iter().chain(vec![small; 250]).collect();
+    let error = converted(&folder, &inputs, &ConvertOptions::new()).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::BadInput);
+    assert!(error.message().contains("251 inputs have 20000 columns together"), "{error}");
 }
 
 #[test]
@@ -183,7 +246,7 @@ fn inputs_without_samples_add_none_whatever_their_columns() {
 
 /// A row of nulls of a fixed shape takes as much memory as one of values: not all are made at once.
 #[test]
-fn missing_tensors_are_filled_in_bounded_memory() {
+fn missing_tensors_are_filled_in_small_batches() {
     let folder = Folder::new();
     let size = 100_000;
     let values: ArrayRef = Arc::new(Float64Array::from(vec![1.0; size]));

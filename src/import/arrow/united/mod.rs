@@ -17,4 +17,4 @@ mod schemas;
 
 pub(super) use arrays::{adapted, null_bytes};
 pub use schemas::TypeOrigin;
-pub(in crate::import) use schemas::{UnitedSchema, aligned, fields_of_file};
+pub(in crate::import) use schemas::{UnitedSchema, aligned, column_count, fields_of_file};

@@ -1,10 +1,11 @@
 //! The schema of several inputs together.
 
-use crate::Schema as FileSchema;
 use crate::arrow_type::members;
 use crate::export::plain_fields;
+use crate::import::arrow::distinct::joined as joined_name;
 use crate::import::arrow::extension::{fixed_extents, is_variable_tensor};
-use crate::import::arrow::types::{ENCRYPTED, INT96, with_members};
+use crate::import::arrow::types::{BF16, ENCRYPTED, INT96, with_members};
+use crate::{DType, Schema as FileSchema};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -126,8 +127,8 @@ fn becomes(own: &DataType, other: &DataType, origin: TypeOrigin) -> bool {
 }
 
 /// Returns the fields that an input has if it is to have those of `united`: its own, of the types
-/// that its values can have, and then nullable ones that it lacks, except those of the schema that
-/// `is_lacking` denies.
+/// that its values can have, and then nullable ones that it lacks. A field of the schema, not of a
+/// struct, is added only if `is_lacking` says that the input lacks it.
 pub(in crate::import) fn aligned(
     own: &Fields,
     united: &Fields,
@@ -142,15 +143,20 @@ pub(in crate::import) fn aligned(
     Alignment { names, origin }.fields(own, united, "", is_lacking)
 }
 
-/// Adds the names of the columns that a field becomes. Behind `prefix` it is a field of a struct.
-fn add_names(field: &Field, prefix: &str, names: &mut HashSet<String>) {
-    let name = format!("{prefix}{}", field.name());
+/// Adds the names of the columns that a field becomes. `outer` are the names of the structs around
+/// it.
+fn add_names(field: &Field, outer: &str, names: &mut HashSet<String>) {
+    let name = joined_name(outer, field.name());
     match struct_fields(field) {
-        Some(fields) => fields.iter().for_each(|field| add_names(field, &format!("{name}."), names)),
-        None => {
-            names.insert(name);
-        }
+        Some(fields) => fields.iter().for_each(|field| add_names(field, &name, names)),
+        None => drop(names.insert(name.into_owned())),
     }
+}
+
+/// Returns the number of columns that fields become, nulls of structs included.
+pub(in crate::import) fn column_count(fields: &Fields) -> usize {
+    let count = |field: &FieldRef| struct_fields(field).map_or(0, column_count).saturating_add(1);
+    fields.iter().map(count).fold(0, usize::saturating_add)
 }
 
 /// Returns the fields of a struct, also of one in lists.
@@ -171,31 +177,33 @@ struct Alignment {
 }
 
 impl Alignment {
-    fn fields(&self, own: &Fields, united: &Fields, prefix: &str, is_lacking: &dyn Fn(&str) -> bool) -> Fields {
+    fn fields(&self, own: &Fields, united: &Fields, outer: &str, is_lacking: &dyn Fn(&str) -> bool) -> Fields {
         let (known, targets) = (by_name(own), by_name(united));
         let kept = own.iter().map(|field| match targets.get(field.name().as_str()) {
-            Some(target) => self.field(field, target, &format!("{prefix}{}.", field.name())),
+            Some(target) => self.field(field, target, &joined_name(outer, field.name())),
             None => Arc::clone(field),
         });
         let added = united.iter().filter(|field| {
             let name = field.name().as_str();
             let is_addable = field.is_nullable() && is_fillable(field) && is_lacking(name);
-            !known.contains_key(name) && is_addable && self.has_none_of(field, prefix)
+            !known.contains_key(name) && is_addable && self.has_none_of(field, outer)
         });
         kept.chain(added.cloned()).collect()
     }
 
-    fn has_none_of(&self, field: &Field, prefix: &str) -> bool {
+    fn has_none_of(&self, field: &Field, outer: &str) -> bool {
         let mut names = HashSet::new();
-        add_names(field, prefix, &mut names);
+        add_names(field, outer, &mut names);
         names.is_disjoint(&self.names)
     }
 
-    fn field(&self, own: &FieldRef, target: &FieldRef, prefix: &str) -> FieldRef {
+    /// Returns a field with the type of `target`, as far as its values can have it. `name` is that of
+    /// its column.
+    fn field(&self, own: &FieldRef, target: &FieldRef, name: &str) -> FieldRef {
         let of_type = |data_type: DataType| Arc::new(own.as_ref().clone().with_data_type(data_type));
         match (own.data_type(), target.data_type()) {
             (DataType::Struct(fields), DataType::Struct(targets)) if !is_variable_tensor(own) => {
-                of_type(DataType::Struct(self.fields(fields, targets, prefix, &|_| true)))
+                of_type(DataType::Struct(self.fields(fields, targets, name, &|_| true)))
             }
             (DataType::Null, data_type) if *data_type != DataType::Null && is_fillable(target) => {
                 let nullable = target.is_nullable() || has_nulls(own, self.origin);
@@ -203,11 +211,11 @@ impl Alignment {
             }
             (from, to) if from != to && becomes(from, to, self.origin) => of_type(to.clone()),
             (DataType::List(item), other) => match members(other) {
-                Some(target) => of_type(DataType::List(self.field(item, target, prefix))),
+                Some(target) => of_type(DataType::List(self.field(item, target, name))),
                 None => Arc::clone(own),
             },
             (DataType::LargeList(item), other) => match members(other) {
-                Some(target) => of_type(DataType::LargeList(self.field(item, target, prefix))),
+                Some(target) => of_type(DataType::LargeList(self.field(item, target, name))),
                 None => Arc::clone(own),
             },
             _ => Arc::clone(own),
@@ -226,13 +234,29 @@ fn is_fillable(field: &Field) -> bool {
         }
 }
 
-/// Returns the fields of inputs that give the columns of a file: tensors are lists, as formats have
-/// them that find their types.
+/// Returns the fields of inputs that give the columns of a file, before casts: tensors are lists, as
+/// formats have them that find their types.
 pub(in crate::import) fn fields_of_file(schema: &FileSchema) -> Fields {
-    plain_fields(schema).iter().map(as_lists).collect()
+    let mut pushed = schema.clone();
+    for column in &mut pushed.columns {
+        (column.dtype, column.cast) = (column.pushed_dtype(), None);
+        column.metadata.remove(BF16);
+        if column.dtype == DType::Bf16 {
+            column.dtype = DType::U16;
+            column.metadata.insert(BF16.to_owned(), String::new());
+        }
+    }
+    plain_fields(&pushed).iter().map(|field| as_lists(field, false)).collect()
 }
 
-fn as_lists(field: &FieldRef) -> FieldRef {
+/// Returns a field with lists instead of tensors. `is_bf16` tells that it is in a field of bf16.
+fn as_lists(field: &FieldRef, is_bf16: bool) -> FieldRef {
+    let is_bf16 = is_bf16 || field.metadata().contains_key(BF16);
+    let marked = |field: Field| if is_bf16 { field.with_metadata([(BF16, "")]) } else { field };
+    let list = |item: DataType, is_element: bool| {
+        let item = Field::new_list_field(item, true);
+        DataType::List(Arc::new(if is_element { marked(item) } else { item }))
+    };
     let rank_and_element = match field.data_type() {
         DataType::Struct(parts) if is_variable_tensor(field) => match parts.as_ref() {
             [data, shape] => match (members(data.data_type()), shape.data_type()) {
@@ -247,12 +271,15 @@ fn as_lists(field: &FieldRef) -> FieldRef {
         _ => None,
     };
     let data_type = match (rank_and_element, field.data_type()) {
-        (Some((rank, element)), _) => (0..rank)
-            .fold(element.data_type().clone(), |inner, _| DataType::List(Arc::new(Field::new_list_field(inner, true)))),
-        (None, DataType::Struct(fields)) => DataType::Struct(fields.iter().map(as_lists).collect()),
-        (None, other) => match with_members(other, as_lists) {
+        (Some((rank, element)), _) => {
+            (0..rank).fold(element.data_type().clone(), |inner, level| list(inner, level == 0))
+        }
+        (None, DataType::Struct(fields)) => {
+            DataType::Struct(fields.iter().map(|field| as_lists(field, is_bf16)).collect())
+        }
+        (None, other) => match with_members(other, |item| as_lists(item, is_bf16)) {
             Some(lists) => lists,
-            None => return Arc::clone(field),
+            None => return Arc::new(marked(Field::new(field.name(), other.clone(), field.is_nullable()))),
         },
     };
     Arc::new(Field::new(field.name(), data_type, field.is_nullable()))
