@@ -6,6 +6,7 @@ use crate::import::store::InputStore;
 use crate::pattern::{AS_IN_A_SHELL, has_wildcard};
 use crate::{Error, Result};
 use glob::Pattern;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 /// Returns the addresses that one input means: itself, those below a prefix, or those that match a
@@ -50,9 +51,22 @@ fn matching(pattern: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Refuses a prefix that is a part of a table.
+/// Refuses a prefix that is a part of a table. What cannot be listed around it tells nothing.
 fn refuse_around(prefix: &Path, store: &dyn InputStore) -> Result<()> {
-    tables::marks_around(prefix).iter().try_for_each(|mark| tables::refuse_stored(&store.below(mark)?, &[]))
+    tables::marks_around(prefix).iter().try_for_each(|mark| match store.below(mark) {
+        Ok(found) => tables::refuse_stored(&found, &[]),
+        Err(error) if may_succeed_later(&error) => Err(error),
+        Err(_) => Ok(()),
+    })
+}
+
+/// Returns whether a listing failed for a reason that may pass, and not because the store has no
+/// such listing, or forbids it.
+fn may_succeed_later(error: &Error) -> bool {
+    use io::ErrorKind::{InvalidData, InvalidInput, NotFound, PermissionDenied, Unsupported};
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<io::Error>());
+    let lasting = [InvalidData, InvalidInput, NotFound, PermissionDenied, Unsupported];
+    cause.is_some_and(|cause| !lasting.contains(&cause.kind()))
 }
 
 fn below(prefix: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
@@ -100,6 +114,16 @@ mod tests {
         }
 
         fn below(&self, prefix: &Path) -> Result<Vec<PathBuf>> {
+            let names: Vec<&str> = prefix.to_str().unwrap().strip_prefix("s3://").unwrap().split('/').collect();
+            match names.as_slice() {
+                ["forbidden", mark] if mark.starts_with(['_', '.']) => {
+                    return Err(Error::io("listing", io::ErrorKind::PermissionDenied.into()));
+                }
+                ["busy", mark] if mark.starts_with(['_', '.']) => {
+                    return Err(Error::io("listing", io::ErrorKind::TimedOut.into()));
+                }
+                _ => {}
+            }
             Ok(self.0.iter().map(PathBuf::from).filter(|path| path.starts_with(prefix)).collect())
         }
 
@@ -138,6 +162,10 @@ mod tests {
         "s3://b/lance/_versions/1.manifest",
         "s3://b/zarr/x/zarr.json",
         "s3://b/zarr/zarr.json",
+        "s3://data/a.parquet",
+        "s3://data/year=1/a.parquet",
+        "s3://forbidden/data/a.parquet",
+        "s3://busy/data/a.parquet",
     ];
 
     #[test]
@@ -171,6 +199,15 @@ mod tests {
         }
         // by its own name, a file is read
         assert_eq!(found(BUCKET, "s3://b/delta/part-0.parquet"), ["s3://b/delta/part-0.parquet"]);
+    }
+
+    #[test]
+    fn folders_around_a_prefix_need_not_be_listed() {
+        for input in ["s3://data/*.parquet", "s3://data/year=1", "s3://forbidden/data/", "s3://forbidden/data/*"] {
+            assert!(found(BUCKET, input)[0].ends_with("/a.parquet"), "{input}: {:?}", found(BUCKET, input));
+        }
+        // but a failure that passes hides a table
+        assert!(found(BUCKET, "s3://busy/data")[0].starts_with("error: "));
     }
 
     #[test]

@@ -15,6 +15,8 @@ struct Table {
     /// The folder or file that each table has.
     mark: &'static str,
     name: &'static str,
+    /// Why its files are not read.
+    reason: &'static str,
     /// What reads a table.
     reader: &'static str,
 }
@@ -24,27 +26,34 @@ const TABLES: [Table; 8] = [
     table(".hoodie", "a Hudi table", "hudi.HudiTableBuilder.from_base_uri(PATH).build().read_snapshot()"),
     table(ICEBERG, "an Iceberg table", "pyiceberg's Table.scan().to_arrow()"),
     table("_versions", "a Lance dataset", "lance.dataset(PATH).to_table()"),
-    table("zarr.json", "a Zarr store", ZARR),
-    table(".zgroup", "a Zarr store", ZARR),
-    table(".zarray", "a Zarr store", ZARR),
-    table(".zmetadata", "a Zarr store", ZARR),
+    zarr("zarr.json"),
+    zarr(".zgroup"),
+    zarr(".zarray"),
+    zarr(".zmetadata"),
 ];
 
-const ZARR: &str = "zarr.open(PATH), whose arrays can be saved as .npy";
 /// The folder of the metadata of Iceberg, which has files of [`ICEBERG_FILE`].
 const ICEBERG: &str = "metadata";
 const ICEBERG_FILE: &str = ".metadata.json";
 
+const REMOVED: &str = "whose files may have rows that were removed or replaced";
+const CHUNKS: &str = "whose files are chunks of arrays, not tables";
+
 const fn table(mark: &'static str, name: &'static str, reader: &'static str) -> Table {
-    Table { mark, name, reader }
+    Table { mark, name, reason: REMOVED, reader }
+}
+
+const fn zarr(mark: &'static str) -> Table {
+    let reader = "zarr.open(PATH), whose arrays can be saved as .npy";
+    Table { mark, name: "a Zarr store", reason: CHUNKS, reader }
 }
 
 impl Table {
     fn error(&self, folder: &Path) -> Error {
-        let Self { mark, name, reader } = self;
+        let Self { mark, name, reason, reader } = self;
         let message = format!(
-            "the folder is {name} ({mark}), whose files may have rows that were removed or replaced; read it with the \
-             library that owns it ({reader}) and convert the result, or give single files by their own names"
+            "the folder is {name} ({mark}), {reason}; read it with the library that owns it ({reader}) and convert the \
+             result, or give single files by their own names"
         );
         Error::bad_input(message).with_path(folder)
     }
@@ -60,8 +69,11 @@ impl Table {
     }
 }
 
+/// Returns whether a name is one that Iceberg gives: `v1.metadata.json`, or
+/// `00000-<uuid>.metadata.json`.
 fn is_of_iceberg(name: &[u8]) -> bool {
-    name.ends_with(ICEBERG_FILE.as_bytes())
+    let number = name.strip_prefix(b"v").unwrap_or(name);
+    name.ends_with(ICEBERG_FILE.as_bytes()) && number.first().is_some_and(u8::is_ascii_digit)
 }
 
 /// Refuses folders that are tables, or in one.
@@ -90,7 +102,8 @@ pub(super) fn refuse<'a>(folders: impl IntoIterator<Item = &'a Path>) -> Result<
 /// Refuses addresses in a table, whose marks are among `all` addresses. If none is chosen, any
 /// table is the reason.
 pub(super) fn refuse_stored(all: &[PathBuf], chosen: &[PathBuf]) -> Result<()> {
-    let has_chosen = |folder: &Path| chosen.is_empty() || chosen.iter().any(|path| path.starts_with(folder));
+    let around: HashSet<&Path> = chosen.iter().flat_map(|path| path.ancestors()).collect();
+    let has_chosen = |folder: &Path| chosen.is_empty() || around.contains(folder);
     // a log has thousands of addresses
     let tables: BTreeMap<&Path, &Table> = all.iter().filter_map(|path| marked(path)).collect();
     let refused = tables.into_iter().filter(|(folder, _)| has_chosen(folder));
@@ -107,8 +120,10 @@ pub(super) fn marks_around(prefix: &Path) -> Vec<PathBuf> {
         let name = folder.file_name().unwrap_or_default().as_encoded_bytes();
         name == b"data" || name.contains(&b'=')
     };
-    let around = prefix.ancestors().take_while(is_inside).filter_map(Path::parent);
-    let marks = || TABLES.iter().filter(|table| table.reader != ZARR).map(|table| table.mark);
+    // the scheme and the bucket have no mark beside them
+    let is_in_bucket = |folder: &&Path| folder.components().nth(1).is_some();
+    let around = prefix.ancestors().take_while(is_inside).filter_map(Path::parent).filter(is_in_bucket);
+    let marks = || TABLES.iter().filter(|table| table.reason != CHUNKS).map(|table| table.mark);
     around.flat_map(|folder| marks().map(|mark| folder.join(mark))).collect()
 }
 

@@ -268,6 +268,7 @@ fn tables_of_other_libraries_are_refused() {
     for (folder, mark) in [
         ("delta/_delta_log", "00000000000000000001.json"),
         ("ice/metadata", "v1.metadata.json"),
+        ("plain/metadata", "train.metadata.json"),
         ("hudi/.hoodie", "hoodie.properties"),
         ("lance/_versions", "1.manifest"),
         ("zarr", "zarr.json"),
@@ -293,9 +294,14 @@ fn tables_of_other_libraries_are_refused() {
         assert_eq!((error.kind(), error.path()), (ErrorKind::BadInput, Some(tree.path(table).as_path())), "{error}");
         assert!(error.message().contains(mark), "{error}");
     }
+    let zarr = tree.refused(&["zarr"]);
+    assert!(zarr.message().contains("whose files are chunks of arrays"), "{zarr}");
     // by its own name, a file is read
     assert_eq!(numbers(&tree.convert("delta/part-0.parquet")), [0]);
     assert_eq!(numbers(&tree.convert("p*/*.parquet")), [4]);
+    fs::rename(tree.path("plain/metadata/train.metadata.json"), tree.path("plain/metadata/00000-a.metadata.json"))
+        .unwrap();
+    assert!(tree.refused(&["p*/*.parquet"]).message().contains("an Iceberg table"));
 }
 
 /// Systems other than Linux may refuse such names.
