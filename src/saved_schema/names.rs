@@ -3,6 +3,7 @@
 use super::document::{NAME, name};
 use crate::arrow_type::VARIABLE_SHAPE_TENSOR;
 use serde_json::Value;
+use std::collections::HashMap;
 
 const LISTS: [&str; 7] = ["list", "large_list", "list_view", "large_list_view", "fixed_size_list", "map", "sorted_map"];
 
@@ -33,37 +34,48 @@ fn collect(field: &Value, name: String, names: &mut Vec<String>) {
     }
 }
 
+/// The new names of a field and of those inside it.
+#[derive(Default)]
+struct Renames<'a> {
+    own: Option<&'a str>,
+    inside: HashMap<&'a str, Renames<'a>>,
+}
+
 /// Renames the fields that names lead to.
 pub(super) fn rename(fields: &mut [Value], renames: &[(Vec<String>, &str)]) {
-    let pending = |number: usize| format!("\0{number}"); // no name of a column
-    for (number, (names, _)) in renames.iter().enumerate() {
-        rename_one(fields, names, &pending(number));
+    let mut all = Renames::default();
+    for (names, to) in renames {
+        let of_field = names.iter().fold(&mut all, |outer, name| outer.inside.entry(name).or_default());
+        of_field.own = Some(to);
     }
-    for (number, (names, to)) in renames.iter().enumerate() {
-        let outer = names.iter().take(names.len().saturating_sub(1)).cloned();
-        rename_one(fields, &outer.chain([pending(number)]).collect::<Vec<_>>(), to);
+    rename_inside(fields, &all);
+}
+
+/// Renames fields of a struct, and those inside them. A depth has at most as many levels as a path.
+fn rename_inside(fields: &mut [Value], renames: &Renames<'_>) {
+    for field in fields {
+        let Some(renames) = name(field).and_then(|name| renames.inside.get(name)) else { continue };
+        if let (false, Some(fields)) = (renames.inside.is_empty(), struct_fields(field)) {
+            rename_inside(fields, renames);
+        }
+        if let (Some(to), Some(field)) = (renames.own, field.as_object_mut()) {
+            field.insert("name".to_owned(), to.into());
+            // the caller's name counts, not that of the source
+            let metadata = field.get_mut("metadata").and_then(Value::as_object_mut);
+            metadata.into_iter().for_each(|metadata| drop(metadata.shift_remove(NAME)));
+        }
     }
 }
 
-/// Renames a field, through lists.
-fn rename_one(fields: &mut [Value], names: &[String], to: &str) {
-    let Some((first, inner)) = names.split_first() else { return };
-    let Some(mut field) = fields.iter_mut().find(|field| name(field) == Some(first)) else { return };
-    if inner.is_empty() {
-        let Some(field) = field.as_object_mut() else { return };
-        field.insert("name".to_owned(), to.into());
-        // the caller's name counts, not that of the source
-        let metadata = field.get_mut("metadata").and_then(Value::as_object_mut);
-        metadata.into_iter().for_each(|metadata| drop(metadata.shift_remove(NAME)));
-        return;
-    }
+/// Returns the fields of a struct, also of one in lists.
+fn struct_fields(mut field: &mut Value) -> Option<&mut [Value]> {
     loop {
-        let Some(data_type) = field.get_mut("type").and_then(Value::as_object_mut) else { return };
-        let Some((kind, inside)) = data_type.iter_mut().next() else { return };
+        let (kind, inside) = field.get_mut("type")?.as_object_mut()?.iter_mut().next()?;
+        let (is_list, is_struct) = (LISTS.contains(&kind.as_str()), kind == "struct");
         match inside {
-            Value::Array(fields) if kind == "struct" => return rename_one(fields, inner, to),
-            item if LISTS.contains(&kind.as_str()) => field = item,
-            _ => return,
+            item if is_list => field = item,
+            Value::Array(fields) if is_struct => return Some(fields),
+            _ => return None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The columns of a new file, from the schemas of the sources.
 
 use super::column::{Column, describe};
-use super::rename::{self, renamed, renamed_metadata};
+use super::rename::Renames;
 use super::select;
 use super::structs::{self, OtherStructs};
 use crate::error::{Advice, display_path};
@@ -37,15 +37,23 @@ impl Plan {
 /// Plans the conversion of sources, which must have the same columns.
 pub(in crate::import) fn of(sources: &[&dyn BatchSource], options: &ConvertOptions) -> Result<Plan> {
     check_formats(sources)?;
-    select::check_names(sources, options)?;
-    rename::check(options)?;
+    let renames = Renames::new(options)?;
+    select::check_names(sources, options, &renames)?;
     let mut plan = Plan { columns: Vec::new(), metadata: Metadata::new(), positions: Vec::new() };
     let mut differences = SchemaDifferences::default();
+    let mut new_names = HashMap::new();
     for source in sources.iter().copied() {
         let chosen = select::choose(source.columns(), options).map_err(|error| located(error, source))?;
-        let named = chosen.iter().map(|(position, column)| Ok((*position, renamed(column, options)?)));
-        let found = storable(&named.collect::<Result<Vec<_>>>()?).map_err(|error| located(error, source))?;
-        let metadata = renamed_metadata(source.metadata(), source.columns(), options)?;
+        let mut named = Vec::with_capacity(chosen.len());
+        for (position, column) in chosen {
+            let renamed = renames.renamed(column)?;
+            if let (Cow::Owned(renamed), false) = (&renamed, column.follows_fields()) {
+                new_names.insert(column.name.clone(), renamed.name.clone());
+            }
+            named.push((position, renamed));
+        }
+        let found = storable(&named).map_err(|error| located(error, source))?;
+        let metadata = renames.renamed_metadata(source.metadata(), source.columns())?;
         if plan.positions.is_empty() {
             let (columns, positions) = found.into_iter().unzip();
             (plan.columns, plan.metadata) = (columns, metadata.into_owned());
@@ -61,7 +69,7 @@ pub(in crate::import) fn of(sources: &[&dyn BatchSource], options: &ConvertOptio
     }
     differences.refuse(sources)?;
     plan.keep(&structs::common(&plan.columns));
-    select::apply_options(&mut plan.columns, options)?;
+    select::apply_options(&mut plan.columns, options, &new_names)?;
     Ok(plan)
 }
 

@@ -1,28 +1,37 @@
 //! The caller's options about columns.
 
 use super::column::Column;
-use super::rename::{new_name, selects};
+use super::rename::{Renames, selects};
 use super::structs;
 use crate::import::input_column::{InputColumn, Level};
 use crate::import::options::ConvertOptions;
 use crate::import::source::BatchSource;
 use crate::names::no_column;
 use crate::{DType, Error, Extent, Result, Shape};
+use std::collections::HashMap;
 
 /// Refuses names that no source has.
-pub(super) fn check_names(sources: &[&dyn BatchSource], options: &ConvertOptions) -> Result<()> {
+pub(super) fn check_names(sources: &[&dyn BatchSource], options: &ConvertOptions, renames: &Renames) -> Result<()> {
     let selectors = options.columns.iter().flatten().chain(&options.skip);
     let named = options.casts.iter().map(|(name, _)| name).chain(options.shapes.iter().map(|(name, _)| name));
-    let named = named.chain(options.renames.iter().map(|(name, _)| name));
+    let columns = || {
+        let columns = sources.iter().flat_map(|source| source.columns());
+        columns.filter(|column| !column.follows_fields())
+    };
+    let unknown = |name: &str| {
+        let names = sources.first().into_iter().flat_map(|source| source.columns());
+        let names = names.filter(|column| !column.follows_fields());
+        no_column(name, names.map(|column| column.name.as_str()))
+    };
     for selector in selectors.chain(named) {
-        let mut columns = sources.iter().flat_map(|source| source.columns());
-        if !columns.any(|column| selects(selector, &column.name) && !column.follows_fields()) {
-            let names = sources.first().into_iter().flat_map(|source| source.columns());
-            let names = names.filter(|column| !column.follows_fields());
-            return Err(no_column(selector, names.map(|column| column.name.as_str())));
+        if !columns().any(|column| selects(selector, &column.name)) {
+            return Err(unknown(selector));
         }
     }
-    Ok(())
+    match renames.unknown(columns())?.iter().min() {
+        Some(name) => Err(unknown(name)),
+        None => Ok(()),
+    }
 }
 
 /// Returns the columns asked for, in the order asked for, with their positions. Before them are the
@@ -56,22 +65,27 @@ fn in_order<'a>(mut columns: Vec<(usize, &'a InputColumn)>, selectors: &[String]
     chosen
 }
 
-/// Applies casts and known shapes.
-pub(super) fn apply_options(columns: &mut [Column], options: &ConvertOptions) -> Result<()> {
+/// Applies casts and known shapes. `new_names` has those of renamed columns.
+pub(super) fn apply_options(
+    columns: &mut [Column],
+    options: &ConvertOptions,
+    new_names: &HashMap<String, String>,
+) -> Result<()> {
+    let new_name = |name: &'_ String| new_names.get(name).unwrap_or(name).clone();
     if options.bf16 {
         for column in columns.iter_mut().filter(|column| column.kind.dtype.is_float()) {
             column.cast = (column.kind.dtype != DType::Bf16).then_some(DType::Bf16);
         }
     }
     for (name, target) in &options.casts {
-        let column = find(columns, &new_name(name, options))?;
+        let column = find(columns, &new_name(name))?;
         column.cast_to(*target).map_err(|error| error.with_column(name))?;
     }
     for column in columns.iter() {
         check_rounded(column).map_err(|error| error.with_column(&column.name))?;
     }
     for (name, shape) in &options.shapes {
-        let column = find(columns, &new_name(name, options))?;
+        let column = find(columns, &new_name(name))?;
         let lists = column.kind.rank().saturating_sub(shape.rank());
         if column.kind.can_unfold(lists) {
             column.unfold(lists);

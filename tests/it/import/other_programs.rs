@@ -4,11 +4,11 @@ use super::common::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tensilo::Reader;
 use tensilo::error::Advice;
 use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::datatypes::{DataType, Field, Schema, UnionFields};
 use tensilo::import::{ConvertOptions, dropped_metadata};
-use tensilo::{DType, Reader};
 use tensilo_testing::Folder;
 
 /// A file in `tests/data/import`.
@@ -23,10 +23,6 @@ fn converted(input: &Path, options: ConvertOptions) -> tensilo::Result<Reader> {
     Ok(read(&output))
 }
 
-fn names(file: &Reader) -> Vec<&str> {
-    file.schema().columns.iter().map(|column| column.name.as_str()).collect()
-}
-
 #[test]
 fn integers_of_128_bits_are_16_bytes() {
     let sample = |number: i128| Some(number.to_le_bytes().to_vec());
@@ -36,14 +32,14 @@ fn integers_of_128_bits_are_16_bytes() {
         assert_eq!(strings(&file, "big"), [sample(1), sample(-2), None], "{name}");
         assert_eq!(column(&file, "big").metadata["arrow.type"], "fixed_size_binary[16]");
         let file = converted(&data(name), ConvertOptions::new().skip(["big"])).unwrap();
-        assert_eq!(names(&file), ["x"]);
+        assert_eq!(column_names(&file), ["x"]);
     }
     #[cfg(feature = "parquet")]
     {
         let file = converted(&data("int128-polars.parquet"), ConvertOptions::new()).unwrap();
-        assert_eq!((names(&file), column(&file, "big").dtype), (vec!["big", "x"], DType::Bytes));
+        assert_eq!((column_names(&file), column(&file, "big").dtype), (vec!["big", "x"], tensilo::DType::Bytes));
         let file = converted(&data("int128-polars.parquet"), ConvertOptions::new().columns(["x"])).unwrap();
-        assert_eq!(names(&file), ["x"]);
+        assert_eq!(column_names(&file), ["x"]);
     }
 }
 
@@ -52,6 +48,20 @@ fn a_column_that_cannot_be_decoded_is_named_and_can_be_skipped() {
     let input = data("empty-dictionary-in-struct.arrow");
     let error = converted(&input, ConvertOptions::new()).map(|_| ()).unwrap_err();
     assert!(error.column().is_some() && error.advice() == [Advice::SkipColumns], "{error}");
+    // a file that has other columns, too
+    let folder = Folder::new();
+    let text: ArrayRef = Arc::new(StringArray::from(vec!["needle"]));
+    let numbers: ArrayRef = Arc::new(Int8Array::from(vec![3]));
+    let input = arrow_file(
+        &folder,
+        "x.arrow",
+        &[RecordBatch::try_from_iter([("a", numbers.clone()), ("t", text), ("b", numbers)]).unwrap()],
+    );
+    write_old(&input, &with_wrong_offset(&fs::read(&input).unwrap(), b"needle"));
+    let error = converted(&input, ConvertOptions::new()).map(|_| ()).unwrap_err();
+    assert_eq!((error.column(), error.advice()), (Some("t"), &[Advice::SkipColumns][..]), "{error}");
+    let file = converted(&input, ConvertOptions::new().skip(["t"])).unwrap();
+    assert_eq!(column_names(&file), ["a", "b"]);
 }
 
 #[test]
@@ -123,6 +133,8 @@ fn long_metadata_are_kept_as_far_as_the_header_has_room() {
     let bytes = |key: &str| file.schema().metadata.get(key).map(String::len);
     assert_eq!((bytes("classes"), bytes("pandas")), (Some(3 << 20), Some(9 << 20)));
     assert!(dropped_metadata(file.schema()).is_empty());
+    // what a file says was left out is not believed
+    assert!(dropped_metadata(import(&long(&[("import.dropped_metadata", 3)])).schema()).is_empty());
     // the longest are left out first
     let file = import(&long(&[("a", 9 << 20), ("b", 10 << 20), ("c", 1)]));
     assert_eq!(dropped_metadata(file.schema()), ["b"]);
@@ -145,7 +157,10 @@ mod parquet_files {
     #[test]
     fn a_file_without_rows_has_its_columns() {
         let file = converted(&data("zero-rows-fastparquet.parquet"), ConvertOptions::new()).unwrap();
-        assert_eq!((file.sample_count(), names(&file)), (0, vec!["i", "f", "s", "b", "c", "t", "td", "i8", "u"]));
+        assert_eq!(
+            (file.sample_count(), column_names(&file)),
+            (0, vec!["i", "f", "s", "b", "c", "t", "td", "i8", "u"])
+        );
     }
 
     #[test]
@@ -192,14 +207,15 @@ mod parquet_files {
 
     #[test]
     fn logical_types_come_back() {
-        let variant = || group("v", Some(LogicalType::variant(Some(1))), vec![bytes("metadata"), bytes("value")]);
+        let variant = |name| group(name, Some(LogicalType::variant(Some(1))), vec![bytes("metadata"), bytes("value")]);
         let fields = vec![
             leaf("json", LogicalType::Json),
             leaf("uuid", LogicalType::Uuid),
             leaf("enum", LogicalType::Enum),
             leaf("text", LogicalType::String),
-            group("s", None, vec![leaf("bson", LogicalType::Bson), variant()]),
-            group("only", None, vec![variant()]),
+            group("s", None, vec![leaf("bson", LogicalType::Bson), variant("v")]),
+            group("only", None, vec![variant("v")]),
+            group("named", None, vec![variant("metadata")]),
             leaf("geometry", LogicalType::geometry(Some("srid:5070".to_owned()))),
             leaf("geography", LogicalType::geography(None, Some(EdgeInterpolationAlgorithm::KARNEY))),
         ];

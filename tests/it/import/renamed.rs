@@ -19,10 +19,6 @@ fn numbers(first: i32) -> Int32Array {
     Int32Array::from(vec![first, first + 1])
 }
 
-fn names(file: &tensilo::Reader) -> Vec<&str> {
-    file.schema().columns.iter().map(|column| column.name.as_str()).collect()
-}
-
 /// Columns with the name `a`, and without a name.
 fn same() -> RecordBatch {
     batch(vec![
@@ -37,9 +33,9 @@ fn same() -> RecordBatch {
 #[test]
 fn columns_of_one_name() {
     check(&same());
-    assert_eq!(names(&import(&same())), ["a", "a#3", "a#2", "#1", "a#4"]);
+    assert_eq!(column_names(&import(&same())), ["a", "a#3", "a#2", "#1", "a#4"]);
     let file = import_with(&[same()], &ConvertOptions::new().skip(["a", "#1"])).unwrap();
-    assert_eq!(names(&file), ["a#3", "a#2", "a#4"]);
+    assert_eq!(column_names(&file), ["a#3", "a#2", "a#4"]);
 }
 
 #[test]
@@ -61,7 +57,7 @@ fn fields_of_one_name_in_structs_and_lists() {
     check(&whole);
     let file = import(&whole);
     let due = ["s.a", "s.a#2", "s.", "s#2.a", "s#2.a#2", "s#2.", "s#3"];
-    assert_eq!(names(&file), due);
+    assert_eq!(column_names(&file), due);
 }
 
 #[test]
@@ -90,13 +86,13 @@ fn a_column_has_the_name_of_a_field_of_a_struct() {
     check(&dotted());
     let swapped = dotted().project(&[1, 0]).unwrap();
     check(&swapped);
-    assert_eq!(names(&import(&dotted())), ["a.b", "a.b#2"]);
+    assert_eq!(column_names(&import(&dotted())), ["a.b", "a.b#2"]);
     for (chosen, due) in [("a.b", vec![Some(1), Some(2)]), ("a.b#2", vec![Some(3), Some(4)])] {
         let file = import_with(&[dotted()], &ConvertOptions::new().columns([chosen])).unwrap();
         assert_eq!(scalars::<i32>(&file, chosen), due);
         let file = import_with(&[dotted()], &ConvertOptions::new().skip([chosen])).unwrap();
-        assert_eq!(names(&file).len(), 1);
-        assert!(!names(&file).contains(&chosen));
+        assert_eq!(column_names(&file).len(), 1);
+        assert!(!column_names(&file).contains(&chosen));
     }
 }
 
@@ -120,7 +116,10 @@ fn exported_names(file: &tensilo::Reader) -> Vec<String> {
 #[test]
 fn columns_structs_and_fields_get_other_names() {
     let file = renamed(&dotted(), &[("a.b#2", "c")]).unwrap();
-    assert_eq!((names(&file), exported_names(&file)), (vec!["a.b", "c"], vec!["a{b}".to_owned(), "c".to_owned()]));
+    assert_eq!(
+        (column_names(&file), exported_names(&file)),
+        (vec!["a.b", "c"], vec!["a{b}".to_owned(), "c".to_owned()])
+    );
     let file = renamed(&dotted(), &[("a", "s")]).unwrap();
     assert_eq!(exported_names(&file)[0], "s{b}");
     let file = renamed(&dotted(), &[("a.b", "a.x")]).unwrap();
@@ -128,19 +127,38 @@ fn columns_structs_and_fields_get_other_names() {
     assert_eq!(scalars::<i32>(&file, "a.x"), [Some(1), Some(2)]);
     for twice in [[("a.b", "a.x"), ("a", "s")], [("a.b#2", "x"), ("a.b#2", "y")]] {
         let error = renamed(&dotted(), &twice).map(|_| ()).unwrap_err();
-        assert!(error.message().contains("rename one of them"), "{error}");
+        assert!(error.message().contains("rename only one of them"), "{error}");
     }
+    // a column whose name begins like that of another one is not inside it
+    let large = |text| column("price.usd", LargeStringArray::from(vec![text, text]));
+    let flat = batch(vec![column("price", numbers(1)), large("x")]);
+    for (renames, due) in [
+        (&[("price", "cost")][..], ["cost", "price.usd"]),
+        (&[("price", "cost"), ("price.usd", "usd")], ["cost", "usd"]),
+        (&[("price", "price.usd"), ("price.usd", "price")], ["price.usd", "price"]),
+    ] {
+        let file = renamed(&flat, renames).unwrap();
+        assert_eq!((column_names(&file), exported_names(&file)), (due.to_vec(), due.map(str::to_owned).to_vec()));
+        let batch = tensilo::export::batches(&file, None).unwrap().next().unwrap().unwrap();
+        assert_eq!(batch.column(1), flat.column(1));
+    }
+    let error = renamed(&batch(vec![large("x")]), &[("price", "cost")]).map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("no column"), "{error}");
+    // a cast has the name of the input, also in a struct that gets another name
+    let options = ConvertOptions::new().renames([("a", "s")]).casts([("a.b", tensilo::DType::I64)]);
+    let file = import_with(&[dotted()], &options).unwrap();
+    assert_eq!(scalars::<i64>(&file, "s.b"), [Some(1), Some(2)]);
     // two that are exchanged, and types that only the saved schema has
     let whole = batch(vec![column("p", LargeStringArray::from(vec!["x", "y"])), column("q", numbers(1))]);
     let file = renamed(&whole, &[("p", "q"), ("q", "p")]).unwrap();
-    assert_eq!(names(&file), ["q", "p"]);
+    assert_eq!(column_names(&file), ["q", "p"]);
     let batch = tensilo::export::batches(&file, None).unwrap().next().unwrap().unwrap();
     assert_eq!(batch.column_by_name("q").unwrap(), whole.column(0));
     // other options have the names of the input
     let floats = batch_of_floats();
     let options = ConvertOptions::new().renames([("f", "g")]).casts([("f", tensilo::DType::Bf16)]);
     let file = import_with(&[floats], &options).unwrap();
-    assert_eq!((names(&file), file.schema().columns[0].dtype), (vec!["g"], tensilo::DType::Bf16));
+    assert_eq!((column_names(&file), file.schema().columns[0].dtype), (vec!["g"], tensilo::DType::Bf16));
 }
 
 fn batch_of_floats() -> RecordBatch {
@@ -153,7 +171,7 @@ fn names_that_are_not_allowed_can_be_changed() {
     let error = refused(std::slice::from_ref(&whole), &ConvertOptions::new());
     let advice = [tensilo::error::Advice::SkipColumns, tensilo::error::Advice::RenameColumns];
     assert_eq!((error.column(), error.advice()), (Some("a\tb"), &advice[..]), "{error}");
-    assert_eq!(names(&renamed(&whole, &[("a\tb", "a b")]).unwrap()), ["a b", "c"]);
+    assert_eq!(column_names(&renamed(&whole, &[("a\tb", "a b")]).unwrap()), ["a b", "c"]);
     for (renames, message) in
         [(("c", "a\tb"), "cannot be stored"), (("a\tb", "c"), "2 columns have this name"), (("d", "e"), "no column")]
     {
