@@ -32,7 +32,7 @@ const KNOWN: [(usize, &[u8], &str); 44] = [
     (0, b"PK\x03\x04", "a zip archive"),
     (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
     (0, b"Rar!", "a RAR archive"),
-    (12, b"BC\x02\x00", "compressed with gzip in blocks (BGZF), such as BAM or VCF"),
+    (12, b"BC\x02\x00", "block-compressed with gzip (BGZF), as BAM and VCF files are"),
     (0, b"\x1f\x8b", "compressed with gzip"),
     (0, b"\x28\xb5\x2f\xfd", "compressed with Zstandard"),
     (0, b"\x04\x22\x4d\x18", "compressed with LZ4"),
@@ -53,21 +53,26 @@ const KNOWN: [(usize, &[u8], &str); 44] = [
     (0, b"%PDF-", "a PDF document"),
 ];
 const NETCDF: &str = "a NetCDF file";
-const PICKLE: &str = "a pickle of Python";
-const GIT_LFS: &str = "a pointer of Git LFS, not the data; run \"git lfs pull\" where it was cloned";
-const HTML: &str = "a page of HTML, not the data; the host may ask for a login, or the address may name a page";
+const PICKLE: &str = "a Python pickle";
+const GIT_LFS: &str = "a Git LFS pointer, not the data; run \"git lfs pull\" in the clone";
+const HTML: &str = "an HTML page, not the data; the host may require a login, or the address may be that of a web page";
 
 /// Explains that a path does not exist if it is the URL of something that is not read.
 pub fn explain_missing(path: &Path, error: io::Error) -> io::Error {
     let Some((scheme, rest)) = path.to_str().and_then(|text| text.split_once("://")) else { return error };
-    if error.kind() != io::ErrorKind::NotFound || !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+    // one letter is a drive of Windows
+    let is_scheme = scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if error.kind() != io::ErrorKind::NotFound || !is_scheme {
         return error;
     }
     let advice = match scheme {
-        "file" => format!("file:// is not read; give the path {:?}", rest.trim_start_matches("localhost")),
+        "file" => format!("file:// is not read; give the path {:?}", rest.strip_prefix("localhost").unwrap_or(rest)),
         "hf" => "hf:// is not read; download the files with huggingface_hub, or give the address \
                  https://huggingface.co/datasets/OWNER/NAME/resolve/main/FILE of each"
             .to_owned(),
+        "s3" | "s3a" | "gs" | "gcs" | "az" | "azure" | "abfs" | "abfss" | "http" | "https" => {
+            format!("addresses of {scheme}:// are read only by programs that add a store")
+        }
         _ => format!("{scheme}:// is not read; addresses begin with s3://, gs://, az:// or https://"),
     };
     io::Error::new(io::ErrorKind::NotFound, advice)
@@ -101,10 +106,12 @@ fn text_kind(first: &[u8]) -> Option<&'static str> {
         return Some("an XML document, such as an error of an object store");
     }
     if first.len() >= 16 && first.iter().all(|byte| *byte == 0) {
-        return Some("empty as far as it was looked at: its bytes are 0, as of a download that was broken off");
+        return Some("all zero bytes as far as it was read, as after an interrupted download");
     }
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let is_text = !line.is_empty() && line.iter().all(|byte| *byte >= b' ' || matches!(byte, b'\t' | b'\r'));
+    let is_json = text.starts_with(b"{") || text.starts_with(b"[");
+    let is_text =
+        !is_json && !line.is_empty() && line.iter().all(|byte| *byte >= b' ' || matches!(byte, b'\t' | b'\r'));
     let has_fields = |separator: u8| line.contains(&separator) && text.contains(&b'\n');
     (is_text && (has_fields(b',') || has_fields(b'\t') || has_fields(b';')))
         .then_some("text, perhaps CSV; write it as Parquet first, by a library that knows its types")
@@ -119,8 +126,12 @@ mod tests {
         let explained = |path: &str| explain_missing(Path::new(path), io::ErrorKind::NotFound.into()).to_string();
         assert!(explained("file:///data/x.tsl").ends_with("give the path \"/data/x.tsl\""));
         assert!(explained("hf://datasets/a/b").contains("huggingface_hub"));
+        assert!(explained("file://localhost/localhost/x").ends_with("give the path \"/localhost/x\""));
         assert!(explained("ftp://host/x").starts_with("ftp:// is not read"));
-        assert_eq!(explained("a/x.tsl"), io::Error::from(io::ErrorKind::NotFound).to_string());
+        assert!(explained("s3://b/x.parquet").contains("only by programs that add a store"));
+        for path in ["a/x.tsl", "C://data", "://x"] {
+            assert_eq!(explained(path), io::Error::from(io::ErrorKind::NotFound).to_string(), "{path}");
+        }
     }
 
     #[test]
@@ -136,12 +147,14 @@ mod tests {
             (b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xde\xc0\xef\xbe\x01", Some("an LMDB database")),
             (b"\x80\x04\x95\x10", Some(PICKLE)),
             (b"id,name\n1,a", Some("text, perhaps CSV; write it as Parquet first, by a library that knows its types")),
+            (b"{\"a\":1,\"b\":2}\n{}", None),
+            (b"[1,2]\n", None),
             (b"hello, world", None),
             (b"\x93", None),
             (b"", None),
         ] {
             assert_eq!(kind(first), due, "{}", first.escape_ascii());
         }
-        assert!(kind(&[0; 64]).is_some_and(|what| what.contains("broken off")));
+        assert!(kind(&[0; 64]).is_some_and(|what| what.contains("interrupted download")));
     }
 }

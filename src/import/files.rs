@@ -36,7 +36,8 @@ pub fn convert(
 ///
 /// `begin` is called before the inputs are opened, and once more if an input has nulls that its
 /// statistics deny: then the conversion begins again with another sink, and the first one is
-/// dropped unfinished. [`ConvertOptions::overwrite`] has no effect.
+/// dropped unfinished. An error of `begin` is returned unchanged. [`ConvertOptions::overwrite`] has
+/// no effect.
 pub fn convert_with<K: Sink, E: From<Error>>(
     inputs: &[PathBuf],
     begin: &mut dyn FnMut() -> std::result::Result<K, E>,

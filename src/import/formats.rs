@@ -7,8 +7,7 @@ use super::other_formats::OtherFormats;
 use super::source::BatchSource;
 use super::store::OptionalStore;
 use crate::Result;
-use crate::foreign::{self, FIRST_BYTES};
-use crate::le::u64_of;
+use crate::foreign;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
@@ -21,16 +20,12 @@ type Opened = Result<(SharedSource, Vec<u8>)>;
 /// Opens a file of one of the formats of this crate, or of `others`. Returns its content, and bytes
 /// on which the id of a file made from it depends.
 pub(super) fn open(file: &Arc<InputFile>, others: &OtherFormats, store: &OptionalStore) -> Opened {
-    let mut magic = Vec::new();
-    file.reader()?
-        .take(u64_of(FIRST_BYTES))
-        .read_to_end(&mut magic)
-        .map_err(|error| file.io("reading the file", error))?;
-    match magic.as_slice() {
+    let first = file.first_bytes()?;
+    match first.as_slice() {
         [b'P', b'A', b'R', b'1', ..] => parquet(file),
         [b'P', b'A', b'R', b'E', ..] => encrypted_parquet(),
         [b'A', b'R', b'R', b'O', b'W', b'1', ..] => arrow_file(file),
-        _ if magic.starts_with(&native::MAGIC) => tensilo_file(file),
+        first if first.starts_with(&native::MAGIC) => tensilo_file(file),
         first if foreign::placeholder(first).is_some() => Err(magic::unknown(first, &magic::accepted(others.names()))),
         _ => match others.open(file, store)? {
             Some(content) => {
@@ -126,11 +121,10 @@ mod with_arrow {
 
 #[cfg(not(feature = "arrow"))]
 mod without_arrow {
-    use super::{FIRST_BYTES, Opened, u64_of};
+    use super::Opened;
     use crate::Error;
     use crate::import::input_file::InputFile;
     use crate::import::magic;
-    use std::io::Read;
     use std::sync::Arc;
 
     pub(super) fn arrow_file(_file: &Arc<InputFile>) -> Opened {
@@ -138,11 +132,6 @@ mod without_arrow {
     }
 
     pub(super) fn arrow_stream(file: &Arc<InputFile>, accepted: &str) -> Opened {
-        let mut first = Vec::new();
-        file.reader()?
-            .take(u64_of(FIRST_BYTES))
-            .read_to_end(&mut first)
-            .map_err(|error| file.io("reading the file", error))?;
-        Err(magic::unknown(&first, accepted))
+        Err(magic::unknown(&file.first_bytes()?, accepted))
     }
 }

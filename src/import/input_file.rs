@@ -2,6 +2,7 @@
 
 use super::stamp::Stamp;
 use super::store::{InputStore, OptionalStore};
+use crate::foreign::FIRST_BYTES;
 use crate::le::u64_of;
 use crate::open::FileIdentity;
 use crate::open::{PositionedFile, Source};
@@ -109,6 +110,14 @@ impl InputFile {
     /// Returns a reader of the file, from its start.
     pub(super) fn reader(&self) -> Result<InputReader> {
         Ok(InputReader { file: self.hold()?, position: 0 })
+    }
+
+    /// Returns the bytes that tell what the file is.
+    pub(super) fn first_bytes(&self) -> Result<Vec<u8>> {
+        let mut first = Vec::new();
+        let read = self.reader()?.take(u64_of(FIRST_BYTES)).read_to_end(&mut first);
+        read.map_err(|error| self.io("reading the file", error))?;
+        Ok(first)
     }
 
     fn handle(&self) -> MutexGuard<'_, Handle> {

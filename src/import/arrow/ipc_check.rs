@@ -4,7 +4,6 @@
 //! fails. So the claims of a message are compared with the bytes that the file has.
 
 use super::schema_bytes::{mend_footer, mend_message};
-use crate::foreign::FIRST_BYTES;
 use crate::import::input_file::{InputFile, InputReader};
 use crate::import::magic;
 use crate::le::u64_of;
@@ -166,11 +165,7 @@ fn check_byte_order(schema: Option<Schema>) -> Result<()> {
 
 /// Returns the error about a file of an unknown format, which lists those that are `accepted`.
 fn foreign(file: &InputFile, accepted: &str) -> Error {
-    let mut first = Vec::new();
-    let read = file.reader().and_then(|reader| {
-        reader.take(u64_of(FIRST_BYTES)).read_to_end(&mut first).map_err(|error| file.io("reading the file", error))
-    });
-    read.map_or_else(|error| error, |_| magic::unknown(&first, accepted))
+    file.first_bytes().map_or_else(|error| error, |first| magic::unknown(&first, accepted))
 }
 
 fn malformed(what: &str) -> Error {

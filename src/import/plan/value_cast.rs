@@ -76,7 +76,7 @@ impl ValueCaster {
     fn refusal(&self, value: &Value) -> String {
         let target = self.cast.target;
         let of = |value: &dyn fmt::Display| {
-            format!("the value {value} is not an integer of type {target}, and a cast to an integer is exact")
+            format!("the value {value} cannot be stored as {target}; casts to integers must be exact")
         };
         match value {
             Value::Integer(value) => of(value),

@@ -203,7 +203,7 @@ impl SelectedSamples<'_> {
         }
     }
 
-    /// Casts elements to another type, but for nulls, which become zero.
+    /// Casts elements to another type. Nulls become zero.
     fn cast(&self, all: &SelectedElements, cast: ValueCast, dtype: DType) -> Result<SelectedElements, Problem> {
         let mut caster = ValueCaster::new(cast);
         let mut ranges = Vec::with_capacity(all.ranges.len());

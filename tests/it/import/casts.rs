@@ -94,7 +94,7 @@ fn a_cast_to_integers_is_exact_or_refused_with_its_sample() {
         let error = cast_refused(array, dtype);
         assert_eq!((error.kind(), error.column()), (ErrorKind::BadInput, Some("x")), "{error}");
         assert_eq!(error.samples(), Some(sample..sample + 1), "{error}");
-        assert!(error.message().contains(&format!("the value {value} is not an integer of type {dtype}")), "{error}");
+        assert!(error.message().contains(&format!("the value {value} cannot be stored as {dtype};")), "{error}");
     }
 }
 

@@ -177,7 +177,7 @@ fn what_is_no_data_is_reported_as_what_it_is() {
     let page = b"<!DOCTYPE html><html><body>Please log in, so that you can download the file</body></html>\n";
     let out = folder.path("out.tsl");
     for name in ["x.parquet", "x.tar", "x.tfrecord", "x.npy", "x.jsonl", "x.safetensors", "x.tsl"] {
-        for (bytes, due) in [(&pointer[..], "run \"git lfs pull\""), (page, "a page of HTML")] {
+        for (bytes, due) in [(&pointer[..], "run \"git lfs pull\""), (page, "an HTML page")] {
             let path = folder.file(name, bytes);
             on("convert", &path, &format!("-o {}", out.display())).failed(2, due);
             on("inspect", &path, "").failed(1, due);
