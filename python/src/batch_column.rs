@@ -211,7 +211,7 @@ impl BatchColumn {
     /// The same samples without their logical type: the stored elements, such as the unscaled
     /// integers of decimals.
     #[getter]
-    fn stored(&self) -> Self {
+    pub fn stored(&self) -> Self {
         let mut schema = ColumnSchema::clone(&self.schema);
         schema.metadata.remove("arrow.type");
         Self { batch: self.batch.clone(), number: self.number, schema: Arc::new(schema), memory: self.memory.clone() }

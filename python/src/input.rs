@@ -56,15 +56,20 @@ impl Input {
 
     fn read(column: &ColumnSchema, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let mut this = Self { levels: column.levels.iter().map(|_| Level::default()).collect(), ..Self::default() };
+        // values of the same type are written as they are stored
+        let stored = match object.cast::<BatchColumn>() {
+            Ok(samples) if LogicalType::of(&samples.get().schema) == LogicalType::of(column) => {
+                Some(Bound::new(object.py(), samples.get().stored())?.into_any())
+            }
+            _ => None,
+        };
+        let object = stored.as_ref().unwrap_or(object);
         if let Ok(samples) = object.cast::<BatchColumn>()
             && !column.dtype.is_string()
             && let Some(tensor) = samples.get().tensor()?
             && samples.get().column().null_count() == 0
         {
-            let of_samples = &samples.get().schema;
-            if LogicalType::of(of_samples) != LogicalType::of(column) {
-                check_values(of_samples)?;
-            }
+            check_values(&samples.get().schema)?;
             let elements = Elements { dtype: tensor.dtype, shape: tensor.shape, bytes: tensor.memory.to_vec() };
             this.add_tensor(column, elements)?;
             return Ok(this);

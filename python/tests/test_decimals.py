@@ -55,6 +55,24 @@ def test_arrays_do_not_have_the_integers_of_decimals(table, tmp_path, name, out)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
+def test_casts_of_a_read_are_not_of_the_integers_of_decimals(table, tmp_path):
+    prices = pa.array([decimal.Decimal("1.50"), None, decimal.Decimal("2.25")], pa.decimal32(9, 2))
+    dataset = ts.convert(table.append_column("cents", prices), tmp_path / "a.tsl")
+    assert dataset["cents"].dtype == "i32"
+    for name, dtype in (("cents", "f64"), ("cents", "i64"), ("score", "f32")):
+        for wrong in [
+            lambda name=name, dtype=dtype: dataset[name].take([0], dtype=dtype),
+            lambda name=name, dtype=dtype: dataset.take([0], [name], dtypes={name: dtype}),
+            lambda name=name, dtype=dtype: dataset.take([0], dtypes={name: dtype}),
+        ]:
+            with pytest.raises(ValueError, match=f"{name}.*casts="):
+                wrong()
+    same = dataset["cents"].take([0, 2], dtype="i32")
+    assert same.stored.numpy().tolist() == [150, 225]
+    assert dataset["label"].take([0], dtype="f64").numpy().tolist() == [1]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_stored_integers_can_be_asked_for(table, tmp_path):
     dataset = ts.convert(table, tmp_path / "a.tsl")
     assert dataset["price"][:2].stored.numpy().tolist() == [150, -225]
@@ -78,13 +96,16 @@ def test_casts_give_values(table, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_writer_does_not_take_the_integers_of_decimals_for_values(table, tmp_path):
-    dataset = ts.convert(table.select(["price"]).slice(0, 2), tmp_path / "a.tsl")
-    prices = dataset["price"][:]
+    lists = pa.array([[decimal.Decimal("1.50"), None], None, []], pa.list_(pa.decimal128(12, 2)))
+    table = table.select(["price", "score"]).append_column("prices", lists)
+    dataset = ts.convert(table, tmp_path / "a.tsl")
+    prices = dataset["price"][:2]
     with ts.Writer(tmp_path / "b.tsl", {"price": ts.tensor("i64")}) as writer:
         with pytest.raises(TypeError, match="casts="):
             writer.write(price=prices)
         writer.write(price=prices.stored)
     assert ts.open(tmp_path / "b.tsl")["price"][:].numpy().tolist() == [150, -225]
     with ts.Writer(tmp_path / "c.tsl", dataset.schema) as writer:
-        writer.write(price=prices)
-    assert pa.array(ts.open(tmp_path / "c.tsl")["price"][:]).to_pylist() == table["price"].to_pylist()[:2]
+        for some in (dataset[:2], dataset[2:]):
+            writer.write(**some)
+    assert pa.table(ts.open(tmp_path / "c.tsl")).to_pylist() == table.to_pylist()

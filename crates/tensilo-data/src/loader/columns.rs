@@ -52,7 +52,10 @@ impl ChosenColumns {
             let numbers: Vec<usize> = names.iter().map(number).collect::<Result<_>>()?;
             for (name, &column) in names.iter().zip(&numbers) {
                 check_alike(name, find(first.schema(), name), columns.get(column))?;
-                if let Some(column) = columns.get(column).filter(|_| !stored_elements) {
+                let Some(column) = columns.get(column) else { continue };
+                // a caller of a cast expects values
+                let cast = casts.iter().rfind(|(cast, _)| cast == name);
+                if !stored_elements || cast.is_some_and(|(_, to)| *to != column.dtype) {
                     LogicalType::check_values(column)?;
                 }
             }

@@ -129,6 +129,7 @@ impl LoaderOptions {
     /// Sets whether columns whose stored elements are not their values are delivered as they are
     /// stored: the unscaled integers of decimals, or their bytes, and the parts of intervals
     /// (default: no, such a column is an error). [`LogicalType::of`] tells what they stand for.
+    /// [`LoaderOptions::cast`] to another type stays an error for such a column.
     ///
     /// Dates, times, timestamps and durations are delivered either way, as counts of the unit that
     /// [`LogicalType::of`] tells.
@@ -206,7 +207,8 @@ impl LoaderOptions {
     ///
     /// Fails if an argument does not fit: a column that does not exist or differs among datasets, a
     /// cast or a padding that is not possible, a rank outside of the world, an epoch without a
-    /// step; a column of decimals or intervals, unless [`LoaderOptions::stored_elements`] is set.
+    /// step; a column of decimals or intervals, unless [`LoaderOptions::stored_elements`] is set and
+    /// the column is not cast.
     pub fn loader(self, view: &View) -> Result<Loader> {
         let setup = self.setup(view)?;
         check_steps(setup.division, view.n())?;

@@ -58,7 +58,7 @@ impl PadPlan {
     /// if lengths are to be multiples of 0.
     pub(super) fn new(padding: Padding, column: &ColumnSchema) -> Result<Self> {
         if padding.multiple == 0 {
-            let message = format!("column {:?}: lengths cannot be multiples of 0; 1 rounds none", column.name);
+            let message = format!("column {:?}: lengths cannot be multiples of 0; use 1 for no rounding", column.name);
             return Err(DataError::BadArgument(message));
         }
         let value = value_bytes(padding.value, column.dtype).ok_or_else(|| {

@@ -123,6 +123,8 @@ fn samples_are_padded_after_they_were_read() {
         }
         assert!(batch.column("vector").unwrap().padded(padding, &[]).is_err());
         assert!(batch.column("tokens").unwrap().padded(Padding::new().value(0.5), &[]).is_err());
+        let error = batch.column("tokens").unwrap().padded_extents(Padding::new().multiple(0)).unwrap_err();
+        assert!(error.to_string().contains("multiples of 0"), "{error}");
         for column in batch.columns_mut() {
             column.bytes_mut().fill(1);
             assert!(column.bytes().iter().all(|byte| *byte == 1));
@@ -167,6 +169,7 @@ fn elements_that_are_not_values_are_refused_or_asked_for() {
     };
     let columns = [
         column("price", DType::I64, &[], "decimal64[12, 2]"),
+        column("cents", DType::I32, &[], "decimal32[9, 2]"),
         column("score", DType::U8, &[16], "decimal128[38, 0]"),
         column("label", DType::I32, &[], "decimal32[9, 0]"),
         column("at", DType::I64, &[], "timestamp[us]"),
@@ -175,8 +178,9 @@ fn elements_that_are_not_values_are_refused_or_asked_for() {
         let path = folder.path(name);
         let mut writer = Writer::create(&path, Schema::new(columns.to_vec()), &WriterOptions::new()).unwrap();
         let score = [7_u8; 16];
-        let row = [Value::tensor(&[150_i64]), Value::tensor(&score), Value::tensor(&[3_i32]), Value::tensor(&[5_i64])];
-        writer.push(&row).unwrap();
+        let (price, cents) = (Value::tensor(&[150_i64]), Value::tensor(&[150_i32]));
+        let (label, at) = (Value::tensor(&[3_i32]), Value::tensor(&[5_i64]));
+        writer.push(&[price, cents, Value::tensor(&score), label, at]).unwrap();
         writer.finish().unwrap();
         Dataset::open(&path).unwrap()
     };
@@ -195,13 +199,20 @@ fn elements_that_are_not_values_are_refused_or_asked_for() {
     let batch = loader.epoch(0).next().unwrap().unwrap();
     assert_eq!(batch.column("label").unwrap().values::<i32>().unwrap(), [3]);
     assert_eq!(batch.column("at").unwrap().values::<i64>().unwrap(), [5]);
-    let loader = LoaderOptions::new(1).stored_elements(true).loader(&view).unwrap();
-    let batch = loader.epoch(0).next().unwrap().unwrap();
-    assert_eq!(batch.column("price").unwrap().values::<i64>().unwrap(), [150]);
+    let stored = LoaderOptions::new(1).stored_elements(true);
+    for options in [stored.clone(), stored.clone().cast("price", DType::I64), stored.clone().cast("label", DType::F64)]
+    {
+        let batch = options.loader(&view).unwrap().epoch(0).next().unwrap().unwrap();
+        assert_eq!(batch.column("price").unwrap().values::<i64>().unwrap(), [150]);
+    }
+    for name in ["cents", "score"] {
+        let error = stored.clone().cast(name, DType::F32).loader(&view).unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains("not its values"), "{error}");
+    }
 
     // microseconds are not mixed with nanoseconds
     let mut others = columns.to_vec();
-    others[3] = column("at", DType::I64, &[], "timestamp[ns]");
+    others[4] = column("at", DType::I64, &[], "timestamp[ns]");
     let other = write("b.tsl", &others);
     let component = |dataset: &Dataset| {
         let view = View::all(dataset);
