@@ -60,10 +60,10 @@ impl Profile {
         Self { name: name.to_owned(), settings: SETTINGS.into_iter().filter_map(setting).collect() }
     }
 
-    /// Adds what the profile says and the environment does not.
+    /// Adds what the profile says and the settings do not.
     pub(crate) fn add_to(self, settings: &mut Settings<AmazonS3ConfigKey>) -> io::Result<()> {
         // keys of different sources do not belong together
-        let has_keys = settings.has(&["aws_access_key_id"]);
+        let has_keys = settings.has(&["aws_access_key_id", "aws_secret_access_key"]);
         for ProfileSetting { name, value, file } in self.settings {
             let is_known = match name {
                 "region" => settings.has(&["aws_region", "aws_default_region"]),

@@ -4,8 +4,8 @@ use crate::address::{Address, Scheme};
 use crate::aws_profile::Profile;
 use crate::options::ObjectOptions;
 use crate::settings::{Environment, Key, Setting, Settings};
-use crate::unreadable_keys::UnreadableKeys;
-use object_store::aws::AmazonS3Builder;
+use crate::unreadable_keys::ListFilter;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
@@ -14,12 +14,11 @@ use std::io;
 use std::sync::Arc;
 
 /// Makes a client for the store of an address, with the settings of these variables. Sends nothing.
-/// Its lists leave out keys that are not readable, and note them.
+/// Its lists leave out keys that are not readable.
 pub(crate) fn client(
     address: &Address,
     options: &ObjectOptions,
     environment: &Environment,
-    unreadable: &UnreadableKeys,
 ) -> io::Result<Arc<dyn ObjectStore>> {
     let retries = || RetryConfig {
         backoff: BackoffConfig::default(),
@@ -28,21 +27,17 @@ pub(crate) fn client(
     };
     let root = address.root();
     match address.scheme() {
-        Scheme::S3 => {
-            let mut found = Settings::of_environment(environment, "AWS_", &[])?;
-            Profile::of(environment).add_to(&mut found)?;
-            complete(found, options)?.build(|settings| {
-                let builder = AmazonS3Builder::new().with_url(root).with_retry(retries());
-                let builder = builder.with_http_connector(unreadable.clone());
-                shared(with(builder, settings, AmazonS3Builder::with_config).build()?)
-            })
-        }
+        Scheme::S3 => s3_settings(options, environment)?.build(|settings| {
+            let builder = AmazonS3Builder::new().with_url(root).with_retry(retries());
+            let builder = builder.with_http_connector(ListFilter);
+            shared(with(builder, settings, AmazonS3Builder::with_config).build()?)
+        }),
         Scheme::Google => {
             let others = [("SERVICE_ACCOUNT", "google_service_account")];
             let found = Settings::of_environment(environment, "GOOGLE_", &others)?;
             complete(found, options)?.build(|settings| {
                 let builder = GoogleCloudStorageBuilder::new().with_url(root.replacen("gcs://", "gs://", 1));
-                let builder = builder.with_retry(retries()).with_http_connector(unreadable.clone());
+                let builder = builder.with_retry(retries()).with_http_connector(ListFilter);
                 shared(with(builder, settings, GoogleCloudStorageBuilder::with_config).build()?)
             })
         }
@@ -51,7 +46,7 @@ pub(crate) fn client(
             let found = Settings::of_environment(environment, "AZURE_", &others)?;
             complete(found, options)?.build(|settings| {
                 let builder = MicrosoftAzureBuilder::new().with_url(root).with_retry(retries());
-                let builder = builder.with_http_connector(unreadable.clone());
+                let builder = builder.with_http_connector(ListFilter);
                 shared(with(builder, settings, MicrosoftAzureBuilder::with_config).build()?)
             })
         }
@@ -66,18 +61,37 @@ pub(crate) fn client(
     }
 }
 
+/// Returns the settings of S3: those of the options count before those of the environment, and these
+/// before those of a profile.
+fn s3_settings(options: &ObjectOptions, environment: &Environment) -> io::Result<Settings<AmazonS3ConfigKey>> {
+    let mut found = Settings::of_environment(environment, "AWS_", &[])?;
+    let is_endpoint = |name: &str| name.parse().is_ok_and(|key: AmazonS3ConfigKey| key.as_ref() == "aws_endpoint");
+    if options.settings.iter().any(|(name, _)| is_endpoint(name)) {
+        // this one would count before the endpoint of the options
+        found.unset("aws_endpoint_url_s3");
+    }
+    add_options(&mut found, options)?;
+    Profile::of(environment).add_to(&mut found)?;
+    found.allow_http()?;
+    Ok(found)
+}
+
 fn shared(store: impl ObjectStore) -> object_store::Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(store))
 }
 
-/// Adds the settings of the options, which count before others.
+/// Adds the settings of the options, which count before others, and those that follow from all.
 fn complete<K: Key>(mut found: Settings<K>, options: &ObjectOptions) -> io::Result<Settings<K>> {
+    add_options(&mut found, options)?;
+    found.allow_http()?;
+    Ok(found)
+}
+
+fn add_options<K: Key>(found: &mut Settings<K>, options: &ObjectOptions) -> io::Result<()> {
     let stall = format!("{} ms", options.stall_timeout.as_millis());
     found.set_named([("read_timeout", stall)].into_iter(), str::to_owned)?;
     let named = options.settings.iter().map(|(name, value)| (name.as_str(), value.clone()));
-    found.set_named(named, |name| format!("the setting {name}"))?;
-    found.allow_http()?;
-    Ok(found)
+    found.set_named(named, |name| format!("the setting {name}"))
 }
 
 fn with<B, K: Key>(builder: B, settings: &[Setting<K>], with_config: impl Fn(B, K, String) -> B) -> B {
@@ -122,8 +136,7 @@ mod tests {
     fn failure(address: &str, environment: &Environment) -> io::Error {
         let options = ObjectOptions::new().retries(0, Duration::from_secs(2)).stall_timeout(Duration::from_secs(1));
         let options = options.setting("connect_timeout", "1s");
-        let client = match client(&Address::parse(address).unwrap(), &options, environment, &UnreadableKeys::default())
-        {
+        let client = match client(&Address::parse(address).unwrap(), &options, environment) {
             Ok(client) => client,
             Err(error) => return error,
         };
@@ -193,6 +206,48 @@ mod tests {
         {
             let error = failure("s3://bucket/ds", &environment(&base, "AWS_PROFILE", profile.into())).to_string();
             assert!(error.starts_with(finding) && error.contains("config: "), "{error}");
+        }
+    }
+
+    /// Keys of one source are never sent with a token of another, and an endpoint of the program is
+    /// that of all requests.
+    #[test]
+    fn options_count_before_variables_and_these_before_a_profile() {
+        let folder = tempfile::tempdir().unwrap();
+        let credentials = folder.path().join("credentials");
+        let keys = "[default]\naws_access_key_id = P\naws_secret_access_key = P\naws_session_token = P\n";
+        std::fs::write(&credentials, format!("{keys}endpoint_url = http://p\n")).unwrap();
+        let environment = |variables: &[(&str, &str)]| {
+            let files = [("AWS_SHARED_CREDENTIALS_FILE", credentials.to_str().unwrap()), ("AWS_CONFIG_FILE", "/none")];
+            let all = variables.iter().chain(&files).map(|(name, value)| (OsString::from(name), OsString::from(value)));
+            Environment(all.collect())
+        };
+        let two = |source| [("aws_access_key_id", source), ("aws_secret_access_key", source)];
+        let three = |source| [two(source).as_slice(), &[("aws_session_token", source)]].concat();
+        let variables =
+            [("AWS_ACCESS_KEY_ID", "V"), ("AWS_SECRET_ACCESS_KEY", "V"), ("AWS_ENDPOINT_URL_S3", "http://v")];
+        let endpoint = |value| ("aws_endpoint", value);
+        let of_s3 = ("aws_endpoint_url_s3", "http://v");
+        let unset = [("aws_access_key_id", ""), ("aws_secret_access_key", ""), ("aws_endpoint_url", "")];
+        for (options, variables, due) in [
+            (&[][..], &[][..], [&three("P")[..], &[endpoint("http://p")]].concat()),
+            (&two("O"), &[], [&two("O")[..], &[endpoint("http://p")]].concat()),
+            (&two("O")[1..], &[], [&two("O")[1..], &[endpoint("http://p")]].concat()),
+            (&three("O"), &variables, [&three("O")[..], &[endpoint("http://p"), of_s3]].concat()),
+            (&[("aws_endpoint_url", "http://o")], &variables, [&two("V")[..], &[endpoint("http://o")]].concat()),
+            (&[("endpoint_url_s3", "http://v")], &[], [&three("P")[..], &[endpoint("http://p"), of_s3]].concat()),
+            // what an option unsets comes from the profile
+            (&unset, &variables, [&three("P")[..], &[endpoint("http://p")]].concat()),
+        ] {
+            let set = options.iter().fold(ObjectOptions::new(), |set, (name, value)| set.setting(*name, *value));
+            let found = s3_settings(&set, &environment(variables)).unwrap();
+            let shown = |setting: &Setting<AmazonS3ConfigKey>| (setting.key.as_ref().to_owned(), setting.value.clone());
+            let mut found = found.build(|settings| Ok(settings.iter().map(shown).collect::<Vec<_>>())).unwrap();
+            found.retain(|(name, _)| !matches!(name.as_str(), "read_timeout" | "allow_http"));
+            found.sort();
+            let mut due: Vec<_> = due.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+            due.sort();
+            assert_eq!(found, due, "{options:?} {variables:?}");
         }
     }
 

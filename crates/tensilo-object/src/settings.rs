@@ -85,6 +85,11 @@ impl<K: Key> Settings<K> {
         self.0.push(Setting { key, value, origin });
     }
 
+    /// Unsets a setting, which has the name of its variable in lower case.
+    pub(crate) fn unset(&mut self, name: &str) {
+        self.0.retain(|setting| setting.key.as_ref() != name);
+    }
+
     /// Sets settings by their names. An empty value unsets one.
     pub(crate) fn set_named<'a>(
         &mut self,
