@@ -27,8 +27,8 @@ pub struct Address {
     key: Path,
 }
 
-/// The reason why a key is not read.
-pub(crate) const UNREADABLE: &str = "a key with an empty component, \".\", \"..\" or a control character cannot be \
+/// The reason why a key is not read, and what to do.
+pub const UNREADABLE_KEY: &str = "a key with an empty component, \".\", \"..\" or a control character cannot be \
                                      read; copy the object to another key";
 
 /// The kind of a store.
@@ -86,7 +86,7 @@ impl Address {
             Scheme::Http => Path::from_url_path(key),
             _ => Path::parse(key),
         };
-        let key = parsed.map_err(|error| refused(format!("{error}; {UNREADABLE}")))?;
+        let key = parsed.map_err(|error| refused(format!("{error}; {UNREADABLE_KEY}")))?;
         let root = text.get(..text.len() - rest.len() + host.len()).unwrap_or(text); // a boundary
         Ok(Self { scheme, root: root.to_owned(), key })
     }

@@ -67,7 +67,7 @@ pub(crate) fn replaced() -> io::Error {
     io::Error::new(io::ErrorKind::StaleNetworkFileHandle, text)
 }
 
-/// The begin of the text of [`panicked`].
+/// The beginning of the text of [`panicked`].
 pub(crate) const PANICKED: &str = "a library failed while it prepared or sent the request";
 
 /// Returns the error of a library that panicked.

@@ -1,6 +1,6 @@
 //! Inputs of conversions that are objects.
 
-use crate::address::{Address, Scheme, UNREADABLE};
+use crate::address::{Address, Scheme, UNREADABLE_KEY};
 use crate::error::ObjectError;
 use crate::options::ObjectOptions;
 use crate::storage::ObjectStorage;
@@ -44,7 +44,8 @@ impl ObjectInputs {
 
     /// Passes over objects below a prefix whose keys cannot be read, because they have an empty
     /// component, `.`, `..` or a control character, and calls a function with what each is called.
-    /// By default they are errors: a conversion leaves nothing out in silence.
+    /// [`UNREADABLE_KEY`](crate::UNREADABLE_KEY) is the reason to show. By default they are errors:
+    /// a conversion leaves nothing out in silence.
     pub fn pass_over(mut self, report: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.passed_over = Some(Box::new(report));
         self
@@ -65,7 +66,7 @@ impl ObjectInputs {
             _ => {
                 let found = storage.objects(&prefix)?;
                 for key in storage.unreadable_keys(&prefix) {
-                    self.pass(format!("{prefix}/{}", key.escape_debug()))?;
+                    self.pass(format!("{prefix}/{}", shown(&key)))?;
                 }
                 Ok(found)
             }
@@ -77,11 +78,20 @@ impl ObjectInputs {
         match &self.passed_over {
             Some(report) => report(&address),
             None => {
-                return Err(ObjectError::BadAddress { message: format!("{address}: {UNREADABLE}"), address });
+                return Err(ObjectError::BadAddress { message: format!("{address}: {UNREADABLE_KEY}"), address });
             }
         }
         Ok(())
     }
+}
+
+/// Returns a key with escapes for control characters.
+fn shown(key: &str) -> String {
+    let mut shown = String::new();
+    for c in key.chars() {
+        if c.is_control() { shown.extend(c.escape_debug()) } else { shown.push(c) }
+    }
+    shown
 }
 
 impl fmt::Debug for ObjectInputs {

@@ -38,7 +38,7 @@ mod storage;
 mod unreadable_keys;
 mod upload;
 
-pub use address::Address;
+pub use address::{Address, UNREADABLE_KEY};
 pub use at_path::source_at;
 pub use cache::{Cache, CacheFacts};
 pub use error::ObjectError;

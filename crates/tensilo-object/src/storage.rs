@@ -78,13 +78,16 @@ impl ObjectStorage {
 
     /// Returns the client of this process.
     pub(crate) fn client(&self) -> io::Result<&Arc<dyn ObjectStore>> {
-        self.0
-            .client
-            .get_or_try_make(|| client(&self.0.root, &self.0.options, &Environment::of_process(), &self.0.unreadable))
+        let new = || client(&self.0.root, &self.0.options, &Environment::of_process());
+        self.0.client.get_or_try_make(new)
     }
 
-    /// Returns the keys that lists have left out below a prefix, without the prefix: see
-    /// [`ObjectStorage::objects`].
+    pub(crate) fn unreadable(&self) -> &UnreadableKeys {
+        &self.0.unreadable
+    }
+
+    /// Returns the keys below a prefix that the last list of it has left out, without the prefix:
+    /// see [`ObjectStorage::objects`].
     pub fn unreadable_keys(&self, prefix: &Address) -> Vec<String> {
         self.0.unreadable.below(prefix.key())
     }

@@ -10,13 +10,21 @@ use object_store::client::{
     ClientOptions, HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
 };
 use object_store::path::Path;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::task_local;
 
-/// The keys that listings have met and no request can name.
+/// The keys that the last listing of each prefix has met and no request can name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnreadableKeys(Arc<Mutex<BTreeSet<String>>>);
+
+task_local! {
+    /// What the listing of this task has met.
+    static MET: RefCell<Vec<String>>;
+}
 
 impl UnreadableKeys {
     fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
@@ -24,26 +32,61 @@ impl UnreadableKeys {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Runs a listing of a prefix. If it succeeds, what it has met replaces what was known of the
+    /// prefix: keys come and go.
+    pub(crate) async fn of_listing<T>(
+        &self,
+        prefix: &Path,
+        listing: impl Future<Output = io::Result<T>>,
+    ) -> io::Result<T> {
+        let listing = async {
+            let listed = listing.await?;
+            Ok::<_, io::Error>((listed, MET.with(RefCell::take)))
+        };
+        let (listed, met) = MET.scope(RefCell::default(), listing).await?;
+        let prefix = with_slash(prefix);
+        let mut known = self.lock();
+        known.retain(|key| !key.starts_with(&prefix));
+        known.extend(met);
+        Ok(listed)
+    }
+
     /// Returns those below a prefix, in order and without it.
     pub(crate) fn below(&self, prefix: &Path) -> Vec<String> {
-        let prefix = if prefix.is_root() { String::new() } else { format!("{prefix}/") };
+        let prefix = with_slash(prefix);
         self.lock().iter().filter_map(|key| key.strip_prefix(&prefix)).map(str::to_owned).collect()
+    }
+
+    /// Fails if there are some below a prefix.
+    pub(crate) fn refuse(&self, prefix: &Path) -> io::Result<()> {
+        match self.below(prefix).first() {
+            Some(key) => {
+                let key = with_slash(prefix) + key;
+                let message = format!("the key {key:?} cannot be read; remove or rename it with a tool of the store");
+                Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+            }
+            None => Ok(()),
+        }
     }
 }
 
-/// Connects to stores as `object_store` does.
-impl HttpConnector for UnreadableKeys {
+fn with_slash(prefix: &Path) -> String {
+    if prefix.is_root() { String::new() } else { format!("{prefix}/") }
+}
+
+/// Connects to stores as `object_store` does, and filters their lists.
+#[derive(Debug)]
+pub(crate) struct ListFilter;
+
+impl HttpConnector for ListFilter {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let client = ReqwestConnector::default().connect(options)?;
-        Ok(HttpClient::new(Filter { client, keys: self.clone() }))
+        Ok(HttpClient::new(Filter(client)))
     }
 }
 
 #[derive(Debug)]
-struct Filter {
-    client: HttpClient,
-    keys: UnreadableKeys,
-}
+struct Filter(HttpClient);
 
 impl HttpService for Filter {
     fn call<'a, 'b>(
@@ -58,14 +101,19 @@ impl HttpService for Filter {
             // S3 and Google, Azure
             let mut query = request.uri().query().unwrap_or_default().split('&');
             let is_list = query.any(|part| matches!(part, "list-type=2" | "comp=list"));
-            let response = self.client.execute(request).await?;
+            let response = self.0.execute(request).await?;
             if !is_list || !response.status().is_success() {
                 return Ok(response);
             }
             let (parts, body) = response.into_parts();
             let body = body.bytes().await?;
             let body = match str::from_utf8(&body) {
-                Ok(text) => filtered(text, &mut self.keys.lock()).into(),
+                Ok(text) => {
+                    let (list, keys) = filtered(text);
+                    // listings are the only requests for lists
+                    let _ = MET.try_with(|met| met.borrow_mut().extend(keys));
+                    list.into()
+                }
                 Err(_) => body.into(), // an error of the client
             };
             Ok(HttpResponse::from_parts(parts, body))
@@ -77,34 +125,42 @@ impl HttpService for Filter {
 const ENTRIES: [(&str, &str); 4] =
     [("Contents", "Key"), ("CommonPrefixes", "Prefix"), ("Blob", "Name"), ("BlobPrefix", "Name")];
 
-/// Returns a list without the entries that are not readable, whose keys are added to `keys`.
-fn filtered(list: &str, keys: &mut BTreeSet<String>) -> String {
+/// Returns a list without the entries that are not readable, and the keys of these.
+///
+/// Linear in the length of the list, whatever a server answers.
+fn filtered(list: &str) -> (String, Vec<String>) {
     let mut out = String::with_capacity(list.len());
+    let mut keys = Vec::new();
     let mut rest = list;
+    // the entries whose end was searched for and is not in the rest
+    let mut endless: Vec<&str> = Vec::new();
     while let Some((before, from)) = rest.find('<').and_then(|at| rest.split_at_checked(at)) {
         out.push_str(before);
-        let name = from.trim_start_matches('<').split(['>', ' ', '/']).next().unwrap_or_default();
-        let entry = ENTRIES.iter().find(|(entry, _)| *entry == name).and_then(|(entry, child)| {
-            let end = format!("</{entry}>");
-            let (element, after) = from.split_at_checked(from.find(&end)?.saturating_add(end.len()))?;
-            Some((element, after, text_of(element, child)?))
-        });
-        let (kept, after) = match &entry {
-            Some((element, after, key)) => match Kind::of(key, element) {
-                Kind::Readable => (*element, *after),
-                Kind::Folder => ("", *after),
-                Kind::Unreadable => {
-                    keys.insert(key.clone());
-                    ("", *after)
-                }
-            },
-            None => from.split_at_checked(1).unwrap_or((from, "")),
+        let name = from.strip_prefix('<').and_then(|from| from.split(['<', '>', ' ', '/']).next()).unwrap_or_default();
+        let entry = ENTRIES.iter().find(|(entry, _)| *entry == name && !endless.contains(entry));
+        let Some((entry, child)) = entry else {
+            let (kept, after) = from.split_at_checked(1).unwrap_or((from, ""));
+            out.push_str(kept);
+            rest = after;
+            continue;
         };
-        out.push_str(kept);
+        let end = format!("</{entry}>");
+        let length = from.find(&end).map(|at| at.saturating_add(end.len()));
+        let Some((element, after)) = length.and_then(|length| from.split_at_checked(length)) else {
+            endless.push(entry);
+            continue;
+        };
+        // an entry without a key is left to the client
+        let key = text_of(element, child);
+        match key.as_deref().map_or(Kind::Readable, |key| Kind::of(key, element)) {
+            Kind::Readable => out.push_str(element),
+            Kind::Folder => {}
+            Kind::Unreadable => keys.extend(key),
+        }
         rest = after;
     }
     out.push_str(rest);
-    out
+    (out, keys)
 }
 
 enum Kind {
@@ -182,9 +238,10 @@ mod tests {
     use super::*;
 
     fn check(list: &str, due: &str, due_keys: &[&str]) {
-        let mut keys = BTreeSet::new();
-        assert_eq!(filtered(list, &mut keys), due);
-        assert_eq!(keys.iter().map(String::as_str).collect::<Vec<_>>(), due_keys);
+        let (found, mut keys) = filtered(list);
+        assert_eq!(found, due);
+        keys.sort();
+        assert_eq!(keys, due_keys);
     }
 
     #[test]
@@ -234,5 +291,16 @@ mod tests {
         ] {
             check(text, text, &[]);
         }
+    }
+
+    /// These would take minutes if each `<` made the rest be searched again.
+    #[test]
+    fn a_body_that_is_no_list_takes_no_longer() {
+        for part in ["<", "<a", "<Contents>", "<Blob><Name>", "<Contents><Contents>/Contents>", "</Contents>", "&"] {
+            let text = part.repeat((4 << 20) / part.len());
+            check(&text, &text, &[]);
+        }
+        let text = "<Contents>".repeat(400_000) + "</Contents>";
+        check(&text, &text, &[]);
     }
 }

@@ -6,15 +6,13 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tensilo::import::InputStore;
-use tensilo_object::{ObjectInputs, ObjectOptions};
+use tensilo_object::{ObjectInputs, ObjectOptions, UNREADABLE_KEY};
 
 /// Returns the store of inputs that are objects. Warns about those that cannot be read; if `quiet`,
 /// they are errors, because nothing is left out in silence.
 pub(crate) fn store(quiet: bool) -> Arc<dyn InputStore> {
     let warn = |address: &str| {
-        terminal::warning(&format!(
-            "{address}: passed over: a key with an empty component, \".\", \"..\" or a control character cannot be read"
-        ));
+        terminal::warning(&format!("{address}: passed over: {UNREADABLE_KEY}"));
     };
     let inputs = ObjectInputs::new(ObjectOptions::new());
     Arc::new(if quiet { inputs } else { inputs.pass_over(warn) })

@@ -71,7 +71,9 @@ impl Store for Prefix {
         let is_file = |key: &&String| !key.contains('/') && key.ends_with(".tsl");
         match unreadable.iter().find(is_file).filter(|_| folder.is_empty()) {
             Some(key) => {
-                let message = format!("the key {key:?} has a control character and cannot be read; copy the object");
+                let message = format!(
+                    "the key {key:?} has a control character and cannot be read; copy the object to another key"
+                );
                 Err(io::Error::new(io::ErrorKind::InvalidInput, message))
             }
             None => Ok(names),

@@ -42,12 +42,16 @@ fn a_host_that_takes_no_objects_says_so() {
 /// Hosts a list of S3 with these keys below `raw/`.
 fn listed(keys: &[&str]) -> (Hosted, Address, ObjectOptions) {
     let hosted = Hosted::new(random_bytes(3), quick());
+    host_list(&hosted, keys);
+    let options = quick().setting("aws_endpoint_url", hosted.server.url("")).setting("aws_skip_signature", "true");
+    (hosted, Address::parse("s3://bucket/raw").unwrap(), options)
+}
+
+fn host_list(hosted: &Hosted, keys: &[&str]) {
     let time = "<LastModified>2026-11-25T00:00:00.000Z</LastModified><Size>3</Size>";
     let objects: String = keys.iter().map(|key| format!("<Contents><Key>{key}</Key>{time}</Contents>")).collect();
     let list = format!("<ListBucketResult><Name>bucket</Name><Prefix>raw/</Prefix>{objects}</ListBucketResult>");
     hosted.server.put("/bucket?list-type=2&prefix=raw%2F", list.as_bytes());
-    let options = quick().setting("aws_endpoint_url", hosted.server.url("")).setting("aws_skip_signature", "true");
-    (hosted, Address::parse("s3://bucket/raw").unwrap(), options)
 }
 
 #[test]
@@ -62,6 +66,23 @@ fn a_key_that_cannot_be_read_does_not_hide_others() {
     assert!(direct.contains("empty component") && direct.contains("copy the object"), "{direct}");
 }
 
+#[test]
+fn objects_that_cannot_be_named_are_not_forgotten() {
+    let (hosted, raw, options) = listed(&["raw/a.parquet", "raw//b.parquet"]);
+    let storage = ObjectStorage::new(&raw, options);
+    for failed in [storage.bytes(&raw).map(drop), storage.remove(&raw)] {
+        let error = failed.unwrap_err().to_string();
+        assert!(error.contains("raw//b.parquet") && error.contains("rename it"), "{error}");
+    }
+    assert!(hosted.server.take_requests().iter().all(|request| request.method != "DELETE"));
+
+    // until they are gone
+    host_list(&hosted, &["raw/a.parquet"]);
+    assert_eq!(storage.unreadable_keys(&raw), ["/b.parquet"]);
+    assert_eq!(storage.bytes(&raw).unwrap(), 3);
+    assert_eq!(storage.unreadable_keys(&raw), [""; 0]);
+}
+
 #[cfg(feature = "import")]
 #[test]
 fn an_input_that_cannot_be_read_is_an_error_or_reported() {
@@ -69,13 +90,13 @@ fn an_input_that_cannot_be_read_is_an_error_or_reported() {
     use std::sync::{Arc, Mutex};
     use tensilo::import::InputStore;
     use tensilo_object::ObjectInputs;
-    let (_hosted, _, options) = listed(&["raw/a.parquet", "raw//b.parquet"]);
+    let (_hosted, _, options) = listed(&["raw/a.parquet", "raw//b 'x'&#9;.parquet"]);
     let raw = Path::new("s3://bucket/raw");
     let error = ObjectInputs::new(options.clone()).below(raw).unwrap_err().to_string();
-    assert!(error.contains("s3://bucket/raw//b.parquet: a key with an empty component"), "{error}");
+    assert!(error.contains("s3://bucket/raw//b 'x'\\t.parquet: a key with an empty component"), "{error}");
     let reported = Arc::new(Mutex::new(Vec::new()));
     let noted = reported.clone();
     let inputs = ObjectInputs::new(options).pass_over(move |address| noted.lock().unwrap().push(address.to_owned()));
     assert_eq!(inputs.below(raw).unwrap(), [Path::new("s3://bucket/raw/a.parquet")]);
-    assert_eq!(*reported.lock().unwrap(), ["s3://bucket/raw//b.parquet"]);
+    assert_eq!(*reported.lock().unwrap(), ["s3://bucket/raw//b 'x'\\t.parquet"]);
 }
