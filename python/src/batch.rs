@@ -9,6 +9,7 @@ use crate::memory::Memory;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyString, PyTuple};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Samples of several columns, in the order in which they were asked for.
@@ -68,7 +69,7 @@ impl Batch {
         let columns = self.all_columns().map(|column| Parts::of(&column)?.select(&places));
         let columns = columns.collect::<PyResult<Vec<_>>>()?;
         let samples = places.iter().filter_map(|place| self.batch.samples().get(*place).copied()).collect();
-        let substituted = self.batch.substituted();
+        let substituted: HashSet<usize> = self.batch.substituted().iter().copied().collect();
         let substituted = (0..).zip(&places).filter(|(_, place)| substituted.contains(place)).map(|(i, _)| i).collect();
         let batch = batch_parts::batch(samples, &columns).or_raise(py)?;
         Ok(Self::new(batch.at(self.batch.epoch(), self.batch.position(), substituted)))

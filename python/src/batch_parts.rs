@@ -66,8 +66,7 @@ impl Parts {
         let mut schema = ColumnSchema { cast: None, ..ColumnSchema::clone(&column.schema) };
         if let Some((_, extents)) = found.tensor().and_then(<[u64]>::split_first) {
             let extents = extents.iter().map(|extent| u32::try_from(*extent).map(Extent::Fixed));
-            let mut present = Bitmap::default();
-            (0..column.sample_count()).for_each(|i| present.push(!column.is_null_sample(i)));
+            let validity = found.lists().first().map_or(found.validity(), |lists| lists.validity());
             if column.item_shapes_vary() {
                 (schema.dtype, schema.levels) = (column.element(), Vec::new());
                 schema.metadata.clear();
@@ -79,7 +78,7 @@ impl Parts {
                 item_count: column.sample_count(),
                 extents: Vec::new(),
                 values: column.memory.clone(),
-                validity: present.finish(),
+                validity: validity.map(<[u8]>::to_vec),
             });
         }
         let length = |ends: &[u64]| match ends {
@@ -101,6 +100,8 @@ impl Parts {
     }
 
     /// Returns the samples with these numbers, in this order.
+    ///
+    /// Cost: a copy of these samples; of ragged and nested ones also a pass over the lengths of all.
     pub fn select(&self, samples: &[usize]) -> PyResult<Self> {
         let missing = || PyIndexError::new_err("the sample is not in the batch");
         let mut items = samples.to_vec();
@@ -119,14 +120,18 @@ impl Parts {
             items = members;
         }
         let varying = self.schema.shape.varying_count();
-        let bytes = self.item_bytes(varying);
-        let starts = starts(bytes.iter().copied());
+        let fixed_bytes = self.values.byte_count().checked_div(self.item_count).unwrap_or(0);
+        let ragged = (varying > 0).then(|| self.places(varying));
+        let place = |item: usize| match &ragged {
+            Some(places) => places.get(item).copied(),
+            None => (item < self.item_count).then(|| (item.saturating_mul(fixed_bytes), fixed_bytes)),
+        };
         let (mut extents, mut values, mut present) = (Vec::new(), Vec::new(), Bitmap::default());
         for &item in &items {
             let first = item.saturating_mul(varying);
             extents.extend(self.extents.get(first..first.saturating_add(varying)).ok_or_else(missing)?);
-            let (start, count) = starts.get(item).zip(bytes.get(item)).ok_or_else(missing)?;
-            self.values.part(*start, *count).ok_or_else(missing)?.append_to(&mut values);
+            let (start, count) = place(item).ok_or_else(missing)?;
+            self.values.part(start, count).ok_or_else(missing)?.append_to(&mut values);
             present.push(is_present(self.validity.as_deref(), item));
         }
         Ok(Self {
@@ -139,17 +144,14 @@ impl Parts {
         })
     }
 
-    /// Returns the bytes of each item.
-    fn item_bytes(&self, varying: usize) -> Vec<usize> {
-        if varying == 0 {
-            let bytes = self.values.byte_count().checked_div(self.item_count).unwrap_or(0);
-            return vec![bytes; self.item_count];
-        }
+    /// Returns start and length of each ragged item, in bytes.
+    fn places(&self, varying: usize) -> Vec<(usize, usize)> {
         let inner = self.schema.shape.inner_elements().and_then(|inner| usize::try_from(inner).ok());
         let inner = inner.unwrap_or(0).saturating_mul(self.schema.dtype.element_bytes());
         let of_item =
             |extents: &[u32]| extents.iter().fold(inner, |bytes, extent| bytes.saturating_mul(*extent as usize));
-        self.extents.chunks_exact(varying).map(of_item).collect()
+        let bytes: Vec<usize> = self.extents.chunks_exact(varying).map(of_item).collect();
+        starts(bytes.iter().copied()).into_iter().zip(bytes).collect()
     }
 
     /// Returns the parts for a pickle.

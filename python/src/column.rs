@@ -125,7 +125,8 @@ impl Column {
     /// Reads samples, in this order, and repeated ones each time.
     ///
     /// Args:
-    ///     indices: sample numbers: a list, a range, an array or a tensor of integers.
+    ///     indices: sample numbers: a list, a range, an array or a tensor of integers, or a mask of
+    ///         bools.
     ///     dtype: the type that elements become: floats any float, rounded to nearest even if it is
     ///         narrower; integers wider ones.
     ///     out: memory to read to, of the shape ``(len(indices), *shape)``: anything writable with

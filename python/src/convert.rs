@@ -6,16 +6,16 @@ use crate::options::{ByteCount, Dict, Threads, dtypes, null_elements, paths, sha
 use crate::work::{self, Progress};
 use pyo3::exceptions::{PyFileExistsError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::CString;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tensilo::import::{self, AppendOptions, ConvertOptions, InputFormat, InputStore};
 use tensilo::sink::AtomicFile;
 use tensilo_convert::FormatOptions;
 use tensilo_data::{Changes, DataFile, Dataset};
-use tensilo_object::{Address, ObjectInputs, ObjectOptions};
+use tensilo_object::{Address, ObjectInputs, ObjectOptions, UNREADABLE_KEY};
 
 /// Tells the progress of a conversion.
 pub fn tell(progress: &Progress, at: import::Progress) -> ControlFlow<()> {
@@ -31,20 +31,36 @@ pub fn formats(file_is_sample: bool) -> Vec<Arc<dyn InputFormat>> {
     tensilo_convert::input_formats(FormatOptions::new().file_is_sample(file_is_sample))
 }
 
-/// Returns the store of inputs that are objects. Warns about those that cannot be read.
-pub fn store() -> Arc<dyn InputStore> {
-    Arc::new(ObjectInputs::new(ObjectOptions::new()).pass_over(|address| {
-        Python::try_attach(|py| warn_of_key(py, address));
-    }))
-}
+/// The addresses of objects that cannot be read, which a conversion passes over.
+#[derive(Clone, Default)]
+pub struct PassedOver(Arc<Mutex<BTreeSet<String>>>);
 
-fn warn_of_key(py: Python<'_>, address: &str) {
-    let text = format!(
-        "{address}: passed over: a key with an empty component, \".\", \"..\" or a control character cannot be read"
-    );
-    let text = CString::new(text).unwrap_or_default(); // control characters are escaped
-    let warned = PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1);
-    warned.unwrap_or_else(|error| error.write_unraisable(py, None));
+impl PassedOver {
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the store of inputs that are objects. It notes those that cannot be read.
+    pub fn store(&self) -> Arc<dyn InputStore> {
+        let noted = self.clone();
+        let note = move |address: &str| {
+            noted.lock().insert(address.to_owned());
+        };
+        Arc::new(ObjectInputs::new(ObjectOptions::new()).pass_over(note))
+    }
+
+    /// Warns about them after a conversion, and returns its result: the error of the conversion
+    /// before one of a filter that makes errors of warnings.
+    pub fn warned<T>(&self, py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
+        let addresses = std::mem::take(&mut *self.lock());
+        let warned = addresses.iter().try_for_each(|address| {
+            let text = CString::new(format!("{address}: passed over: {UNREADABLE_KEY}"));
+            let text = text.unwrap_or_default(); // control characters are escaped
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 2)
+        });
+        let value = result?;
+        warned.map(|()| value)
+    }
 }
 
 /// The options that say what a conversion makes.
@@ -111,8 +127,8 @@ pub fn _convert(
     }
     let inputs = Inputs::from_object(&inputs, &output)?;
     let options = options.to_options(&inputs, &threads)?.overwrite(overwrite);
-    let inputs = inputs.paths;
-    work::run(py, progress.as_ref(), move |progress| {
+    let (inputs, passed_over) = (inputs.paths, inputs.passed_over);
+    let converted = work::run(py, progress.as_ref(), move |progress| {
         let mut tell = |at| tell(progress, at);
         if !is_folder {
             let schema = if Address::is_path(&output) {
@@ -124,6 +140,7 @@ pub fn _convert(
             };
             return Ok(import::dropped_metadata(&schema));
         }
+        let time = time_of_programs()?;
         let mut changes = Dataset::create(&output)?;
         let shard_bytes = shard_bytes.map_or(DEFAULT_SHARD_BYTES, |count| count.0);
         changes.import(&inputs, shard_bytes, &options, &mut tell)?;
@@ -132,9 +149,10 @@ pub fn _convert(
             return Err(tensilo_data::DataError::BadArgument(message.to_owned()));
         }
         let dropped = import::dropped_metadata(&changes.schema());
-        publish(changes, "convert")?;
+        publish(changes, "convert", time)?;
         Ok(dropped)
-    })
+    });
+    passed_over.warned(py, converted)
 }
 
 /// The raw bytes of a data file unless told.
@@ -151,16 +169,16 @@ pub fn has_manifest(folder: &Path) -> bool {
     (Address::is_prefix(folder) || folder.is_dir()) && matches!(Dataset::files_without_manifest(folder), Ok(None))
 }
 
-/// Publishes changes, with the time that programs are to record in place of now.
-pub fn publish(mut changes: Changes, change: &str) -> crate::error::Result<()> {
-    if let Some(time) = time_of_programs()? {
-        changes.set_time(Some(time));
+/// Publishes changes, with the time to record in place of now.
+pub fn publish(mut changes: Changes, change: &str, time: Option<u64>) -> crate::error::Result<()> {
+    if time.is_some() {
+        changes.set_time(time);
     }
     changes.publish(change).map(|_| ())
 }
 
 /// Returns the time that programs are to record in place of now, in seconds. An empty variable
-/// counts as unset.
+/// counts as unset. Call it before the work: a malformed one is an error.
 pub fn time_of_programs() -> crate::error::Result<Option<u64>> {
     let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH").filter(|text| !text.is_empty()) else { return Ok(None) };
     let time = text.to_str().and_then(|text| text.parse().ok());
@@ -191,7 +209,7 @@ pub fn _append(
     let writer = writer_options(profile, &threads)?.discard_tail(discard_tail);
     let options = AppendOptions::new().skip_others(skip_others).null_elements(self::null_elements(null_elements)?);
     let options = options.writer(writer).formats(inputs.formats(file_is_sample)).store(inputs.store());
-    let inputs = inputs.paths;
+    let (inputs, passed_over) = (inputs.paths, inputs.passed_over);
     if !Address::is_prefix(&target) && !target.is_dir() {
         if shard_bytes.is_some() {
             return Err(PyValueError::new_err(format!(
@@ -199,21 +217,24 @@ pub fn _append(
                 target.display()
             )));
         }
-        return work::run(py, progress.as_ref(), move |progress| {
+        let appended = work::run(py, progress.as_ref(), move |progress| {
             Ok(import::append(&inputs, &target, &options, &mut |at| tell(progress, at))?)
         });
+        return passed_over.warned(py, appended);
     }
-    work::run(py, progress.as_ref(), move |progress| {
+    let appended = work::run(py, progress.as_ref(), move |progress| {
+        let time = time_of_programs()?;
         let dataset = Dataset::open(&target)?;
         let mut changes = dataset.change()?;
         let shard_bytes = shard_bytes.map_or(u64::MAX, |count| count.0);
         changes.import_rows(&inputs, shard_bytes, &options, &mut |at| tell(progress, at))?;
         let appended = changes.sample_count().saturating_sub(dataset.sample_count());
         if appended > 0 {
-            publish(changes, "append")?;
+            publish(changes, "append", time)?;
         }
         Ok(appended)
-    })
+    });
+    passed_over.warned(py, appended)
 }
 
 /// Adds the columns of tensilo files to all samples of a dataset.
@@ -235,8 +256,9 @@ pub fn add_columns(py: Python<'_>, folder: PathBuf, files: Bound<'_, PyAny>) -> 
         files = found;
     }
     work::run(py, None, move |_| {
+        let time = time_of_programs()?;
         let mut changes = Dataset::open(&folder)?.change()?;
         changes.add_columns(&files)?;
-        publish(changes, "add columns")
+        publish(changes, "add columns", time)
     })
 }

@@ -76,6 +76,10 @@ impl Dataset {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn is_closed(&self) -> bool {
+        matches!(*self.state(), State::Closed)
+    }
+
     /// Returns the dataset, which is opened now if it was not.
     pub fn opened(&self, py: Python<'_>) -> PyResult<Arc<OpenedDataset>> {
         match &*self.state() {
@@ -226,8 +230,8 @@ impl Dataset {
     /// Reads samples, in this order, and repeated ones each time.
     ///
     /// Args:
-    ///     indices: sample numbers: a list, a range, an array or a tensor of integers. Negative
-    ///         ones count from the end.
+    ///     indices: sample numbers: a list, a range, an array or a tensor of integers, or a mask of
+    ///         bools. Negative numbers count from the end.
     ///     columns: the names of the columns, in the order of the batch; all by default.
     ///     dtypes: types that columns become, such as ``{"mel": "f32"}``.
     ///
@@ -359,11 +363,11 @@ impl Dataset {
     }
 
     fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("tensilo._show")?.call_method1("dataset_text", (slf,))
+        slf.py().import("tensilo._show")?.call_method1("dataset_text", (slf, slf.get().is_closed()))
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("tensilo._show")?.call_method1("dataset_html", (slf,))
+        slf.py().import("tensilo._show")?.call_method1("dataset_html", (slf, slf.get().is_closed()))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
@@ -394,7 +398,8 @@ pub fn casts(dtypes: Option<Dict<'_>>) -> PyResult<Vec<(String, tensilo::DType)>
 ///     access: how files are read: "mapped", "by-position" or, on Linux, "io-uring" and "direct".
 ///         By default files of a local disk are mapped if they have at most half of the memory, and
 ///         others are read as suits them.
-///     most_open_files: how many files are kept open, 256 by default.
+///     most_open_files: how many files are kept open: by default half of what the process may have
+///         open, at most 256; 4,096 for objects of a store.
 ///
 /// No process may change or shorten a file that is mapped: the system ends a process that reads
 /// what is gone. Files that are replaced as a whole, as tensilo does, are safe. "by-position" needs

@@ -34,11 +34,19 @@ pub fn from_object(object: &Bound<'_, PyAny>, count: u64) -> PyResult<Vec<u64>> 
         return Err(no_indices(object));
     }
     let (mut samples, mut mask) = (Vec::new(), Vec::new());
-    for asked in object.try_iter().map_err(|_| no_indices(object))? {
+    let no_room = |_| PyMemoryError::new_err("the sample numbers do not fit in memory");
+    for (number, asked) in (1_u64..).zip(object.try_iter().map_err(|_| no_indices(object))?) {
         let asked = asked?;
+        if number.is_multiple_of(1 << 16) {
+            object.py().check_signals()?;
+        }
         if samples.is_empty()
             && let Ok(is_chosen) = asked.extract::<bool>()
         {
+            if number > count {
+                return Err(PyIndexError::new_err(format!("a mask of more than {count} bools for {count} samples")));
+            }
+            mask.try_reserve(1).map_err(no_room)?;
             mask.push(is_chosen);
             continue;
         }
@@ -46,11 +54,8 @@ pub fn from_object(object: &Bound<'_, PyAny>, count: u64) -> PyResult<Vec<u64>> 
             return Err(no_indices(object));
         }
         let asked = single(&asked)?.ok_or_else(|| no_indices(object))?;
-        samples.try_reserve(1).map_err(|_| PyMemoryError::new_err("the sample numbers do not fit in memory"))?;
+        samples.try_reserve(1).map_err(no_room)?;
         samples.push(checked(asked, count)?);
-        if samples.len().is_multiple_of(1 << 16) {
-            object.py().check_signals()?;
-        }
     }
     if mask.is_empty() { Ok(samples) } else { masked(&mask, count) }
 }

@@ -2,24 +2,30 @@
 //!
 //! A conversion reads its inputs twice: the first pass finds shapes, the second writes. A table
 //! that is in memory is read where it is, as often as needed. A stream, such as the result of a
-//! query, can be read once, so it is copied to a temporary file. That file never has a name: the
-//! system frees it when the process ends, also after a signal.
+//! query, can be read once, so it is copied to a temporary file. That file has no name (or loses it
+//! at once, where the system cannot do without): the system frees it when the process ends, also
+//! after a signal.
 //!
 //! The crates know inputs by their paths. So the data get a path such as `<pyarrow.Table>`, which
 //! errors show, and [`ArrowInput`] is the store that has this path. For a table it is the format,
 //! too.
 
-use crate::convert::{formats, store};
+use crate::convert::{PassedOver, formats};
 use crate::error::{OrRaise, os_error};
 use crate::options::paths;
+use arrow_select::dictionary::garbage_collect_any_dictionary;
+use arrow_select::take::take;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyType};
 use std::io::{self, BufWriter, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tensilo::import::arrow::array::{Array, RecordBatch, RecordBatchReader};
-use tensilo::import::arrow::datatypes::SchemaRef;
+use tensilo::import::arrow::array::{
+    Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, RecordBatchReader, UInt64Array, make_array,
+};
+use tensilo::import::arrow::datatypes::{DataType, SchemaRef};
 use tensilo::import::arrow::error::ArrowError;
 use tensilo::import::arrow::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use tensilo::import::arrow::ipc::writer::StreamWriter;
@@ -34,6 +40,7 @@ const OUTLINE_BYTES: usize = 64 << 10;
 /// The inputs of a conversion.
 pub struct Inputs {
     pub paths: Vec<PathBuf>,
+    pub passed_over: PassedOver,
     arrow: Option<Arc<ArrowInput>>,
 }
 
@@ -42,10 +49,11 @@ impl Inputs {
     /// an unnamed file beside `output`.
     pub fn from_object(object: &Bound<'_, PyAny>, output: &Path) -> PyResult<Self> {
         if !object.hasattr("__arrow_c_stream__")? {
-            return Ok(Self { paths: paths(object)?, arrow: None });
+            return Ok(Self { paths: paths(object)?, passed_over: PassedOver::default(), arrow: None });
         }
         let input = ArrowInput::from_object(object, output)?;
-        Ok(Self { paths: vec![input.path.clone()], arrow: Some(Arc::new(input)) })
+        let (paths, passed_over) = (vec![input.path.clone()], PassedOver::default());
+        Ok(Self { paths, passed_over, arrow: Some(Arc::new(input)) })
     }
 
     /// Returns the formats that the inputs may have.
@@ -60,7 +68,7 @@ impl Inputs {
     pub fn store(&self) -> Arc<dyn InputStore> {
         match &self.arrow {
             Some(input) => Arc::<ArrowInput>::clone(input),
-            None => store(),
+            None => self.passed_over.store(),
         }
     }
 }
@@ -166,16 +174,45 @@ impl Table {
         if let (Some(first), Some(last)) = (self.batches.first(), self.batches.last()) {
             // about as many bytes for each row as the first has
             let mut one = StreamWriter::try_new(Vec::new(), &self.schema)?;
-            one.write(&first.slice(0, 1))?;
+            one.write(&rows_of(first, 0..1)?)?;
             let rows = OUTLINE_BYTES.checked_div(one.get_ref().len()).unwrap_or(0).max(1);
-            writer.write(&first.slice(0, rows.min(first.num_rows())))?;
-            let start = last.num_rows().saturating_sub(rows);
-            writer.write(&last.slice(start, last.num_rows().saturating_sub(start)))?;
+            writer.write(&rows_of(first, 0..rows.min(first.num_rows()))?)?;
+            writer.write(&rows_of(last, last.num_rows().saturating_sub(rows)..last.num_rows())?)?;
         }
         let mut bytes = writer.into_inner()?;
         bytes.extend(self.row_count().unwrap_or(0).to_le_bytes());
         Ok(bytes)
     }
+}
+
+/// Returns rows of a batch, with no other values. A slice would have all: the arrays of views and of
+/// dictionaries keep what their rows do not use, and a stream of Arrow IPC has it.
+fn rows_of(batch: &RecordBatch, rows: Range<usize>) -> std::result::Result<RecordBatch, ArrowError> {
+    let numbers = UInt64Array::from_iter_values(rows.clone().map(|row| row as u64)); // exact
+    let columns = batch.columns().iter().map(|column| match take(column, &numbers, None) {
+        Ok(taken) => compact(&taken),
+        Err(_) => Ok(column.slice(rows.start, rows.len())), // a type of which no rows can be taken
+    });
+    let columns = columns.collect::<std::result::Result<_, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+    RecordBatch::try_new_with_options(batch.schema(), columns, &options)
+}
+
+/// Returns an array without values that none of its rows uses.
+fn compact(array: &dyn Array) -> std::result::Result<ArrayRef, ArrowError> {
+    let array: ArrayRef = match array.data_type() {
+        DataType::Utf8View => Arc::new(array.as_string_view().gc()),
+        DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
+        DataType::Dictionary(..) => garbage_collect_any_dictionary(array.as_any_dictionary())?,
+        _ => make_array(array.to_data()),
+    };
+    let data = array.to_data();
+    if data.child_data().is_empty() {
+        return Ok(array);
+    }
+    let children = data.child_data().iter().map(|child| Ok(compact(&make_array(child.clone()))?.to_data()));
+    let children = children.collect::<std::result::Result<_, ArrowError>>()?;
+    Ok(make_array(data.into_builder().child_data(children).build()?))
 }
 
 /// Returns the stream that an object exports.

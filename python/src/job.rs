@@ -1,6 +1,6 @@
 //! Conversions whose files many processes write: see `tensilo.distributed`.
 
-use crate::convert::{Conversion, formats, has_manifest, refuse_manifest, store, tell, time_of_programs};
+use crate::convert::{Conversion, PassedOver, formats, has_manifest, refuse_manifest, tell, time_of_programs};
 use crate::error::{OrRaise, Result};
 use crate::input_data::Inputs;
 use crate::options::{ByteCount, Threads, null_elements, paths, writer_options};
@@ -59,11 +59,13 @@ pub fn _plan(
 ) -> PyResult<Plan> {
     refuse_manifest(&output)?;
     let inputs = Inputs::from_object(&inputs, &output)?;
-    let (options, inputs) = (options.to_options(&inputs, &threads)?, inputs.paths);
-    work::run(py, progress.as_ref(), move |progress| {
+    let options = options.to_options(&inputs, &threads)?;
+    let (inputs, passed_over) = (inputs.paths, inputs.passed_over);
+    let planned = work::run(py, progress.as_ref(), move |progress| {
         let plan = import::plan_shards(&inputs, shard_bytes.0, &options, &mut |at| tell(progress, at))?;
         Ok(plan_of(plan))
-    })
+    });
+    passed_over.warned(py, planned)
 }
 
 /// Plans the files of an append, and returns the version that it makes, too.
@@ -86,14 +88,17 @@ pub fn _plan_append(
     }
     let inputs = paths(&inputs)?;
     let options = AppendOptions::new().skip_others(skip_others).writer(writer_options(profile, &threads)?);
-    let options = options.null_elements(self::null_elements(null_elements)?).formats(formats(false)).store(store());
-    work::run(py, progress.as_ref(), move |progress| {
+    let passed_over = PassedOver::default();
+    let options = options.null_elements(self::null_elements(null_elements)?).formats(formats(false));
+    let options = options.store(passed_over.store());
+    let planned = work::run(py, progress.as_ref(), move |progress| {
         let dataset = Dataset::open(&target)?;
         let mut tell = |at| tell(progress, at);
         let table = (dataset.schema(), target.as_path());
         let plan = import::plan_appended_shards(&inputs, table, shard_bytes.0, &options, &mut tell)?;
         Ok((plan_of(plan), dataset.version().saturating_add(1)))
-    })
+    });
+    passed_over.warned(py, planned)
 }
 
 /// Writes a file of a plan, unless it exists.
@@ -114,7 +119,8 @@ pub fn _run_task(
 ) -> PyResult<File> {
     let id = FileId(file_id);
     let options = AppendOptions::new().skip_others(skip_others).null_elements(self::null_elements(null_elements)?);
-    let options = options.writer(writer_options(profile, &threads)?.file_id(id)).formats(formats(false)).store(store());
+    let options = options.writer(writer_options(profile, &threads)?.file_id(id)).formats(formats(false));
+    let options = options.store(PassedOver::default().store()); // the plan has warned
     let input = |(path, rows, digest): Input| PlannedInput { path: path.into(), rows, digest };
     let inputs: Vec<PlannedInput> = inputs.into_iter().map(input).collect();
     work::run(py, None, move |progress| {
@@ -140,15 +146,17 @@ pub fn _write_task(
     threads: Threads,
 ) -> PyResult<(File, Schema)> {
     let inputs = Inputs::from_object(&inputs, &std::env::temp_dir().join("input"))?;
-    let (options, inputs) = (options.to_options(&inputs, &threads)?, inputs.paths);
-    work::run(py, None, move |progress| {
+    let options = options.to_options(&inputs, &threads)?;
+    let (inputs, passed_over) = (inputs.paths, inputs.passed_over);
+    let written = work::run(py, None, move |progress| {
         let job = job.open()?;
         let file = job.write(number, None, |file| {
             import::convert_into(&inputs, file, &options, &mut |at| tell(progress, at))?;
             Ok(())
         })?;
         Ok((file_of(&file), Schema(job.schema_of(number)?)))
-    })
+    });
+    passed_over.warned(py, written)
 }
 
 /// Publishes the files of a job, unless they are, and returns the version.

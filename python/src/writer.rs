@@ -1,6 +1,6 @@
 //! `Writer`: samples of Python to a file or a dataset.
 
-use crate::convert::{DEFAULT_SHARD_BYTES, has_manifest, is_folder, publish};
+use crate::convert::{DEFAULT_SHARD_BYTES, has_manifest, is_folder, publish, time_of_programs};
 use crate::error::{OrRaise, Result};
 use crate::input::Input;
 use crate::options::{ByteCount, Threads, writer_options};
@@ -78,6 +78,8 @@ struct FolderState {
     shard_bytes: u64,
     shard: Option<Shard>,
     is_new: bool,
+    /// The time to record in place of now.
+    time: Option<u64>,
     /// Whether a data file could not be finished.
     has_lost: bool,
 }
@@ -90,6 +92,7 @@ struct Shard {
 
 impl FolderState {
     fn new(folder: &Path, schema: Schema, options: WriterOptions, shard_bytes: u64) -> Result<Self> {
+        let time = time_of_programs()?;
         let has_manifest = has_manifest(folder);
         let mut changes = if has_manifest { Dataset::open(folder)?.change()? } else { Dataset::create(folder)? };
         if has_manifest {
@@ -98,7 +101,7 @@ impl FolderState {
         } else {
             changes.declare(&schema)?;
         }
-        Ok(Self { changes, schema, options, shard_bytes, shard: None, is_new: !has_manifest, has_lost: false })
+        Ok(Self { changes, schema, options, shard_bytes, shard: None, is_new: !has_manifest, time, has_lost: false })
     }
 
     fn push(&mut self, batches: &[ColumnBatch<'_>], bytes: u64) -> Result<()> {
@@ -139,7 +142,7 @@ impl FolderState {
         if self.changes.sample_count() == 0 {
             return Err(DataError::BadArgument("no samples were written, of which a dataset could be made".to_owned()));
         }
-        publish(self.changes, if self.is_new { "write" } else { "append" })
+        publish(self.changes, if self.is_new { "write" } else { "append" }, self.time)
     }
 }
 

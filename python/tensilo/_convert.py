@@ -68,7 +68,8 @@ def convert(
 
     Warns:
         UserWarning: a column of decimals or intervals is stored as scaled integers, bytes or parts, which
-            arrays and loaders refuse. ``casts`` stores values.
+            arrays and loaders refuse. For decimals, ``casts`` stores the values; for intervals, their
+            parts as plain numbers.
 
     Raises:
         InputError: an input is malformed, or has values that cannot be stored.
@@ -91,7 +92,7 @@ def convert(
     converted = _tensilo.open(output)
     for column in converted.schema.values():
         if column._advice is not None:
-            warnings.warn(f"{column._advice}; loaders and array files refuse them", stacklevel=2)
+            warnings.warn(f"{column._advice}; loaders and array files refuse this column", stacklevel=2)
     return converted
 
 

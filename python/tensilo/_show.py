@@ -21,13 +21,17 @@ def schema_html(schema):
     return f"<table><thead>{_html_row('th', head)}</thead><tbody>{rows}</tbody></table>"
 
 
-def dataset_text(dataset):
+def dataset_text(dataset, is_closed):
     """Returns what a dataset is, and its columns."""
+    if is_closed:
+        return _closed(dataset)
     return f"{_title(dataset)}\n{schema_text(dataset.schema)}"
 
 
-def dataset_html(dataset):
+def dataset_html(dataset, is_closed):
     """Returns the same for a notebook."""
+    if is_closed:
+        return f"<div>{html.escape(_closed(dataset))}</div>"
     return f"<div>{html.escape(_title(dataset))}</div>{schema_html(dataset.schema)}"
 
 
@@ -40,9 +44,16 @@ def batch_text(batch):
 
 
 def _title(dataset):
-    uri = dataset.uri if isinstance(dataset.uri, str) else f"{len(dataset.uri)} files"
     version = f", version {dataset.version}" if dataset.version else ""
-    return f"tensilo.Dataset {uri}: {len(dataset):,} samples{version}"
+    return f"tensilo.Dataset {_uri(dataset)}: {len(dataset):,} samples{version}"
+
+
+def _closed(dataset):
+    return f"tensilo.Dataset {_uri(dataset)}: closed"
+
+
+def _uri(dataset):
+    return dataset.uri if isinstance(dataset.uri, str) else f"{len(dataset.uri)} files"
 
 
 def _html_row(tag, row):

@@ -221,6 +221,31 @@ def test_a_table_gives_the_same_samples_as_its_file(tmp_path):
     assert other.id != made[1].id and ts.convert(table, tmp_path / "again.tsl").id == made[1].id
 
 
+def test_the_id_of_a_table_depends_on_its_rows_only(tmp_path):
+    """Views and dictionaries may have much more than their rows use: it would be copied to find the id."""
+
+    def rows(others):
+        long = [
+            f"{others if i not in range(5000, 5003) else 'text'} {i} that is too long for its view" for i in range(9000)
+        ]
+        texts, words = pa.array(long, pa.string_view()), pa.array(long).dictionary_encode()
+        structs = pa.StructArray.from_arrays([texts, words], ["text", "word"])
+        lists = pa.ListArray.from_arrays(range(9001), texts)
+        columns = {
+            "text": texts,
+            "bytes": texts.cast(pa.binary_view()),
+            "word": words,
+            "struct": structs,
+            "list": lists,
+        }
+        return pa.table(columns).slice(5000, 3)
+
+    tables = rows("some"), rows("other")
+    assert tables[0].to_pylist() == tables[1].to_pylist() and tables[0].nbytes > 1 << 20
+    ids = [ts.convert(table, tmp_path / f"{i}.tsl").id for i, table in enumerate(tables)]
+    assert ids[0] == ids[1]
+
+
 def test_errors_name_the_table(tmp_path):
     table = pa.table({"a": [1]})
     ts.convert(pa.table({"b": [1]}), tmp_path / "x.tsl")

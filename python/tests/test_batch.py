@@ -49,6 +49,20 @@ def test_some_samples_are_those_of_the_dataset(table, bf16, data):
                 assert same(column[key].tolist(), dataset[name][key].tolist())
 
 
+def test_slices_of_fixed_and_padded_columns_keep_nulls(tmp_path):
+    columns = {"x": ts.tensor("i32", (2,), nullable=True), "y": ts.list(ts.tensor("i32"), nullable=True)}
+    values = {"x": [None if i % 3 == 1 else [i, i + 1] for i in range(20)]}
+    values["y"] = [None if i % 5 == 2 else [i] * (i % 4) for i in range(20)]
+    with ts.Writer(tmp_path / "x.tsl", columns) as writer:
+        writer.write(**values)
+    batch = next(iter(ts.Loader(tmp_path / "x.tsl", 20, order="sequential", pad={"y": 0}, tail="exact")))
+    for i in range(20):
+        for some in (batch[i : i + 1], pickle.loads(pickle.dumps(batch))[[i]]):
+            assert some["x"].tolist() == values["x"][i : i + 1]
+            assert some["y"].tolist() == batch["y"][i : i + 1].tolist()
+            assert (some["y"][0] is None) == (values["y"][i] is None)
+
+
 def test_padded_samples_stay_padded(mixed):
     loader = ts.Loader(mixed, 8, columns=["mel", "words", "label"], order="sequential", pad={"mel": -1.0, "words": 0})
     batch = next(iter(loader))

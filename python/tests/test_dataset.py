@@ -1,5 +1,6 @@
 """Datasets: opening, samples, batches, columns."""
 
+import itertools
 import pathlib
 import pickle
 from collections.abc import Mapping
@@ -287,6 +288,9 @@ def test_masks_are_bools_for_all_samples(mixed):
     for wrong in (mask[:-1], [True]):
         with pytest.raises(IndexError, match=f"a mask of {len(wrong)} bools for {COUNT} samples"):
             mixed[wrong]
+    for wrong in (itertools.repeat(True), itertools.cycle([True, False])):
+        with pytest.raises(IndexError, match=f"a mask of more than {COUNT} bools for {COUNT} samples"):
+            mixed.take(wrong)
     for wrong in ([True, 1], [1, True]):
         with pytest.raises(TypeError, match="mask of bools"):
             mixed[wrong]
@@ -308,6 +312,8 @@ def test_a_dataset_is_closed_at_the_end_of_a_block(mixed_path):
     for use in (len, pickle.dumps, lambda closed: closed[0], lambda closed: ts.Loader(closed, 2)):
         with pytest.raises(ValueError, match="the dataset is closed"):
             use(dataset)
+    assert repr(dataset) == f"tensilo.Dataset {mixed_path}: closed"
+    assert dataset._repr_html_() == f"<div>tensilo.Dataset {mixed_path}: closed</div>"
     dataset.close()
     with pytest.raises(ZeroDivisionError):
         with ts.open(mixed_path):

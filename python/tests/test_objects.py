@@ -7,6 +7,7 @@ import pathlib
 import pickle
 import re
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -42,9 +43,9 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def hosted(folder):
+def hosted(folder, handler=Handler):
     """Serves a folder, and yields its address."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
@@ -119,6 +120,44 @@ def test_inputs_of_conversions_are_objects(tmp_path):
     due = np.arange(24, dtype=np.int32).reshape(12, 2)
     np.testing.assert_array_equal(converted["array"].take(range(12)).numpy(), due)
     np.testing.assert_array_equal(ts.open(tmp_path / "train")["array"].take(range(12)).numpy(), due)
+
+
+class Bucket(Handler):
+    """Serves a list of S3, which has a key that cannot be read."""
+
+    def do_GET(self):
+        if "list-type=2" not in self.path:
+            super().do_GET()
+            return
+        entry = "<Contents><Key>{}</Key><LastModified>2026-11-25T00:00:00Z</LastModified><Size>9</Size></Contents>"
+        keys = ("raw//b 'x'&#9;.npy", "raw/a.npy")
+        body = f"<R>{''.join(map(entry.format, keys))}</R>".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def test_keys_that_cannot_be_read_are_warned_of(tmp_path, monkeypatch):
+    (tmp_path / "bucket/raw").mkdir(parents=True)
+    np.save(tmp_path / "bucket/raw/a.npy", np.arange(3))
+    monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    text = r"^s3://bucket/raw//b 'x'\\t\.npy: passed over: a key with an empty component"
+    with hosted(tmp_path, Bucket) as root:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", root)
+        with pytest.warns(UserWarning, match=text) as warned:
+            assert len(ts.convert("s3://bucket/raw/*.npy", tmp_path / "a.tsl")) == 3
+        assert [warning.filename for warning in warned] == [__file__]
+        with pytest.warns(UserWarning, match=text):
+            assert ts.append(tmp_path / "a.tsl", "s3://bucket/raw/*.npy") == 3
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(UserWarning, match=text):
+                ts.convert("s3://bucket/raw/*.npy", tmp_path / "b.tsl")
+            # an error counts before a warning
+            with pytest.raises(FileExistsError):
+                ts.convert("s3://bucket/raw/*.npy", tmp_path / "a.tsl")
 
 
 def test_a_file_of_arrays_can_be_one_sample(tmp_path):

@@ -421,3 +421,21 @@ def test_a_dataset_takes_its_own_values(tmp_path):
     with pytest.warns(ResourceWarning):
         with pytest.raises(TypeError, match="elements of f16 in a column of bf16, which is rounded from f32: convert"):
             ts.Writer(tmp_path / "c.tsl", schema).write(**{**dict(first[:]), "bf16 f32": np.zeros((2, 3), "f2")})
+
+
+def test_a_malformed_time_is_an_error_before_the_work(tmp_path, monkeypatch):
+    """Afterwards, the data would be gone."""
+    np.save(tmp_path / "x.npy", np.arange(5))
+    ts.convert(tmp_path / "x.npy", f"{tmp_path}/there/")
+    told = []
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    for work in (
+        lambda: ts.convert(tmp_path / "x.npy", f"{tmp_path}/new/", progress=lambda *now: told.append(now)),
+        lambda: ts.append(tmp_path / "there", tmp_path / "none.npy"),
+        lambda: ts.add_columns(tmp_path / "there", tmp_path / "x.npy"),
+        lambda: ts.Writer(f"{tmp_path}/new/", SCHEMA),
+    ):
+        with pytest.raises(ValueError, match='SOURCE_DATE_EPOCH="yesterday": expected a number'):
+            work()
+    assert told == [] and not (tmp_path / "new").exists()
+    assert len(ts.open(tmp_path / "there")) == 5
