@@ -68,6 +68,9 @@ class Dataset(_TorchDataset):
         self.transform = transform
         # errors of names and types come now
         batch = self.dataset.take([], self.columns, dtypes=dtypes)
+        for name, column in batch.items():
+            if self.dataset.schema[name]._advice is not None:
+                column.array()  # raises: the elements are not the values
         for name, (value, multiple) in self.pad.items():
             batch[name].padded(value, multiple=multiple)
 
@@ -375,7 +378,7 @@ def _rank_and_world_size():
 def _number(name, default, least):
     """Returns the number in an environment variable."""
     text = os.environ.get(name)
-    if text is None:
+    if not text:
         return default
     if not text.isdecimal() or int(text) < least:
         ways = "correct or unset it, or pass rank and world_size"

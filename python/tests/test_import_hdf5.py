@@ -198,6 +198,8 @@ def test_hdf5_links_to_nothing_and_external_files(tmp_path, monkeypatch):
     with pytest.raises(ts.InputError, match="column 'g/soft': the link leads to '/nothing', which does not exist"):
         importers.from_hdf5("in.h5", "out.tsl")
     assert len(importers.from_hdf5("in.h5", "a.tsl", columns=["a"])) == 4
+    with pytest.raises(KeyError, match="no dataset 'b'; there are a\""):
+        importers.from_hdf5("in.h5", "out.tsl", columns=["b"])
     with h5py.File("in.h5", "w") as file:
         file["x"] = h5py.ExternalLink("nothing.h5", "/a")
     for options in ({}, {"columns": ["x"]}):

@@ -350,6 +350,17 @@ def test_arrays_and_schemas_inside_dicts(tmp_path):
     assert [box.tolist() for box in ds["t.box"][3]] == [[3.0] * 4] * 3
 
 
+@pytest.mark.parametrize("name", ["box.z", "box.of", "box.none.x", "list.z"])
+def test_a_schema_for_members_that_no_sample_has(tmp_path, name):
+    rows = [{"box": {"x": 1, "of": {"y": 2}}, "list": [{"x": 1}], "n": 1}, {"box": None, "list": [], "n": 2}]
+    schema = {name: ts.tensor("f32", nullable=True), "m": ts.tensor("f32", nullable=True)}
+    with pytest.raises(ts.InputError, match="the first samples have no values of it") as caught:
+        importers.from_iterable(rows, tmp_path / "out.tsl", schema)
+    assert caught.value.column == name
+    assert files(tmp_path) == []
+    assert importers.from_iterable(rows, tmp_path / "out.tsl", schema, columns=["n"]).columns == ["n"]
+
+
 def test_members_of_dicts_that_are_stored(tmp_path):
     def stored(columns):
         return importers.from_iterable(CHATS, tmp_path / "out.tsl", columns=columns, overwrite=True).columns

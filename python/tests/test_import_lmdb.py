@@ -108,3 +108,27 @@ def test_an_lmdb_file_that_was_cut_off(tmp_path):
     os.truncate(tmp_path / "in/data.mdb", size // 2)
     with pytest.raises(ts.InputError, match=f"data.mdb: the file is cut off: it has {size // 2:,} bytes, not"):
         importers.from_lmdb(tmp_path / "in", tmp_path / "out.tsl")
+
+
+@pytest.mark.parametrize("count", [200, 20_000])
+def test_an_lmdb_file_whose_last_pages_were_never_written(tmp_path, count):
+    """Those of keys that one transaction puts and deletes. The list of free pages is short, or has pages of its own."""
+    lmdb = pytest.importorskip("lmdb")
+    with lmdb.open(os.fspath(tmp_path / "in"), map_size=256 << 20) as env:
+        for some in (20, count):
+            with env.begin(write=True) as transaction:
+                for i in range(some):
+                    transaction.put(b"%08d" % i, bytes(3000))
+                for i in range(some):
+                    transaction.delete(b"%08d" % i)
+            with env.begin(write=True) as transaction:
+                transaction.put(b"a", b"1")
+        due = env.stat()["psize"] * (env.info()["last_pgno"] + 1)
+    path = tmp_path / "in/data.mdb"
+    if os.path.getsize(path) >= due:
+        pytest.skip("this version of LMDB writes these pages")
+    ds = importers.from_lmdb(tmp_path / "in", tmp_path / "out.tsl")
+    assert list(ds) == [{"key": b"a", "value": b"1"}]
+    os.truncate(path, 3 * 4096)
+    with pytest.raises(ts.InputError, match="the file is cut off"):
+        importers.from_lmdb(tmp_path / "in", tmp_path / "none.tsl")

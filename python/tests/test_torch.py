@@ -1,5 +1,6 @@
 """PyTorch: the dataset for its DataLoader, and the loader."""
 
+import decimal
 import pickle
 import tempfile
 import threading
@@ -370,7 +371,7 @@ def test_threads_share_an_iterator(mixed):
     assert errors == [] and sorted(seen) == list(range(COUNT)) and loader.epoch == 1
 
 
-@pytest.mark.parametrize(("name", "text"), [("RANK", ""), ("RANK", "-1"), ("WORLD_SIZE", ""), ("WORLD_SIZE", "0")])
+@pytest.mark.parametrize(("name", "text"), [("RANK", "x"), ("RANK", "-1"), ("WORLD_SIZE", "2.0"), ("WORLD_SIZE", "0")])
 def test_an_environment_variable_that_is_no_number_is_named(mixed, monkeypatch, name, text):
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
@@ -379,3 +380,17 @@ def test_an_environment_variable_that_is_no_number_is_named(mixed, monkeypatch, 
     with pytest.raises(ValueError, match=f"the environment variable {name} is '{text}', not a number"):
         Loader(mixed, 5)
     assert Loader(mixed, 5, rank=0, world_size=1).rank == 0
+    # an empty variable counts as unset
+    monkeypatch.setenv("RANK", "")
+    monkeypatch.setenv("WORLD_SIZE", "")
+    assert (Loader(mixed, 5).rank, Loader(mixed, 5).world_size) == (0, 1)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_columns_without_values_are_refused_at_once(tmp_path):
+    pa = optional("pyarrow")
+    price = pa.array([decimal.Decimal("1.50")], pa.decimal128(12, 2))
+    dataset = ts.convert(pa.table({"price": price, "n": [1], "words": [["a"]]}), tmp_path / "a.tsl")
+    with pytest.raises(TypeError, match="price.*casts="):
+        Dataset(dataset)
+    assert Dataset(dataset, columns=["n", "words"])[0]["n"] == 1

@@ -9,20 +9,29 @@ never written, or that no source is mapped to, are fill values rightly.
 import os
 from contextlib import suppress
 
+from .._errors import InputError
 from ._schema import refused
 
 _WAYS = "restore it, or name other datasets by columns="
 
 
-def find_datasets(h5py, group):
-    """Yields path and dataset of each dataset below a group, once, by name. External links are followed."""
-    yield from _walk(h5py, group, "", {group})
+def find_datasets(h5py, group, passes_over=False):
+    """Yields path and dataset of each dataset below a group, once, by name. External links are followed.
+
+    Links to nothing are refused, or passed over.
+    """
+    yield from _walk(h5py, group, "", {group}, passes_over)
 
 
-def _walk(h5py, group, prefix, seen):
+def _walk(h5py, group, prefix, seen, passes_over):
     for name in sorted(group):
         path = prefix + name
-        found = linked(h5py, group, name, path)
+        try:
+            found = linked(h5py, group, name, path)
+        except InputError:
+            if not passes_over:
+                raise
+            continue
         is_alias = isinstance(group.get(name, getlink=True), h5py.SoftLink)
         if is_alias or found in seen:
             continue
@@ -30,7 +39,7 @@ def _walk(h5py, group, prefix, seen):
         if isinstance(found, h5py.Dataset):
             yield path, found
         elif isinstance(found, h5py.Group):
-            yield from _walk(h5py, found, path + "/", seen)
+            yield from _walk(h5py, found, path + "/", seen, passes_over)
 
 
 def linked(h5py, group, name, path):

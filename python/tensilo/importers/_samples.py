@@ -121,6 +121,12 @@ def _columns(known, head, columns):
         leaves += found
     if columns is not None:
         leaves = _chosen(leaves, columns)
+    else:
+        stored = {leaf.name for leaf in leaves if not leaf.is_of_dicts}
+        for name in known:
+            if name not in stored:
+                text = "the schema has this column, and the first samples have no values of it"
+                raise refused(f"{text}; examine more samples by examined=, or leave it out", column=name)
     names = set()
     for leaf in leaves:
         if leaf.name in names:

@@ -72,7 +72,8 @@ def _sources(h5py, group, columns):
         if dataset is None and group.get(path, getlink=True) is not None:
             dataset = linked(h5py, group, path, path)
         if not isinstance(dataset, h5py.Dataset):
-            raise KeyError(f"no dataset {path!r}; there are {', '.join(dict(find_datasets(h5py, group)))}")
+            names = ", ".join(dict(find_datasets(h5py, group, passes_over=True)))
+            raise KeyError(f"no dataset {path!r}; there are {names}")
         check_sources(h5py, dataset, path)
         if not dataset.shape:
             text = "a dataset without dimensions has no samples; name the others by columns="

@@ -1,8 +1,11 @@
 """LMDB environments."""
 
 import os
+import struct
 from collections.abc import Mapping
+from contextlib import suppress
 
+from ._lmdb_pages import free_pages
 from ._samples import check_output, write_samples
 from ._schema import refused
 
@@ -80,8 +83,15 @@ def from_lmdb(
 
 def _check_length(env, path):
     """Refuses a file that was cut off: LMDB maps it, and the system ends a process that reads what is gone."""
-    due, found = env.stat()["psize"] * (env.info()["last_pgno"] + 1), os.path.getsize(path)
-    if found < due:
+    page_bytes, page_count = env.stat()["psize"], env.info()["last_pgno"] + 1
+    due, found = page_bytes * page_count, os.path.getsize(path)
+    if found >= due:
+        return
+    # pages that nothing reads may never have been written
+    free = set()
+    with suppress(ValueError, struct.error), open(path, "rb") as file:
+        free = free_pages(file, page_bytes)
+    if not all(page in free for page in range(found // page_bytes, page_count)):
         raise refused(f"the file is cut off: it has {found:,} bytes, not {due:,}", path=path)
 
 
