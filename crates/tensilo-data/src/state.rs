@@ -5,9 +5,9 @@ use crate::error::{DataError, Result};
 use crate::order::{MOST_SAMPLES, Mode, RunsAndWindows};
 use crate::receipt::Receipt;
 
-/// The state of a job: the position at which the next step begins. It is that of any rank: but for
-/// [`State::receipt`], which proves what was taken and does not change how a job goes on, the
-/// states of ranks that have taken as many batches are equal.
+/// The state of a job: the position at which the next step begins. Ranks that have taken equally
+/// many batches have equal states, except for [`State::receipt`], which proves what was taken and
+/// does not affect how a job goes on.
 ///
 /// Neither batch size nor number of ranks are in it. A job with others goes on at this position.
 /// With [`Tail::Exact`], the epoch then has each sample exactly once.

@@ -1,4 +1,4 @@
-//! BatchIterator, as consumers get them.
+//! Batches, as consumers get them.
 
 use super::memory::{BatchMemory, PageAligned, Pool};
 use super::padding::{PadPlan, Padding};
@@ -75,7 +75,9 @@ impl Batch {
     /// Returns a batch of samples that the caller has: the numbers of the samples, and the columns
     /// with their values. Its epoch and its position are 0.
     ///
-    /// Fails if a column has not as many samples, or if its values are not those of its schema.
+    /// Fails if a column does not have as many samples, or if its values are not those of its schema.
+    ///
+    /// Cost: a copy of the values.
     pub fn of_columns<'c>(
         samples: Vec<u64>,
         columns: impl IntoIterator<Item = (Arc<ColumnSchema>, ColumnBatch<'c>)>,
@@ -94,7 +96,9 @@ impl Batch {
     }
 
     /// Sets the epoch and the position of the batch, and which of its samples take the place of
-    /// damaged ones.
+    /// damaged ones, counted from 0. The caller answers for these: they are not checked.
+    ///
+    /// Cost: a receipt of the samples.
     pub fn at(mut self, epoch: u64, position: u64, substituted: Vec<usize>) -> Self {
         let mut receipt = Receipt::default();
         self.samples.iter().for_each(|&sample| receipt.add(sample, epoch));
