@@ -160,7 +160,8 @@ fn subfolders(step: &Step) -> Result<Vec<Step>> {
         if name.as_encoded_bytes().starts_with(b".") {
             continue;
         }
-        if !file_type.is_dir() && !(file_type.is_symlink() && is_folder(&path)?) {
+        let leads_to_folder = file_type.is_dir() || (file_type.is_symlink() && is_folder(&path)?);
+        if !leads_to_folder {
             continue;
         }
         let here = match &way {

@@ -87,7 +87,7 @@ def convert(
             progress=show,
         )
     if dropped:
-        message = "metadata were left out, because the format cannot keep them: " + ", ".join(dropped)
+        message = "some metadata was left out because the format cannot keep it: " + ", ".join(dropped)
         warnings.warn(message, stacklevel=2)
     converted = _tensilo.open(output)
     for column in converted.schema.values():

@@ -328,7 +328,7 @@ def test_a_name_is_one_name(tmp_path):
 
 def test_metadata_that_are_left_out_are_a_warning(tmp_path):
     source = ROOT / "tests/data/import/metadata-not-utf8-pyarrow.parquet"
-    with pytest.warns(UserWarning, match="metadata were left out.*bin of a, k"):
+    with pytest.warns(UserWarning, match="some metadata was left out.*bin of a, k"):
         ts.convert(source, tmp_path / "x.tsl")
 
 
