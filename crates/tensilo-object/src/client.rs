@@ -235,7 +235,7 @@ mod tests {
             (&two("O")[1..], &[], [&two("O")[1..], &[endpoint("http://p")]].concat()),
             (&three("O"), &variables, [&three("O")[..], &[endpoint("http://p"), of_s3]].concat()),
             (&[("aws_endpoint_url", "http://o")], &variables, [&two("V")[..], &[endpoint("http://o")]].concat()),
-            (&[("endpoint_url_s3", "http://v")], &[], [&three("P")[..], &[endpoint("http://p"), of_s3]].concat()),
+            (&[("aws_endpoint_url_s3", "http://v")], &[], [&three("P")[..], &[endpoint("http://p"), of_s3]].concat()),
             // what an option unsets comes from the profile
             (&unset, &variables, [&three("P")[..], &[endpoint("http://p")]].concat()),
         ] {
