@@ -44,7 +44,7 @@ impl ObjectInputs {
 
     /// Passes over objects below a prefix whose keys cannot be read, because they have an empty
     /// component, `.`, `..` or a control character, and calls a function with what each is called.
-    /// [`UNREADABLE_KEY`](crate::UNREADABLE_KEY) is the reason to show. By default they are errors:
+    /// [`UNREADABLE_KEY`] is the reason to show. By default they are errors:
     /// a conversion leaves nothing out in silence.
     pub fn pass_over(mut self, report: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.passed_over = Some(Box::new(report));
