@@ -80,7 +80,7 @@ pub(crate) fn note_values(schema: &Schema) {
 fn no_values(column: &ColumnSchema) -> Option<String> {
     LogicalType::check_values(column)
         .err()
-        .map(|error| format!("{}; loaders and array files refuse them", text(&error)))
+        .map(|error| format!("{}; loaders and array files refuse this column", text(&error)))
 }
 
 /// Describes the samples whose shape differs from that of all others; `None` if no sample does.
