@@ -126,6 +126,7 @@ impl InputFile {
     }
 
     /// Adds a file that is watched for changes, and closed between passes, as this one is.
+    #[cfg(feature = "arrow")]
     pub(super) fn add_companion(&self, file: Arc<InputFile>) {
         self.locked_companions().push(file);
     }
