@@ -101,7 +101,7 @@ impl Parts {
 
     /// Returns the samples with these numbers, in this order.
     ///
-    /// Cost: a copy of these samples; of ragged and nested ones also a pass over the lengths of all.
+    /// Cost: a copy of these samples; of ragged and nested ones also a pass over all lengths.
     pub fn select(&self, samples: &[usize]) -> PyResult<Self> {
         let missing = || PyIndexError::new_err("the sample is not in the batch");
         let mut items = samples.to_vec();

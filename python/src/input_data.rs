@@ -185,8 +185,8 @@ impl Table {
     }
 }
 
-/// Returns rows of a batch, with no other values. A slice would have all: the arrays of views and of
-/// dictionaries keep what their rows do not use, and a stream of Arrow IPC has it.
+/// Returns rows of a batch, with no other values. A slice would have all: the arrays of views and
+/// of dictionaries keep what their rows do not use, and a stream of Arrow IPC has it.
 fn rows_of(batch: &RecordBatch, rows: Range<usize>) -> std::result::Result<RecordBatch, ArrowError> {
     let numbers = UInt64Array::from_iter_values(rows.clone().map(|row| row as u64)); // exact
     let columns = batch.columns().iter().map(|column| match take(column, &numbers, None) {

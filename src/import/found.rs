@@ -10,8 +10,8 @@ use std::fmt;
 /// Returns the keys of the metadata that the conversion of a file left out: the format cannot keep
 /// them, because they are too long or not UTF-8. Those of a column are `key of column`.
 ///
-/// They are kept in the metadata under `import.dropped_metadata`, in about 4,096 bytes of the file and
-/// of each column. If these have no room for all keys, `...` is the last one.
+/// They are kept in the metadata under `import.dropped_metadata`, in about 4,096 bytes of the file
+/// and of each column. If these have no room for all keys, `...` is the last one.
 pub fn dropped_metadata(schema: &Schema) -> Vec<String> {
     let of_file = schema.metadata.get(DROPPED).into_iter().flat_map(|keys| keys.split(", ")).map(str::to_owned);
     let of_columns = schema.columns.iter().filter_map(|column| Some((column, column.metadata.get(DROPPED)?)));

@@ -173,8 +173,8 @@
 //! - Entries over a limit of the format are left out: the longest if all take more than 16 MiB. So
 //!   are those that are not UTF-8. `import.dropped_metadata` lists their keys, see
 //!   [`dropped_metadata`]; an entry of that name of the source is left out.
-//! - `tensilo.unconfirmed` of a column names samples by their numbers. If a conversion changes these,
-//!   because the input is not the first one or there are several outputs, it names all samples.
+//! - `tensilo.unconfirmed` of a column names samples by their numbers. If a conversion changes
+//!   these, because the input is not the first or there are several outputs, it names all samples.
 //! - `import.shape` has the shape that was found. An export leaves it out.
 //!
 //! # Memory and threads

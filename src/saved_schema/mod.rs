@@ -70,8 +70,8 @@ pub(crate) fn join(metadata: &mut Metadata, other: &Metadata) {
     metadata.insert(KEY.to_owned(), own.to_string());
 }
 
-/// Renames fields, each given by the names of the structs around it and its own. Two fields may swap
-/// names. No field of the list is inside another one of it.
+/// Renames fields, each given by the names of the structs around it and its own. Two fields may
+/// swap names. No field of the list is inside another one of it.
 pub(crate) fn rename(metadata: &mut Metadata, renames: &[(Vec<String>, &str)]) {
     let Some(mut document) = metadata.get(KEY).and_then(|text| document(text)) else { return };
     let Some(fields) = fields_mut(&mut document) else { return };

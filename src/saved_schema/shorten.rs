@@ -21,8 +21,8 @@ pub(crate) fn add_dropped(metadata: &mut Metadata, keys: &[String]) {
     metadata.extend(list.map(|list| (DROPPED.to_owned(), list)));
 }
 
-/// Returns the list with more keys, each once; `None` if there are no more. Those for which it has no
-/// room are left out, and `...` is its end.
+/// Returns the list with more keys, each once; `None` if there are no more. Those for which it has
+/// no room are left out, and `...` is its end.
 fn with_dropped(list: Option<&String>, keys: &[String]) -> Option<String> {
     let all = list.into_iter().flat_map(|list| list.split(", ")).chain(keys.iter().map(String::as_str));
     let mut known = HashSet::new();

@@ -61,8 +61,8 @@ pub(crate) fn client(
     }
 }
 
-/// Returns the settings of S3: those of the options count before those of the environment, and these
-/// before those of a profile.
+/// Returns the settings of S3: those of the options count before those of the environment, and
+/// these before those of a profile.
 fn s3_settings(options: &ObjectOptions, environment: &Environment) -> io::Result<Settings<AmazonS3ConfigKey>> {
     let mut found = Settings::of_environment(environment, "AWS_", &[])?;
     let is_endpoint = |name: &str| name.parse().is_ok_and(|key: AmazonS3ConfigKey| key.as_ref() == "aws_endpoint");

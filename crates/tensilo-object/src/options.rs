@@ -95,8 +95,8 @@ impl ObjectOptions {
 
     /// Adds a setting of the store, which counts before the environment: a credential, an endpoint.
     /// Names are those of the variables in the environment, in lower case: `aws_endpoint_url`. An
-    /// empty value unsets the variable, so that a profile in `~/.aws` may count. A store that has no
-    /// such setting is an error when it is first used.
+    /// empty value unsets the variable, so that a profile in `~/.aws` may count. A store that has
+    /// no such setting is an error when it is first used.
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((name.into(), value.into()));
         self

@@ -52,8 +52,8 @@ pub(super) fn of_file(schema: &Schema, saved: Option<String>, dropped: &[String]
     metadata
 }
 
-/// Returns the entries that a file can keep. The others are listed, behind those that were `dropped`
-/// before.
+/// Returns the entries that a file can keep. The others are listed, behind those that were
+/// `dropped` before.
 fn within_limits<'a>(entries: impl Iterator<Item = (&'a String, &'a String)>, dropped: &[String]) -> Metadata {
     let mut metadata = Metadata::new();
     let mut dropped = dropped.to_vec();

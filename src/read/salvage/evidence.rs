@@ -114,7 +114,7 @@ impl Evidence {
         self.chain.as_ref().is_some_and(|chain| offset < chain.footer)
     }
 
-    /// Returns whether the footer at this offset is the last one of the chain, or there is no chain.
+    /// Returns whether the footer at this offset is the last of the chain, or there is no chain.
     pub(super) fn may_trust_footer_at(&self, offset: u64) -> bool {
         self.chain.as_ref().is_none_or(|chain| offset == chain.footer)
     }

@@ -300,7 +300,7 @@ impl<R: BufRead> Parser<R> {
         }
     }
 
-    /// Reads what is behind a backslash. Returns a half of a surrogate pair that is without the other.
+    /// Reads what is behind a backslash. Returns the half of a surrogate pair without the other.
     fn escape(&mut self, out: &mut Vec<u8>) -> Result<Option<u32>, Fault> {
         if !self.take(b'u')? {
             self.escape_of_one_byte(out)?;

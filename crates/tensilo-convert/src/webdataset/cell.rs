@@ -46,8 +46,8 @@ impl SuffixColumn {
         }
     }
 
-    /// Checks the first bytes of a file, which may be all of it. Returns why it cannot be stored, if
-    /// they show that.
+    /// Checks the first bytes of a file, which may be all of it. Returns why it cannot be stored,
+    /// if they show that.
     pub(super) fn check(&self, head: &[u8], is_whole: bool) -> std::result::Result<(), String> {
         let found = match self.kind {
             SuffixKind::Text => match str::from_utf8(head) {

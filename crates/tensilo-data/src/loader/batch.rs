@@ -75,7 +75,7 @@ impl Batch {
     /// Returns a batch of samples that the caller has: the numbers of the samples, and the columns
     /// with their values. Its epoch and its position are 0.
     ///
-    /// Fails if a column does not have as many samples, or if its values are not those of its schema.
+    /// Fails if a column does not have as many samples, or if its values do not fit its schema.
     ///
     /// Cost: a copy of the values.
     pub fn of_columns<'c>(

@@ -207,8 +207,8 @@ impl LoaderOptions {
     ///
     /// Fails if an argument does not fit: a column that does not exist or differs among datasets, a
     /// cast or a padding that is not possible, a rank outside of the world, an epoch without a
-    /// step; a column of decimals or intervals, unless [`LoaderOptions::stored_elements`] is set and
-    /// the column is not cast.
+    /// step; a column of decimals or intervals, unless [`LoaderOptions::stored_elements`] is set
+    /// and the column is not cast.
     pub fn loader(self, view: &View) -> Result<Loader> {
         let setup = self.setup(view)?;
         check_steps(setup.division, view.n())?;

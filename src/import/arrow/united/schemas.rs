@@ -197,8 +197,8 @@ impl Alignment {
         names.is_disjoint(&self.names)
     }
 
-    /// Returns a field with the type of `target`, as far as its values can have it. `name` is that of
-    /// its column.
+    /// Returns a field with the type of `target`, as far as its values can have it. `name` is that
+    /// of its column.
     fn field(&self, own: &FieldRef, target: &FieldRef, name: &str) -> FieldRef {
         let of_type = |data_type: DataType| Arc::new(own.as_ref().clone().with_data_type(data_type));
         match (own.data_type(), target.data_type()) {
@@ -234,8 +234,8 @@ fn is_fillable(field: &Field) -> bool {
         }
 }
 
-/// Returns the fields of inputs that give the columns of a file, before casts: tensors are lists, as
-/// formats have them that find their types.
+/// Returns the fields of inputs that give the columns of a file, before casts: tensors are lists,
+/// as formats have them that find their types.
 pub(in crate::import) fn fields_of_file(schema: &FileSchema) -> Fields {
     let mut pushed = schema.clone();
     for column in &mut pushed.columns {
