@@ -55,7 +55,7 @@ const KNOWN: [(usize, &[u8], &str); 44] = [
 const NETCDF: &str = "a NetCDF file";
 const PICKLE: &str = "a Python pickle";
 const GIT_LFS: &str = "a Git LFS pointer, not the data; run \"git lfs pull\" in the clone";
-const HTML: &str = "an HTML page, not the data; the host may require a login, or the address may be that of a web page";
+const HTML: &str = "an HTML page, not the data; the host may require a login, or the address may name a web page";
 
 /// Explains that a path does not exist if it is the URL of something that is not read.
 pub fn explain_missing(path: &Path, error: io::Error) -> io::Error {

@@ -191,7 +191,7 @@ fn rows_of(batch: &RecordBatch, rows: Range<usize>) -> std::result::Result<Recor
     let numbers = UInt64Array::from_iter_values(rows.clone().map(|row| row as u64)); // exact
     let columns = batch.columns().iter().map(|column| match take(column, &numbers, None) {
         Ok(taken) => compact(&taken),
-        Err(_) => Ok(column.slice(rows.start, rows.len())), // a type of which no rows can be taken
+        Err(_) => Ok(column.slice(rows.start, rows.len())), // `take` does not support the type
     });
     let columns = columns.collect::<std::result::Result<_, _>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));

@@ -103,8 +103,7 @@ pub trait RecordSource: Send + Sync {
 
     /// Begins a pass over only these fields of the schema, in ascending order. A conversion makes
     /// one or two. A batch should take a few MiB at most, or one row. `fields` may be empty: then
-    /// batches have only a number of rows
-    /// ([`RecordBatchOptions::with_row_count`](super::arrow::array::RecordBatchOptions::with_row_count)).
+    /// batches have only a number of rows (`RecordBatchOptions::with_row_count` of Arrow).
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>>;
 
     /// Returns whether the tensilo file keeps the schema, so that an export restores its types

@@ -207,7 +207,7 @@ impl LostSamples {
 
 /// Returns the error of reading samples that are lost.
 pub(super) fn lost_error(samples: &Range<u64>) -> Error {
-    let message = "these samples are lost: their chunks are damaged, missing, or those of another file";
+    let message = "these samples are lost: their chunks are damaged, missing, or from another file";
     Error::corrupt("R-4.2", message).with_samples(samples.clone())
 }
 

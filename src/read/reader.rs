@@ -120,9 +120,9 @@ impl Reader {
     }
 
     /// Returns the 16 bytes that identify the content of the file up to the commit that is read.
-    /// They are read from the footer; [`verify()`] checks that they are right. Of a salvaged file
-    /// they are those of the last commit that is confirmed, else of the last intact footer, or zero
-    /// if none is left.
+    /// They are read from the footer; [`verify()`] checks that they are right. In a
+    /// salvaged file they identify the last confirmed commit, or else the last intact footer; they
+    /// are zero if no footer is left.
     pub fn content_id(&self) -> ContentId {
         self.0.content_id
     }

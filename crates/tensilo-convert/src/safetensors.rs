@@ -32,7 +32,7 @@ impl InputFormat for SafetensorsFormat {
             return refused(&format!("more than {MOST_HEADER_BYTES}"));
         }
         if header_bytes > rest {
-            return refused(&format!("of which the file has {rest}"));
+            return refused(&format!("but only {rest} bytes follow in the file"));
         }
         let mut header = Vec::new();
         reader.take(header_bytes).read_to_end(&mut header).map_err(unreadable)?;

@@ -61,8 +61,8 @@ pub(crate) fn client(
     }
 }
 
-/// Returns the settings of S3: those of the options count before those of the environment, and
-/// these before those of a profile.
+/// Returns the settings of S3. Options take precedence over environment variables, which take
+/// precedence over a profile.
 fn s3_settings(options: &ObjectOptions, environment: &Environment) -> io::Result<Settings<AmazonS3ConfigKey>> {
     let mut found = Settings::of_environment(environment, "AWS_", &[])?;
     let is_endpoint = |name: &str| name.parse().is_ok_and(|key: AmazonS3ConfigKey| key.as_ref() == "aws_endpoint");
@@ -209,8 +209,8 @@ mod tests {
         }
     }
 
-    /// Keys of one source are never sent with a token of another, and an endpoint of the program is
-    /// that of all requests.
+    /// Keys of one source are never sent with a token of another, and all requests use an endpoint
+    /// that the program sets.
     #[test]
     fn options_count_before_variables_and_these_before_a_profile() {
         let folder = tempfile::tempdir().unwrap();

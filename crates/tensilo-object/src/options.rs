@@ -93,10 +93,10 @@ impl ObjectOptions {
         self
     }
 
-    /// Adds a setting of the store, which counts before the environment: a credential, an endpoint.
-    /// Names are those of the variables in the environment, in lower case: `aws_endpoint_url`. An
-    /// empty value unsets the variable, so that a profile in `~/.aws` may count. A store that has
-    /// no such setting is an error when it is first used.
+    /// Adds a setting of the store, such as a credential or an endpoint. It takes precedence over
+    /// the environment. The name is that variable's in lower case, such as `aws_endpoint_url`. An
+    /// empty value unsets the variable; a profile in `~/.aws` then applies. If the store does not
+    /// have the setting, its first use fails.
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((name.into(), value.into()));
         self

@@ -2,7 +2,7 @@
 
 LMDB never writes a page that one transaction has taken and freed again. If such pages are the last ones, a
 valid file ends before them. They are in the list of free pages, which LMDB keeps in a tree of its own: its
-values are counts and as many page numbers. Numbers are those of a machine of 64 bits.
+values are a count, followed by page numbers. Numbers have 64 bits.
 """
 
 import struct

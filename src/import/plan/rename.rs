@@ -49,7 +49,7 @@ impl<'a> Renames<'a> {
         Ok(unknown.into_iter().collect())
     }
 
-    /// Returns the rename of a column: its own, or that of a struct that its path leads through.
+    /// Returns the rename of a column, or of a struct that contains it.
     /// Refuses to rename a struct together with a field of it.
     fn of(&self, column: &InputColumn) -> Result<Option<Rename<'a>>> {
         if self.0.is_empty() {

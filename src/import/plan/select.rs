@@ -65,7 +65,8 @@ fn in_order<'a>(mut columns: Vec<(usize, &'a InputColumn)>, selectors: &[String]
     chosen
 }
 
-/// Applies casts and known shapes. `new_names` has those of renamed columns.
+/// Applies casts and known shapes. `new_names` maps the names of renamed columns to
+/// their new names.
 pub(super) fn apply_options(
     columns: &mut [Column],
     options: &ConvertOptions,

@@ -29,7 +29,7 @@ impl InputFormat for Npz {
         }
         let mut archive = ZipArchive::new(reader).map_err(|error| malformed(&error))?;
         if archive.has_duplicate_names() {
-            let message = "the archive has two files of one name, of which only one could be read; save it again";
+            let message = "the archive has two files with the same name, and only one can be read; save it again";
             return Err(Error::bad_input(message));
         }
         let (mut columns, mut other, mut array_count) = (Vec::new(), None, 0_usize);

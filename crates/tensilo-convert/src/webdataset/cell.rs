@@ -105,7 +105,7 @@ fn integer(file: &[u8]) -> Result<i64> {
     integer.ok_or_else(|| Error::bad_input("the file has no integer of 64 bits"))
 }
 
-/// Refuses an array whose type or number of dimensions is not that of the first one.
+/// Refuses an array that differs from the first one in its type or number of dimensions.
 fn check_type(found: (DType, usize), first: (DType, usize)) -> Result<()> {
     if found == first {
         return Ok(());

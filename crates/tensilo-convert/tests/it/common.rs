@@ -63,6 +63,22 @@ pub fn check(name: &str, formats: FormatOptions) {
     assert_eq!(columns(&found), *due, "{name}");
 }
 
+/// Checks that a file is refused because of one column, which the error advises to leave out, and
+/// that each way to leave it out helps. Returns the file without it.
+#[track_caller]
+pub fn check_left_out(path: &Path, finding: &str, column: &str, others: &[&str]) -> Reader {
+    check_refused(path, finding);
+    check_refused(path, "ConvertOptions::skip");
+    let options = ConvertOptions::new().formats(input_formats(FormatOptions::new()));
+    let convert = |options: ConvertOptions| convert_options(&[path.to_path_buf()], &options);
+    let chosen =
+        convert(options.clone().columns(others.iter().copied())).unwrap_or_else(|error| panic!("{finding}: {error}"));
+    let left = convert(options.skip([column])).unwrap_or_else(|error| panic!("{finding}: {error}"));
+    assert_eq!(columns(&left), columns(&chosen), "{finding}");
+    assert_eq!(left.schema().columns.len(), others.len(), "{finding}");
+    left
+}
+
 /// Returns all samples of a file as `make.py` describes them.
 pub fn columns(reader: &Reader) -> Value {
     let column = |column: Column| {

@@ -17,7 +17,7 @@ fn safetensors_have_the_values_that_the_library_reads() {
 fn a_header_of_safetensors_is_inside_the_file_and_its_limit() {
     let folder = Folder::new();
     for (length, text) in
-        [(150_000_000_u64, "150000000 bytes, more than 100000000"), (9, "9 bytes, of which the file has 2")]
+        [(150_000_000_u64, "150000000 bytes, more than 100000000"), (9, "9 bytes, but only 2 bytes follow in the file")]
     {
         let bytes = [&length.to_le_bytes()[..], b"{}"].concat();
         check_refused(&folder.file("a.safetensors", bytes), text);
