@@ -1,6 +1,7 @@
 //! The servers.
 
 use std::fs;
+use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,17 +21,26 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a program that listens on a port, and waits until it does.
-    fn start(folder: Folder, port: u16, command: &mut Command) -> Self {
-        let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the server starts");
-        let address = SocketAddr::from(([127, 0, 0, 1], port));
+    /// Starts a program that listens on the port it is given, and waits until it is ready. A program
+    /// that ends found its port taken by another test, and gets another.
+    fn start(folder: Folder, command: impl Fn(u16) -> Command, is_ready: fn(SocketAddr) -> bool) -> Self {
         let end = Instant::now() + Duration::from_secs(60);
-        let server = Self { process, address, _folder: folder };
-        while TcpStream::connect(address).is_err() {
-            assert!(Instant::now() < end, "the server does not listen");
+        let start = || {
+            let port = free_port();
+            let process = command(port).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the server starts");
+            (process, SocketAddr::from(([127, 0, 0, 1], port)))
+        };
+        let (process, address) = start();
+        let mut server = Self { process, address, _folder: folder };
+        loop {
+            if server.process.try_wait().expect("its state").is_some() {
+                (server.process, server.address) = start();
+            } else if is_ready(server.address) {
+                return server;
+            }
+            assert!(Instant::now() < end, "the server is not ready");
             std::thread::sleep(Duration::from_millis(50));
         }
-        server
     }
 }
 
@@ -64,39 +74,45 @@ fn program(name: &str) -> Option<PathBuf> {
 /// Starts a server that speaks as S3 does, with the bucket `bucket`.
 pub fn s3() -> Option<Server> {
     let program = program("venv/bin/moto_server")?;
-    let port = free_port();
-    let server =
-        Server::start(Folder::new(), port, Command::new(program).args(["-H", "127.0.0.1", "-p"]).arg(port.to_string()));
-    put_bucket(server.address);
-    Some(server)
+    let command = |port: u16| {
+        let mut command = Command::new(&program);
+        command.args(["-H", "127.0.0.1", "-p"]).arg(port.to_string());
+        command
+    };
+    Some(Server::start(Folder::new(), command, |server| put_bucket(server).unwrap_or(false)))
 }
 
-/// Creates the bucket `bucket`.
-fn put_bucket(server: SocketAddr) {
-    use std::io::{Read, Write};
-    let mut stream = TcpStream::connect(server).expect("the server");
-    let request = format!("PUT /bucket HTTP/1.1\r\nHost: {server}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).expect("the server");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+/// Creates the bucket `bucket`, and returns whether it exists: it does, too, if an answer was lost.
+fn put_bucket(server: SocketAddr) -> io::Result<bool> {
+    let mut stream = TcpStream::connect(server)?;
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    write!(stream, "PUT /bucket HTTP/1.1\r\nHost: {server}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")?;
+    let answer = io::read_to_string(stream)?;
+    Ok(["HTTP/1.1 200", "HTTP/1.1 409"].iter().any(|status| answer.starts_with(status)))
+}
+
+/// Whether a server accepts connections.
+fn listens(server: SocketAddr) -> bool {
+    TcpStream::connect(server).is_ok()
 }
 
 /// Starts a server that speaks as Azure does. It has the container `container`.
 pub fn azure() -> Option<Server> {
     let program = program("node_modules/.bin/azurite-blob")?;
-    let (folder, port) = (Folder::new(), free_port());
+    let folder = Folder::new();
     let place = folder.root().to_path_buf();
-    let mut command = Command::new(program);
-    command.args(["--blobHost", "127.0.0.1", "--skipApiVersionCheck", "--silent", "--blobPort"]).arg(port.to_string());
-    command.arg("--location").arg(place);
-    let server = Server::start(folder, port, &mut command);
-    put_container(server.address);
-    Some(server)
+    let command = |port: u16| {
+        let mut command = Command::new(&program);
+        command.args(["--blobHost", "127.0.0.1", "--skipApiVersionCheck", "--silent", "--blobPort"]);
+        command.arg(port.to_string()).arg("--location").arg(&place);
+        command
+    };
+    Some(Server::start(folder, command, put_container))
 }
 
-/// Creates the container `container`: a request with a signature, which Node.js has the means for.
-fn put_container(server: SocketAddr) {
+/// Creates the container `container`, and returns whether it exists: a request with a signature,
+/// which Node.js has the means for.
+fn put_container(server: SocketAddr) -> bool {
     let script = r#"
         const [port, account, key] = process.argv.slice(1);
         const date = new Date().toUTCString();
@@ -107,35 +123,39 @@ fn put_container(server: SocketAddr) {
                           authorization: `SharedKey ${account}:${mac}` };
         const path = `/${account}/container?restype=container`;
         const request = require("http").request({ host: "127.0.0.1", port, method: "PUT", path, headers }, answer => {
-            answer.pipe(process.stderr);
-            process.exitCode = answer.statusCode === 201 ? 0 : 1;
+            process.exitCode = [201, 409].includes(answer.statusCode) ? 0 : 1;
+            answer.resume();
         });
         request.end();
     "#;
     let mut command = Command::new("node");
     command.args(["-e", script]).arg(server.port().to_string()).args([AZURITE_ACCOUNT, AZURITE_KEY]);
-    let output = command.output().expect("node starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    command.output().expect("node starts").status.success()
 }
 
 /// Starts a host of the files of a folder.
 pub fn host(files: &Path) -> Option<Server> {
     let program = program("nginx")?;
-    let (folder, port) = (Folder::new(), free_port());
+    let folder = Folder::new();
     let root = folder.root().to_path_buf();
-    let configuration = format!(
-        "daemon off; master_process off; pid {0}/pid; error_log {0}/errors; events {{}}
-        http {{
-            access_log off; client_body_temp_path {0}/body; proxy_temp_path {0}/proxy; fastcgi_temp_path {0}/fastcgi;
-            uwsgi_temp_path {0}/uwsgi; scgi_temp_path {0}/scgi;
-            server {{ listen 127.0.0.1:{port}; root {1}; autoindex on; }}
-        }}",
-        root.display(),
-        files.display(),
-    );
-    let path = root.join("nginx.conf");
-    fs::write(&path, configuration).expect("a file");
-    Some(Server::start(folder, port, Command::new(program).arg("-e").arg(root.join("errors")).arg("-c").arg(path)))
+    let command = |port: u16| {
+        let configuration = format!(
+            "daemon off; master_process off; pid {0}/pid; error_log {0}/errors; events {{}}
+            http {{
+                access_log off; client_body_temp_path {0}/body; proxy_temp_path {0}/proxy;
+                fastcgi_temp_path {0}/fastcgi; uwsgi_temp_path {0}/uwsgi; scgi_temp_path {0}/scgi;
+                server {{ listen 127.0.0.1:{port}; root {1}; autoindex on; }}
+            }}",
+            root.display(),
+            files.display(),
+        );
+        let path = root.join("nginx.conf");
+        fs::write(&path, configuration).expect("a file");
+        let mut command = Command::new(&program);
+        command.arg("-e").arg(root.join("errors")).arg("-c").arg(path);
+        command
+    };
+    Some(Server::start(folder, command, listens))
 }
 
 /// Returns options that find a server, which may be behind a proxy, at this address.
