@@ -59,3 +59,31 @@ impl Header {
         Ok(Self { file_id: head.file_id, flags, alignment })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    const HEADER: Header = Header {
+        file_id: FileId([7; 16]),
+        flags: Flags { incompat: 0, ro_compat: 0, compat: 1 << 31 },
+        alignment: 4096,
+    };
+
+    #[test]
+    fn each_field_is_checked() {
+        let head = HEADER.head(b"schema").expect("a head");
+        assert_eq!(Header::parse(&head).expect("as it was made"), HEADER);
+        let at_64 = head.with(header_head::ALIGNMENT, 64);
+        assert_eq!(Header::parse(&at_64).expect("the other alignment").alignment, 64);
+        let rule = |head: RegionHead| Header::parse(&head).expect_err("a wrong field").rule();
+        assert_eq!(rule(head.with(header_head::MAGIC_TAIL, [0x0A; 4])), Some("R-3.1"));
+        assert_eq!(rule(head.with(header_head::RESERVED, 1)), Some("R-3.1"));
+        for alignment in [0, 63, 65, 128, 4095, 4097, 8192] {
+            assert_eq!(rule(head.with(header_head::ALIGNMENT, alignment)), Some("R-3.2"), "{alignment}");
+        }
+        let unknown = head.with(header_head::INCOMPAT_FLAGS, 1 << 31);
+        assert_eq!(Header::parse(&unknown).expect_err("an unknown flag").kind(), ErrorKind::TooNew);
+    }
+}
