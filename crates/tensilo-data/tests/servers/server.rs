@@ -21,8 +21,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a program that listens on the port it is given, and waits until it is ready. A program
-    /// that ends found its port taken by another test, and gets another.
+    /// Starts a program that listens on the port it is given, and waits until it is ready. If the
+    /// program ends, another test took its port: it gets another.
     fn start(folder: Folder, command: impl Fn(u16) -> Command, is_ready: fn(SocketAddr) -> bool) -> Self {
         let end = Instant::now() + Duration::from_secs(60);
         let start = || {
