@@ -127,9 +127,14 @@ mod tests {
 
     /// Returns the variables of a store, of which one has another value, or is added.
     fn environment(base: &[(&str, &str)], name: &str, value: OsString) -> Environment {
+        let Environment(others) = environment_without(base, name);
+        Environment(others.into_iter().chain([(OsString::from(name), value)]).collect())
+    }
+
+    /// Returns the variables of a store, without one.
+    fn environment_without(base: &[(&str, &str)], name: &str) -> Environment {
         let others = base.iter().filter(|(other, _)| *other != name);
-        let others = others.map(|(name, value)| (OsString::from(*name), OsString::from(*value)));
-        Environment(others.chain([(OsString::from(name), value)]).collect())
+        Environment(others.map(|(name, value)| (OsString::from(*name), OsString::from(*value))).collect())
     }
 
     /// Sends a request, and returns how it fails.
@@ -191,6 +196,12 @@ mod tests {
         ] {
             let error = failure(address, &environment(base, name, OsString::new())).to_string();
             assert!(error.starts_with("the request failed") && error.contains("127.0.0.1"), "{name}: {error}");
+        }
+        // half of a pair of keys
+        for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"] {
+            let empty = failure("s3://bucket/ds", &environment(S3, name, OsString::new()));
+            let unset = failure("s3://bucket/ds", &environment_without(S3, name));
+            assert_eq!((empty.kind(), empty.to_string()), (io::ErrorKind::InvalidInput, unset.to_string()), "{name}");
         }
     }
 
@@ -370,13 +381,16 @@ mod tests {
             let (address, names) = NAMES[store];
             let base = [S3, AZURE, GOOGLE][store];
             let name = *name.get(names);
-            // an empty one counts as unset, and the error names what lacks it
-            let is_unset = value.is_empty();
+            // an empty variable counts as unset
+            let unset = value.is_empty().then(|| failure(address, &environment_without(base, name)));
             let error = failure(address, &environment(base, name, value));
             let text = error.to_string();
             prop_assert!(!text.contains(PANICKED), "{name}: {text}");
-            if error.kind() == io::ErrorKind::InvalidInput && !is_unset {
-                prop_assert!(text.contains(name) || name.ends_with("FILE"), "{name}: {text}");
+            if error.kind() == io::ErrorKind::InvalidInput {
+                match unset {
+                    Some(unset) => prop_assert_eq!(text, unset.to_string(), "{}", name),
+                    None => prop_assert!(text.contains(name) || name.ends_with("FILE"), "{name}: {text}"),
+                }
             }
         }
     }
