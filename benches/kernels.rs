@@ -103,20 +103,20 @@ const SEPARABLE: Predictor = Predictor::Separable(Weights { left: 5, above: 4 })
 const WITHOUT_STEPS: Predictor = Predictor::Separable(Weights { left: 6, above: 0 });
 
 const PREDICTIONS: [(&str, Prediction); 13] = [
-    ("lorenzo 128", Prediction { predictor: Predictor::Lorenzo, float: true, restart: 101 * 128, stride: 128 }),
-    ("lorenzo 360", Prediction { predictor: Predictor::Lorenzo, float: true, restart: 101 * 360, stride: 360 }),
-    ("separable 128", Prediction { predictor: SEPARABLE, float: true, restart: 101 * 128, stride: 128 }),
-    ("separable 360", Prediction { predictor: SEPARABLE, float: true, restart: 101 * 360, stride: 360 }),
-    ("separable 127", Prediction { predictor: SEPARABLE, float: true, restart: 101 * 127, stride: 127 }),
-    ("separable 9", Prediction { predictor: SEPARABLE, float: true, restart: 101 * 9, stride: 9 }),
-    ("lorenzo 9", Prediction { predictor: Predictor::Lorenzo, float: true, restart: 101 * 9, stride: 9 }),
-    ("delta 128", Prediction { predictor: Predictor::Delta, float: true, restart: 101 * 128, stride: 128 }),
-    ("delta 1", Prediction { predictor: Predictor::Delta, float: true, restart: 101, stride: 1 }),
+    ("lorenzo 128", Prediction { predictor: Predictor::Lorenzo, restart: 101 * 128, stride: 128 }),
+    ("lorenzo 360", Prediction { predictor: Predictor::Lorenzo, restart: 101 * 360, stride: 360 }),
+    ("separable 128", Prediction { predictor: SEPARABLE, restart: 101 * 128, stride: 128 }),
+    ("separable 360", Prediction { predictor: SEPARABLE, restart: 101 * 360, stride: 360 }),
+    ("separable 127", Prediction { predictor: SEPARABLE, restart: 101 * 127, stride: 127 }),
+    ("separable 9", Prediction { predictor: SEPARABLE, restart: 101 * 9, stride: 9 }),
+    ("lorenzo 9", Prediction { predictor: Predictor::Lorenzo, restart: 101 * 9, stride: 9 }),
+    ("delta 128", Prediction { predictor: Predictor::Delta, restart: 101 * 128, stride: 128 }),
+    ("delta 1", Prediction { predictor: Predictor::Delta, restart: 101, stride: 1 }),
     // channels of pixels
-    ("delta 3", Prediction { predictor: Predictor::Delta, float: false, restart: 64 * 64 * 3, stride: 3 }),
-    ("lorenzo 3", Prediction { predictor: Predictor::Lorenzo, float: false, restart: 64 * 64 * 3, stride: 3 }),
-    ("separable 3", Prediction { predictor: WITHOUT_STEPS, float: false, restart: 64 * 64 * 3, stride: 3 }),
-    ("separable 4", Prediction { predictor: WITHOUT_STEPS, float: false, restart: 64 * 64 * 4, stride: 4 }),
+    ("delta 3", Prediction { predictor: Predictor::Delta, restart: 64 * 64 * 3, stride: 3 }),
+    ("lorenzo 3", Prediction { predictor: Predictor::Lorenzo, restart: 64 * 64 * 3, stride: 3 }),
+    ("separable 3", Prediction { predictor: WITHOUT_STEPS, restart: 64 * 64 * 3, stride: 3 }),
+    ("separable 4", Prediction { predictor: WITHOUT_STEPS, restart: 64 * 64 * 4, stride: 4 }),
 ];
 
 /// `undo` works in place, on the result of its last call: it takes the same time on any data.

@@ -244,7 +244,7 @@ def by_turns(*packings):
 def tier_vectors():
     f = Tsl([col('x', 'u8', [6]), col('y', 'bf16', [3]), col('z', 'u8', [2, 3]), col('r', 'u16', [5])])
     f.chunk(0, [bytes.fromhex('0707050709AA')], exponent_tiers())
-    f.chunk(1, [bytes.fromhex('803F903F80BF')], residual_tiers('delta', is_float=True, restart=3, stride=1))
+    f.chunk(1, [bytes.fromhex('803F903F80BF')], residual_tiers('delta', restart=3, stride=1))
     f.chunk(2, [bytes.fromhex('101214202326')], residual_tiers('lorenzo', restart=6, stride=3))
     f.chunk(3, [bytes.fromhex('00000100020007000400')], residual_tiers())
     yield 'tiers-of-text', 'the examples of 5.6, 5.7 and 5.9', f.commit()
@@ -274,15 +274,15 @@ def tier_vectors():
 
     numbers = [(dtype, n, w) for dtype, n, w in (('bf16', 75, 2), ('f32', 44, 4), ('f64', 26, 8))]
     for transform in ('delta', 'lorenzo'):
-        yield 'residual-tiers-' + transform, ('encoding residual-tiers, %s, with and without float: stride 1, 0 < stride < restart, stride >= '
+        yield 'residual-tiers-' + transform, ('encoding residual-tiers, %s: stride 1, 0 < stride < restart, stride >= '
                                               'restart, restart no multiple of stride, restart 1, restart over n' % transform), of_many(*(
-            (dtype, floats(w, n), residual_tiers(transform, widths, is_float=is_float, restart=restart, stride=stride))
-            for dtype, n, w in numbers for widths, is_float, restart, stride in (
-                ((1, 2, 2), True, 10, 1), ((3, 3, 4), True, 17, 5), ((2, 1, 3), False, 12, 4), ((1, 1, 1), True, 1, 1))), *(
+            (dtype, floats(w, n), residual_tiers(transform, widths, restart=restart, stride=stride))
+            for dtype, n, w in numbers for widths, restart, stride in (
+                ((1, 2, 2), 10, 1), ((3, 3, 4), 17, 5), ((2, 1, 3), 12, 4), ((1, 1, 1), 1, 1))), *(
             (dtype, b''.join(le((a % 9 - 4 + i // 3) % (1 << 8 * w), w) for i, a in enumerate(mixed(n))),
-             residual_tiers(transform, (2, 2, 1), is_float=is_float, restart=restart, stride=stride))
+             residual_tiers(transform, (2, 2, 1), restart=restart, stride=stride))
             for dtype, n, w in (('u8', 70, 1), ('i8', 40, 1), ('i16', 33, 2), ('i32', 65, 4), ('i64', 20, 8))
-            for is_float, restart, stride in ((False, 1 << 30, 7), (dtype == 'i16', 6, 6), (False, 8, 9), (False, VARIES, VARIES))))
+            for restart, stride in ((1 << 30, 7), (6, 6), (8, 9), (VARIES, VARIES))))
     yield 'residual-tiers', 'residual-tiers, none: small integers, only 0 and 1, only 0, bit length 64, 64 and 65 extra bits, literals', of_many(
         ('u16', el('H', *(a >> 44 + a % 20 & 0xFFFF for a in mixed(100))), residual_tiers(widths=(3, 2, 1))),
         ('u16', bytes(2), residual_tiers()),
@@ -299,7 +299,7 @@ def tier_vectors():
         ('u16', mels, residual_tiers('lorenzo', (1, 1, 2), spacing=7, restart=100, stride=10)), ('u16', mels, residual_tiers(spacing=31)),
         ('u16', mels[:128], residual_tiers(spacing=6)), ('u16', mels[:130], residual_tiers(spacing=6)),
         ('u8', bytes(129), residual_tiers(spacing=6)), ('u8', b'\0\1\1' * 43, residual_tiers(spacing=6)),
-        ('f32', floats(4, 129), residual_tiers('delta', (1, 2, 2), spacing=6, is_float=True, restart=129, stride=1)),
+        ('f32', floats(4, 129), residual_tiers('delta', (1, 2, 2), spacing=6, restart=129, stride=1)),
         ('u64', b''.join(le(a >> a % 64, 8) for a in mixed(66)), residual_tiers(widths=(3, 3, 4), spacing=6)),
         ('u8', bytes(i // 400 for i in range(4097)), residual_tiers('delta', restart=5000, stride=1)))
 
@@ -316,13 +316,13 @@ def tier_vectors():
 
     yield 'planes-zstd', 'encoding planes-zstd: both splits, all packings, all transforms, tails of 0 to 7, less than 8 elements', of_many(*(
         (dtype, floats(w, n) if dtype[0] == 'f' or dtype == 'bf16' else b''.join(le(a % 50, w) for a in mixed(n)),
-         planes_zstd(split, by_turns(*packings), transform, **(dict(zip(('is_float', 'restart', 'stride'), details)))))
+         planes_zstd(split, by_turns(*packings), transform, **(dict(zip(('restart', 'stride'), details)))))
         for dtype, w, n, split, packings, transform, details in (
             ('bf16', 2, 24, 1, (1, 2), 'rotate', ()), ('bf16', 2, 25, 8, (0, 2), 'rotate', ()), ('bf16', 2, 7, 1, (2,), 'none', ()),
-            ('f32', 4, 26, 1, (0, 1), 'delta', (True, 8, 2)), ('f32', 4, 27, 8, (2,), 'lorenzo', (True, 9, 3)),
-            ('f64', 8, 20, 1, (1,), 'lorenzo', (True, 10, 1)), ('f64', 8, 12, 8, (1, 2), 'none', ()),
-            ('u8', 1, 29, 1, (2, 1, 0), 'none', ()), ('u8', 1, 30, 8, (2,), 'delta', (False, 1, 1)), ('u8', 1, 1, 1, (0,), 'none', ()),
-            ('i64', 8, 31, 1, (1, 2), 'none', ()), ('i64', 8, 5, 8, (1,), 'delta', (False, 3, 7)), ('u16', 2, 8, 1, (0,), 'lorenzo', (False, 8, 4)))))
+            ('f32', 4, 26, 1, (0, 1), 'delta', (8, 2)), ('f32', 4, 27, 8, (2,), 'lorenzo', (9, 3)),
+            ('f64', 8, 20, 1, (1,), 'lorenzo', (10, 1)), ('f64', 8, 12, 8, (1, 2), 'none', ()),
+            ('u8', 1, 29, 1, (2, 1, 0), 'none', ()), ('u8', 1, 30, 8, (2,), 'delta', (1, 1)), ('u8', 1, 1, 1, (0,), 'none', ()),
+            ('i64', 8, 31, 1, (1, 2), 'none', ()), ('i64', 8, 5, 8, (1,), 'delta', (3, 7)), ('u16', 2, 8, 1, (0,), 'lorenzo', (8, 4)))))
 
 
 # ---- output ----------------------------------------------------------------------------------------------------

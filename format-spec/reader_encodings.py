@@ -96,43 +96,43 @@ TRANSFORMS = NONE, ROTATE, DELTA, LORENZO = range(4)
 SEPARABLE = 4  # in bins only
 
 def read_transform(fields, known=TRANSFORMS):
-    transform, flags, *weights, restart, stride, reserved = fields.unpack("BBBBIII")
+    transform, reserved, *weights, restart, stride, reserved_2 = fields.unpack("BBBBIII")
     predicts = transform in (DELTA, LORENZO, SEPARABLE)
-    right = restart and stride and flags < 2 if predicts else restart == stride == flags == 0
-    check({"R-5.7 transform": transform in known, "R-5.7 transform_flags, restart or stride": right,
-           "R-5.7 weights": max(weights) <= (8 if transform == SEPARABLE else 0), "R-5.7 reserved": reserved == 0})
-    return transform, flags, restart, stride, weights
+    right = restart and stride if predicts else restart == stride == 0
+    check({"R-5.7 transform": transform in known, "R-5.7 restart or stride": right,
+           "R-5.7 weights": max(weights) <= (8 if transform == SEPARABLE else 0), "R-5.7 reserved": reserved == reserved_2 == 0})
+    return transform, restart, stride, weights
 
-def undo(transform, is_float, restart, stride, weights, y, w):  # from the bytes of all y to those of all x
+def undo(transform, restart, stride, weights, y, w):  # from the bytes of all y to those of all x
     if transform == NONE:
         return y
     layout, top = f"<{len(y) // w}{'_BH_I___Q'[w]}", 1 << 8 * w - 1
     y = struct.unpack(layout, y)
     if transform == ROTATE:
         return struct.pack(layout, *(value >> 1 | (value & 1) * top for value in y))
-    m, mask = [], 2 * top - 1
+    x, mask = [], 2 * top - 1
 
     def part(value, weight):
         value &= mask
         return (weight * (value - 2 * (value & top)) + 4) // 8
 
     def down(i):
-        above = m[i - stride]
-        return above if i % restart < 2 * stride else above + part(above - m[i - 2 * stride], weights[1])
+        above = x[i - stride]
+        return above if i % restart < 2 * stride else above + part(above - x[i - 2 * stride], weights[1])
 
     for i, value in enumerate(y):
         j = i % restart
         if j < stride:
-            prediction = m[i - 1] if j else 0
+            prediction = x[i - 1] if j else 0
         elif transform == SEPARABLE:
-            prediction = down(i) + (part(m[i - 1] - down(i - 1), weights[0]) if j % stride else 0)
+            prediction = down(i) + (part(x[i - 1] - down(i - 1), weights[0]) if j % stride else 0)
         elif transform == DELTA or j % stride == 0:
-            prediction = m[i - stride]
+            prediction = x[i - stride]
         else:
-            prediction = m[i - 1] + m[i - stride] - m[i - stride - 1]
+            prediction = x[i - 1] + x[i - stride] - x[i - stride - 1]
         residual = ~(value >> 1) if value & 1 else value >> 1
-        m.append(prediction + residual & mask)
-    return struct.pack(layout, *(value ^ top - 1 if is_float and value & top else value for value in m))
+        x.append(prediction + residual & mask)
+    return struct.pack(layout, *x)
 # ---- 5.7 Tiers ---------------------------------------------------------------------------------------------
 def one_byte_each(bits):  # for each bit, the lowest first, a byte that is 0 or 1
     number = int.from_bytes(bits, "little")
@@ -282,7 +282,7 @@ def block_decoder(encoding, own, w, tables):  # a function of the stored bytes o
 # ---- 5.13 Bins ----------------------------------------------------------------------------------------------
 def bin_decoder(own, w):  # as block_decoder; `own` begins after table_bytes
     fields = Fields(own, "R-5.18")
-    transform, *details = read_transform(fields, (*TRANSFORMS, SEPARABLE))
+    transform, *details = read_transform(fields, (NONE, DELTA, LORENZO, SEPARABLE))
     s, bin_count, class_count, mapping, period = fields.unpack("4BI")
     has_gaps, has_outliers, is_transposed, has_filters, mapping = *(mapping & bit for bit in (16, 32, 64, 128)), mapping & 15
     check({f"R-5.18 bin_count {bin_count}": 2 <= bin_count <= 64, f"R-5.18 class_count {class_count}": 1 <= class_count <= 16,

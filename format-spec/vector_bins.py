@@ -128,7 +128,7 @@ def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,
 
 WEIGHTS = (13, 12, 11, 10, 8, 8, 8, 8, 14, 15)  # for floats of two bytes: a bin for 3C00, 3D00, 3E00 and 3F00 each
 LENGTHS = (1, 63, 64, 65, 128, 129, 200)
-PREDICTED = dict(is_float=True, restart=50, stride=10)
+PREDICTED = dict(restart=50, stride=10)
 
 
 def ends_of(lengths):
@@ -147,23 +147,23 @@ def valid_vectors():
     yield 'blocked-bins-lengths', 'blocks of bins of 1, 63, 64, 65, 128, 129 and 200 elements', of_many(
         ('u16', little(n, 50, 2), bins(ends_of(LENGTHS))), ('u8', little(n, 12), bins(ends_of(LENGTHS[::-1]), (1, 1, 2, 3, 4, 5, 6, 7))))
     yield 'blocked-bins-transforms', 'blocks of bins with each transform, which begins anew with each block', of_many(
-        ('bf16', floats(2, 150), bins((70, 150), WEIGHTS)), ('bf16', floats(2, 150), bins((64, 150), transform='rotate')),
+        ('bf16', floats(2, 150), bins((70, 150), WEIGHTS)), ('bf16', floats(2, 150), bins((64, 150))),
         ('bf16', floats(2, 150), bins((63, 150), (12,) * 16, 'delta', **PREDICTED)),
         ('bf16', floats(2, 150), bins((65, 150), (11,) * 32, 'lorenzo', **PREDICTED)),
-        ('f32', floats(4, 70), bins((70,), WEIGHTS, low_bytes=2)), ('f32', floats(4, 70), bins((7, 70), transform='rotate', low_bytes=2)),
+        ('f32', floats(4, 70), bins((70,), WEIGHTS, low_bytes=2)), ('f32', floats(4, 70), bins((7, 70), low_bytes=2)),
         ('f64', floats(8, 20), bins((20,), transform='lorenzo', low_bytes=6, **PREDICTED)),
-        ('i8', little(90, 40), bins((80, 90), transform='delta', restart=40, stride=1)), ('i8', little(90, 250), bins((90,), transform='rotate')),
+        ('i8', little(90, 40), bins((80, 90), transform='delta', restart=40, stride=1)), ('i8', little(90, 250), bins((90,))),
         ('i32', little(70, 2000, 4), bins((66, 70), transform='delta', restart=VARIES, stride=1)),
         ('i32', little(70, 30000, 4), bins((70,), transform='lorenzo', low_bytes=1, restart=30, stride=7)))
-    yield 'blocked-bins-separable', ('blocks of bins of separable: all element bytes, weights 0 to 8, with and without float, '
+    yield 'blocked-bins-separable', ('blocks of bins of separable: all element bytes, weights 0 to 8, '
                                      'stride 1, restart no multiple of stride, stride >= restart, restart over n'), of_many(*(
         (dtype, little(n, 3000 if w > 1 else 90, w), bins((n // 2, n), low_bytes=max(0, w - 2), transform='separable',
-                                                          is_float=is_float, restart=restart, stride=stride, weights=weights))
-        for dtype, w, n, is_float, restart, stride, weights in (
-            ('u8', 1, 90, False, 40, 7, (4, 2)), ('i16', 2, 150, False, 60, 10, (5, 4)), ('bf16', 2, 150, True, 60, 10, (8, 2)),
-            ('u16', 2, 100, False, 33, 1, (8, 8)), ('i16', 2, 100, False, 35, 10, (0, 8)), ('i16', 2, 64, False, 9, 9, (3, 0)),
-            ('u16', 2, 70, True, 8, 11, (1, 1)), ('i32', 4, 80, False, VARIES, 16, (7, 3)), ('f32', 4, 80, True, 30, 6, (6, 5)),
-            ('i64', 8, 60, False, 30, 6, (5, 7)))))
+                                                          restart=restart, stride=stride, weights=weights))
+        for dtype, w, n, restart, stride, weights in (
+            ('u8', 1, 90, 40, 7, (4, 2)), ('i16', 2, 150, 60, 10, (5, 4)), ('bf16', 2, 150, 60, 10, (8, 2)),
+            ('u16', 2, 100, 33, 1, (8, 8)), ('i16', 2, 100, 35, 10, (0, 8)), ('i16', 2, 64, 9, 9, (3, 0)),
+            ('u16', 2, 70, 8, 11, (1, 1)), ('i32', 4, 80, VARIES, 16, (7, 3)), ('f32', 4, 80, 30, 6, (6, 5)),
+            ('i64', 8, 60, 30, 6, (5, 7)))))
     yield 'blocked-bins-low-bytes', 'blocks of bins with 0 to 6 low bytes', of_many(*(
         ('u%d' % (8 * w), b''.join(le(a >> 48 - 8 * s + a % 8, w) for a in mixed(9)), bins((2, 9), low_bytes=s))
         for w in (4, 8) for s in range(w - 1)))
@@ -283,8 +283,8 @@ def table_cases():
     yield transform('separable-stride', 'stride 0 with separable', 'stride', 0, transform='separable', restart=6, stride=2)
     yield transform('restart', 'restart 0 with delta', 'restart', 0, transform='delta', restart=6, stride=1)
     yield transform('stride', 'stride 0 with lorenzo', 'stride', 0, transform='lorenzo', restart=6, stride=1)
-    yield transform('float', 'float with none', 'transform_flags', 1)
-    yield transform('rotate-restart', 'restart 1 with rotate', 'restart', 1, transform='rotate')
+    yield transform('float', 'a flag of earlier versions: floats', 'reserved 0', 1, transform='delta', restart=6, stride=1)
+    yield transform('rotate', 'rotate, which is not for bins', 'transform', 1)
     yield transform('transform-reserved', 'reserved bytes of a transform', 'reserved 2', 1 << 31)
     yield 'R-5.14', 'bins-front-short', 'a front that ends within the tables', one(
         [FEW], bins(**THREE), tweak={'values: front_bytes': 38})

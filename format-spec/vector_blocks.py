@@ -70,7 +70,7 @@ def valid_vectors():
     yield 'blocked-residual-tiers', 'encoding blocked-residual-tiers: prediction begins anew with each block', of_dtypes(residuals)
     f = Tsl([col('x', 'i16', [20, 10]), col('y', 'u8', [66]), col('z', 'u64', [3])])
     f.chunk(0, [NUMBERS], residuals((70, 140, 200), 'lorenzo', restart=200))
-    f.chunk(0, [NUMBERS], residuals((100, 200), is_float=True, restart=VARIES))
+    f.chunk(0, [NUMBERS], residuals((100, 200), restart=VARIES))
     f.chunk(1, [bytes(66), b'\1' * 66], residuals((64, 66, 132), 'none'))
     f.chunk(2, [le(1, 8) + le((1 << 64) - 1, 8) + le(1 << 63, 8)] * 2, residuals((1, 3, 6), 'none'))
     yield 'blocked-residuals', 'blocked-residual-tiers: lorenzo over blocks that are no whole rows, floats, no extra bits, 63 of one element', f.commit()
@@ -167,7 +167,7 @@ def block_cases():
     yield 'R-5.13', 'blocked-no-table', 'a table that the column has not', f.commit()
 
 
-TABLES = ('transform', 'transform_flags', 'weights', 'restart', 'stride', 'reserved 2', 'width_1', 'width_2', 'width_3', 'reserved 3', 'ranks')
+TABLES = ('transform', 'reserved 0', 'weights', 'restart', 'stride', 'reserved 2', 'width_1', 'width_2', 'width_3', 'reserved 3', 'ranks')
 
 
 def rewritten(enc, rewrite):

@@ -412,8 +412,8 @@ def tier_cases():
     for name, what, enc, tweak in (
             ('transform-4', 'separable, which is for bins only, and without restart and stride', planes, {'transform': 4}),
             ('transform-255', 'an unknown transform', byte_planes, {'transform': 255}),
-            ('flag', 'an unknown flag', delta, {'transform_flags': 2}),
-            ('flag-7', 'an unknown flag beside float', delta, {'transform_flags': 0x81}),
+            ('float', 'a flag of earlier versions: floats', delta, {'reserved 0': 1}),
+            ('reserved-1', 'the first reserved field', delta, {'reserved 0': 0x80}),
             ('reserved', 'a weight without prediction', planes, {'weights': 0x100}),
             ('reserved-of-tiers', 'so of exponent-tiers', e, {'weights': 1}),
             ('weights-of-delta', 'weights with delta', delta, {'weights': 0x0405}),
@@ -424,8 +424,6 @@ def tier_cases():
             ('stride-0', 'delta with stride 0', delta, {'stride': 0}),
             ('restart-and-stride-0', 'lorenzo with restart and stride 0', planes_zstd(
                 8, lambda j, s: (0, s), 'lorenzo', restart=9, stride=2), {'restart': 0, 'stride': 0}),
-            ('float-of-none', 'float without prediction', r, {'transform_flags': 1}),
-            ('float-of-rotate', 'float with rotate', turned, {'transform_flags': 1}),
             ('restart-of-none', 'restart without prediction', planes, {'restart': 1}),
             ('restart-of-rotate', 'restart with rotate', turned, {'restart': 5}),
             ('stride-of-none', 'stride without prediction', e, {'stride': 1})):

@@ -317,11 +317,9 @@ def field_cases():
              of=few_of_quotient, v=1, **NOTHING)
     yield of('quotient-4', 'filters of quotients of four bytes, of elements of four', 'number_bytes', chunk=few_mapped,
              of=few_of_quotient, v=4, dtype='f32', **NOTHING)
-    for transform, details in (('rotate', {}), ('delta', dict(restart=6, stride=1)),
-                               ('delta', dict(restart=6, stride=1, is_float=True)), ('lorenzo', dict(restart=6, stride=3)),
+    for transform, details in (('delta', dict(restart=6, stride=1)), ('lorenzo', dict(restart=6, stride=3)),
                                ('separable', dict(restart=6, stride=3, weights=(8, 0)))):
-        name = transform + '-float' * ('is_float' in details)
-        yield of(name, 'filters and the transform ' + name.replace('-', ' of '), 'transform', transform=transform, **details)
+        yield of(transform, 'filters and the transform ' + transform, 'transform', transform=transform, **details)
     yield of('delta-mapped', 'filters of multiples of two bytes, and the transform delta', 'transform', chunk=few_mapped,
              of=few_of_multiple, transform='delta', restart=VARIES, stride=1)
     yield of('outliers', 'filters and outliers, of elements of two bytes', 'upper_bits', outliers=(1, 0, 0, 2))
@@ -388,7 +386,7 @@ def order_cases():
         return fault(rule, 'order-filters-' + name, what, here, chunk(tables=tables, **more))
 
     yield of('R-5.7', 'transform', 'an unknown transform, and taps 0', ['transform', 'taps'], {'transform': 5}, coefficients=((),))
-    yield of('R-5.7', 'rotate', 'restart 1 with rotate, and filters', ['restart', 'transform'], {'restart': 1}, transform='rotate')
+    yield of('R-5.7', 'restart', 'restart 1 with none, and taps 0', ['restart', 'taps'], {'restart': 1}, coefficients=((),))
     yield of('R-5.18', 'classes', 'a code of 3 of three classes in the tables, and restart_segments 0',
              ['classes', 'restart_segments'], segments=0, class_count=3,
              classes=(0, 3), period=2)

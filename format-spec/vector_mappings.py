@@ -197,11 +197,11 @@ def palette_vectors():
     predicted = dict(restart=50, stride=10)
     yield 'blocked-bins-palettes-transforms', (
         'palettes with each transform, which is one of the numbers; numbers of 2 bytes and more than 256 values'), of_many(
-        palettes('u8', (64, 130), colours, fade[:130], transform='rotate'),
+        palettes('u8', (64, 130), colours, fade[:130]),
         palettes('u8', (64, 130), colours, fade[:130], transform='delta', **predicted),
         palettes('u8', (70, 200), colours, fade, transform='lorenzo', **predicted),
         palettes('u8', (100,), colours, fade[:100], transform='separable', weights=(4, 2), is_float=True, **predicted),
-        palettes('u16', (65,), tinted, [11 * k for k in fade[:65]], 2, transform='rotate'),
+        palettes('u16', (65,), tinted, [11 * k for k in fade[:65]], 2),
         palettes('u16', (63, 100), tinted, [11 * k for k in fade[:100]], 2, transform='separable', weights=(5, 4), exceptions={99: 5}, **predicted),
         palettes('f32', (60,), [sevenths['f']], fade[:60], is_float=True, transform='delta', restart=50, stride=1),
         palettes('f64', (60,), [sevenths['d']], fade[:60], 2, is_float=True, transform='lorenzo', restart=VARIES, stride=8))
@@ -269,10 +269,10 @@ def quotient_vectors():
     predicted = dict(restart=50, stride=10)
     yield 'blocked-bins-quotients-transforms', 'quotients with each transform, which is one of the numbers, without their details; classes', of_many(
         quotients('bf16', (60, 130), [n * 5 for n in wave[:130]], 2, 4, exponent=8, transform='delta', class_count=2, classes=(1, 0, 1), **predicted),
-        quotients('bf16', (60,), [n // 4 for n in wave[:60]], 1, transform='rotate'), quotients('f16', (60,), wave[:60], 2, transform='rotate'),
+        quotients('bf16', (60,), [n // 4 for n in wave[:60]], 1), quotients('f16', (60,), wave[:60], 2),
         quotients('f16', (70, 130), wave[:130], 2, divisor=25, transform='lorenzo', class_count=3, classes=(2, 0), period=2, **predicted),
         quotients('f32', (80,), [n * 9 for n in wave[:80]], 4, transform='separable', weights=(5, 2), exceptions={79: 1 << 31}, **predicted),
-        quotients('f32', (80,), [n * 9999 for n in wave[:80]], 2, 15, exponent=15, transform='delta', is_float=True, restart=40, stride=1),
+        quotients('f32', (80,), [n * 9999 for n in wave[:80]], 2, 15, exponent=15, transform='delta', restart=40, stride=1),
         quotients('f32', (80,), [n * 99999 for n in wave[:80]], 4, low_bytes=2, transform='lorenzo', restart=VARIES, stride=1),
         quotients('f64', (80,), [n * 99999 for n in wave[:80]], 8, low_bytes=2, transform='delta', exceptions={0: 1}, **predicted),
         quotients('f64', (66, 150), [n * 999999 for n in wave], 4, 15, transform='separable', weights=(8, 8), low_bytes=1, **predicted))
@@ -285,7 +285,7 @@ def multiple_vectors():
         multiples('u8', (65, 70), any_order(70, 1), 1, 1, [7, -1]), multiples('u8', (5,), [0, 1, 2, 3, 255], 1, 255, [3]),
         multiples('i16', (130,), ascending, 2, 10, [-1000], transform='delta', restart=VARIES, stride=1, exceptions={0: 5, 129: 6}),
         multiples('u32', (64, 130), ascending, 2, 250, [VARIES - 9, -1 << 63], class_count=2, classes=(0, 1, 1)),
-        multiples('u32', (9,), any_order(9, 4), 4, 3, [1], low_bytes=2, transform='rotate'),
+        multiples('u32', (9,), any_order(9, 4), 4, 3, [1], low_bytes=2),
         multiples('i64', (70, 130), ascending, 4, 86400, [(1 << 63) - 1, 10 ** 12], transform='delta', restart=50, stride=1),
         multiples('i64', (130,), ascending, 2, (1 << 63) + 1, [5], transform='lorenzo', restart=VARIES, stride=10),
         multiples('u64', (9,), any_order(9, 8), 8, (1 << 64) - 1, [-5], low_bytes=6, exceptions={i: i for i in range(9)}),

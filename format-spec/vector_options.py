@@ -8,7 +8,7 @@ from vector_encoder import *
 from vector_mappings import BINS, fault, few_of_multiple, few_of_palette, few_of_quotient, multiples, packed_bits, palettes, patterns, quotients
 from vector_tiers import elements, transform_pieces, transformed
 
-PREDICTION = ('is_float', 'restart', 'stride', 'weights')
+PREDICTION = ('restart', 'stride', 'weights')
 
 
 # ---- the encoder -----------------------------------------------------------------------------------------------------
@@ -152,13 +152,13 @@ def gap_vectors():
             ([[0, 2049, 9, 1]], (12, 11)), ([[9, 9, 9, 9]], (15, 15)), ([[2, 3]], (12, 13)))))
     yield 'blocked-bins-gaps-transforms', (
         'gaps with each transform, which goes on beyond them and begins anew with each block; class codes in blocks and in the tables; low bytes'), of_many(
-        gapped(SPEECH, 0, (3, 2), plain, 'bf16', halves(PITCHES), transform='delta', is_float=True, restart=VARIES, stride=1),
-        gapped(SPEECH, 0, (3, 2), plain, 'bf16', halves(PITCHES), transform='rotate', class_count=3, classes=(2, 0), period=2),
+        gapped(SPEECH, 0, (3, 2), plain, 'bf16', halves(PITCHES), transform='delta', restart=VARIES, stride=1),
+        gapped(SPEECH, 0, (3, 2), plain, 'bf16', halves(PITCHES), class_count=3, classes=(2, 0), period=2),
         gapped(SPEECH, 9, (3, 2), plain, 'u8', transform='lorenzo', class_count=2, classes=(1, 0), **PREDICTED),
         gapped(EDGES, 9, (3, 2), plain, 'u8', transform='delta', restart=7, stride=1),
         gapped(EDGES, 4, (0, 3), plain, 'i16', transform='separable', weights=(5, 3), **PREDICTED),
-        gapped(SPEECH, VARIES, (3, 2), plain, 'i32', transform='rotate', low_bytes=1, class_count=2, classes=(1,), period=9),
-        gapped(SPEECH, 1, (3, 2), plain, 'f32', patterns('f', *PITCHES), transform='delta', is_float=True, low_bytes=2, restart=30, stride=1),
+        gapped(SPEECH, VARIES, (3, 2), plain, 'i32', low_bytes=1, class_count=2, classes=(1,), period=9),
+        gapped(SPEECH, 1, (3, 2), plain, 'f32', patterns('f', *PITCHES), transform='delta', low_bytes=2, restart=30, stride=1),
         gapped(SPEECH, 1, (3, 2), plain, 'i64', low_bytes=3, transform='lorenzo', restart=VARIES, stride=10))
     bases = [-3, 0, 1 << 62, 5]
     some = [[2, 3, 30, 1, 5], [0, 9], [1], [0, 4, 64]]  # 37, 0, 1 and 64 elements that are not marked
@@ -166,7 +166,7 @@ def gap_vectors():
         'gaps with palettes, which take turns without the gaps; positions of exceptions that do not count gaps; blocks without numbers; '
         'all transforms'), of_many(
         gapped(some, 0, (2, 1), palettes, 'u8', [[3, 200, 9], [0], [255, 128, 1]], exceptions={0: 0, 36: 7, 37: 8, 101: 9}),
-        gapped(some, 77, (2, 1), palettes, 'u8', [[3, 9, 77]], transform='rotate'),
+        gapped(some, 77, (2, 1), palettes, 'u8', [[3, 9, 77]]),
         gapped(some, 77, (2, 1), palettes, 'u8', [[*range(50)], [*range(90, 40, -1)]], transform='lorenzo', class_count=3, classes=(2, 1), **PREDICTED),
         gapped(some, 0x7FC0, (2, 1), palettes, 'bf16', [[0x3F80, 0xBF80, 0]], is_float=True, exceptions={5: 0x7FC0}),
         gapped(some, 500, (2, 1), palettes, 'u16', [[i * 7 % 512 for i in range(300)]], v=2, transform='delta', **PREDICTED),
@@ -178,7 +178,7 @@ def gap_vectors():
         gapped(some, 0x7FC0, (2, 1), quotients, 'bf16', cents, 2, 4, exponent=5, bases=[-30] * 4, exceptions={0: 0x7FC1, 37: 0x8000, 50: 0x7FC0}),
         gapped(some, 0, (2, 1), quotients, 'bf16', cents, 2, divisor=25, exponent=2, bases=[-160] * 4, transform='delta', **PREDICTED),
         gapped(some, 0x7E00, (2, 1), quotients, 'f16', cents, 1, 15, exponent=9, bases=[-1] * 4, exceptions={101: 1}),
-        gapped(some, 0x7FC00000, (2, 1), quotients, 'f32', [n * 99 for n in cents], 4, divisor=3, bases=[-9] * 4, low_bytes=2, transform='rotate'),
+        gapped(some, 0x7FC00000, (2, 1), quotients, 'f32', [n * 99 for n in cents], 4, divisor=3, bases=[-9] * 4, low_bytes=2),
         gapped(some, 0x7FF8 << 48, (2, 1), quotients, 'f64', [n << 16 for n in cents], 4, 15, bases=[-999] * 4, transform='lorenzo', low_bytes=2, **PREDICTED))
     yield 'blocked-bins-gaps-multiples', 'gaps with multiples: 1 to 8 bytes of elements and of numbers', of_many(
         gapped(some, 1, (2, 1), multiples, 'u8', [i % 9 for i in range(102)], 1, 3, bases),
@@ -199,7 +199,7 @@ def outlier_vectors():
         plain('u32', (70, 150), [n % (1 << 23) for n in rare], outliers=(7, 15, 15)), plain('u32', (6,), [1, 2, 3, 4, 5, 6], outliers=(16, 0, 0)),
         plain('u32', (6,), [1, 2, 70000, 4, 5, 6], outliers=(1, 2, 0, 0, 3, 5)),
         plain('u32', (3, 4, 5), [1 << 16, 1 << 20, VARIES, 7, 1 << 19], outliers=(16, 0, 5)),
-        plain('f32', (70,), floats(4, 70), outliers=(16, 0, 0)), plain('f32', (9, 70), floats(4, 70), outliers=(8, 1, 2), low_bytes=1, transform='rotate'),
+        plain('f32', (70,), floats(4, 70), outliers=(16, 0, 0)), plain('f32', (9, 70), floats(4, 70), outliers=(8, 1, 2), low_bytes=1),
         plain('u32', (40,), [1 << 20] * 20 + [3] * 20, outliers=(5, 0, 0)), plain('u64', (150,), rare, outliers=(48, 3, 0)),
         plain('u64', (64, 130, 150), rare, outliers=(40, 3, 0), low_bytes=1, class_count=2, classes=(0, 1)),
         plain('u64', (150,), rare, outliers=(8, 5, 5), low_bytes=5), plain('u64', (2,), [(1 << 64) - 1, 1 << 63], outliers=(48, 1, 0)),
@@ -210,7 +210,7 @@ def outlier_vectors():
         plain('u32', (66, 150), TIMES, outliers=(8, 4, 0), low_bytes=1, transform='lorenzo', **PREDICTED),
         plain('i64', (64, 150), [n << 20 for n in TIMES], outliers=(41, 3, 1), transform='delta', restart=VARIES, stride=1),
         plain('i64', (150,), [n << 20 for n in TIMES], outliers=(32, 3, 1), low_bytes=2, transform='separable', weights=(8, 1), **PREDICTED),
-        plain('f64', (90,), floats(8, 90), outliers=(48, 0, 2), transform='delta', is_float=True, restart=40, stride=1))
+        plain('f64', (90,), floats(8, 90), outliers=(48, 0, 2), transform='delta', restart=40, stride=1))
     yield 'blocked-bins-outliers-mapped', 'outliers of quotients and multiples whose numbers have 4 or 8 bytes, with details and exceptions', of_many(
         quotients('f32', (70, 150), coarse, 4, divisor=25, exponent=2, outliers=(16, 2, 0), exceptions={0: 1 << 31, 149: 0x7FC00000}),
         quotients('f32', (150,), TIMES, 4, exponent=4, outliers=(8, 3, 0), low_bytes=1, transform='delta', restart=VARIES, stride=1),
@@ -218,7 +218,7 @@ def outlier_vectors():
         quotients('f64', (150,), coarse, 8, divisor=3, outliers=(48, 2, 1), transform='lorenzo', **PREDICTED),
         multiples('u32', (70, 150), TIMES, 4, 7, outliers=(12, 2, 5), transform='delta', restart=VARIES, stride=1, exceptions={69: 8, 70: 9}),
         multiples('i64', (150,), TIMES, 4, 86400, [-99], outliers=(11, 2, 1)),
-        multiples('i64', (70, 150), [n << 30 for n in TIMES], 8, 3, [5, -5], outliers=(40, 2, 5), low_bytes=1, transform='rotate'))
+        multiples('i64', (70, 150), [n << 30 for n in TIMES], 8, 3, [5, -5], outliers=(40, 2, 5), low_bytes=1))
 
 
 def matrix(rows, row, more=0):
@@ -239,15 +239,15 @@ def transposed_vectors():
     yield 'blocked-bins-transposed-classes', 'transposed rows and a class for each column, in the tables and in blocks; low bytes', of_many(
         plain('bf16', (384,), matrix(128, 3), K=WEIGHTS, row=3, class_count=3, classes=(2, 0, 1), period=3),
         plain('bf16', (192, 333), matrix(111, 3), K=WEIGHTS, row=3, class_count=3, classes=(2, 0, 1), period=3),
-        plain('bf16', (320, 330), matrix(66, 5), row=5, class_count=5, classes=(0, 1, 2, 3, 4), transform='rotate'),
+        plain('bf16', (320, 330), matrix(66, 5), row=5, class_count=5, classes=(0, 1, 2, 3, 4)),
         plain('f32', (192, 195), [n << 16 | i for i, n in enumerate(matrix(65, 3))], row=3, low_bytes=2, class_count=2, classes=(1, 0, 0), period=3),
         plain('u8', (130, 200), row=2, class_count=2, classes=(0, 1)),
         plain('f64', (131,), floats(8, 131), row=2, low_bytes=6, class_count=2, classes=(0, 1), period=2))
     yield 'blocked-bins-transposed-transforms', 'transposed rows and each transform, which is that of the elements in their own order', of_many(
         plain('u8', (210,), row=3, transform='delta', restart=VARIES, stride=3), plain('u8', (66, 200), row=2, transform='lorenzo', restart=40, stride=7),
         plain('u8', (200,), row=8, transform='separable', restart=VARIES, stride=8, weights=(3, 4)),
-        plain('bf16', (195, 210), matrix(70, 3), row=3, transform='delta', is_float=True, restart=3, stride=1),
-        plain('i32', (140,), row=2, transform='separable', weights=(8, 2), low_bytes=1, **PREDICTED), plain('i16', (150,), row=7, transform='rotate'))
+        plain('bf16', (195, 210), matrix(70, 3), row=3, transform='delta', restart=3, stride=1),
+        plain('i32', (140,), row=2, transform='separable', weights=(8, 2), low_bytes=1, **PREDICTED), plain('i16', (150,), row=7))
 
 
 def mixed_vectors():

@@ -15,7 +15,7 @@ def elements(data, w):
     return [int.from_bytes(data[i:i + w], 'little') for i in range(0, len(data), w)]
 
 
-def transformed(x, w, transform, is_float=False, restart=0, stride=0, weights=(0, 0)):
+def transformed(x, w, transform, restart=0, stride=0, weights=(0, 0)):
     """The coded integers y of the elements x."""
     bits = 8 * w
     top, every = 1 << bits - 1, (1 << bits) - 1
@@ -23,7 +23,7 @@ def transformed(x, w, transform, is_float=False, restart=0, stride=0, weights=(0
         return x
     if transform == 'rotate':
         return [(n << 1 | n >> bits - 1) & every for n in x]
-    m, y = [n ^ (every ^ top) if is_float and n & top else n for n in x], []
+    y = []
 
     def eighths(n, weight):
         n &= every
@@ -31,28 +31,28 @@ def transformed(x, w, transform, is_float=False, restart=0, stride=0, weights=(0
 
     def missed(i):
         """What the prediction down misses in element i, which has a row above."""
-        above = m[i - stride]
-        step = above - m[i - 2 * stride] if i % restart >= 2 * stride else 0
-        return m[i] - above - eighths(step, weights[1])
+        above = x[i - stride]
+        step = above - x[i - 2 * stride] if i % restart >= 2 * stride else 0
+        return x[i] - above - eighths(step, weights[1])
 
-    for i in range(len(m)):
+    for i in range(len(x)):
         row, place = divmod(i % restart, stride)
-        left, above = m[i - 1] if i else 0, m[i - stride] if i >= stride else 0
+        left, above = x[i - 1] if i else 0, x[i - stride] if i >= stride else 0
         if row == 0:
             p = left if place else 0
         elif transform == 'separable':
-            p = m[i] - missed(i) + (eighths(missed(i - 1), weights[0]) if place else 0)
+            p = x[i] - missed(i) + (eighths(missed(i - 1), weights[0]) if place else 0)
         elif transform == 'delta' or place == 0:
             p = above
         else:
-            p = left + above - m[i - stride - 1]
-        r = (m[i] - p) & every
+            p = left + above - x[i - stride - 1]
+        r = (x[i] - p) & every
         y.append(every ^ 2 * r & every if r & top else 2 * r)
     return y
 
 
-def transform_pieces(transform, is_float=False, restart=0, stride=0, weights=(0, 0)):
-    return {'transform': le(TRANSFORMS.index(transform), 1), 'transform_flags': le(is_float, 1), 'weights': bytes(weights),
+def transform_pieces(transform, restart=0, stride=0, weights=(0, 0)):
+    return {'transform': le(TRANSFORMS.index(transform), 1), 'reserved 0': bytes(1), 'weights': bytes(weights),
             'restart': le(restart, 4), 'stride': le(stride, 4), 'reserved 2': bytes(4)}
 
 
@@ -184,8 +184,8 @@ def planes_zstd(split, pack, transform='none', **details):
 
 # ---- the examples of the text ----------------------------------------------------------------------------------------
 
-assert transformed([0x3F80, 0x3F90, 0xBF80], 2, 'delta', True, 3, 1) == [0x7F00, 0x0020, 0xFE21]
-assert transformed(list(bytes.fromhex('101214202326')), 1, 'lorenzo', False, 6, 3) == list(bytes.fromhex('200404200202'))
+assert transformed([0x3F80, 0x3F90, 0xBF80], 2, 'delta', 3, 1) == [0x7F00, 0x0020, 0xFFE0]
+assert transformed(list(bytes.fromhex('101214202326')), 1, 'lorenzo', 6, 3) == list(bytes.fromhex('200404200202'))
 EXAMPLE = tier_stream(bytes.fromhex('0707050709AA'), (1, 1, 1))
 assert EXAMPLE[0]['ranks'] == bytes.fromhex('070509') + bytes(29) and EXAMPLE[1] == {
     'checkpoints': b'', 'tier 1': le(0x34, 8), 'tier 2': le(0x06, 8), 'tier 3': le(0x02, 8), 'literals': b'\xAA'}

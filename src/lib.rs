@@ -127,6 +127,11 @@ mod threads;
 mod value;
 mod write;
 
+/// What encoders may use, for measurements of what each idea saves and of what a choice misses.
+pub mod search {
+    pub use crate::codec::{Idea, Search};
+}
+
 pub use batch::ColumnBatch;
 pub use byte_count::parse_byte_count;
 pub use codec::Profile;

@@ -149,7 +149,7 @@ fn undo_alike(transform: &[u8], width: Width, bytes: &[u8]) {
         _ => return,
     };
     let field = |at| (number(transform, at, 4) as u32).max(1);
-    let prediction = Prediction { predictor, float: transform[1] & 1 == 1, restart: field(4), stride: field(8) };
+    let prediction = Prediction { predictor, restart: field(4), stride: field(8) };
     let undone = |kernel: &predict::Predict| {
         let mut data = bytes.to_vec();
         kernel.undo(&prediction, width, &mut data);

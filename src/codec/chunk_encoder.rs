@@ -1,12 +1,15 @@
 //! Encodes chunks: chooses an encoding for each part, and lays out the parts as a body.
 
-use super::blocked::{LEAST_IN_BLOCKS, block_ends, most_front_bytes, seal};
+use super::blocked::{BinChoice, LEAST_IN_BLOCKS, block_ends, most_front_bytes, seal};
 use super::encoding::{Codec, Encoder};
-use super::geometry::Geometry;
+use super::geometry::{Geometry, SCALARS};
 use super::part_spec::PartSpec;
-use super::profile::{Candidates, Profile, WeightedEncoder};
+use super::profile::{Profile, WeightedEncoder};
 use super::registry::{RAW, RAW_BLOCKS, codec};
+use super::sample::SampledPart;
 use super::scratch::{DecodeScratch, EncodeScratch};
+use super::search::{Idea, Search};
+use super::transform::Transform;
 use super::zstandard::EncodingDictionary;
 use crate::format::chunk::{ChunkEntry, ChunkHead, PARTS};
 use crate::format::content::Content;
@@ -50,25 +53,38 @@ pub(crate) struct EncodedChunk {
 /// A short chunk is written without blocks if that saves one in this many of its bytes.
 const WHOLE_SAVES_ONE_IN: u64 = 20;
 
-/// Estimates are trusted to one in this many bytes: an encoding that is estimated to save less than
-/// that, compared with one that was tried, is not tried.
+/// Estimates are trusted to one in this many bytes: an encoding that is estimated to take more than
+/// that above what another took is not tried.
 const TRUSTED_TO_ONE_IN: u64 = 16;
 
-/// An encoding is not tried in any case if another one took less than is estimated of it, by one in
-/// this many bytes.
-const DOUBTED_ONE_IN: u64 = 10;
-/// The same unless the other one takes fewer than one in this many of the decoded bytes: what is
-/// estimated of so few is mostly the heads of windows.
-const FEW_ARE_ONE_IN: usize = 8;
+/// A choice is compared with others again if the cost of a byte changes by more than one in this
+/// many.
+const SURPRISE_ONE_IN: f64 = 16.0;
+/// A choice is kept, and confirmed, if no other saves one in this many bytes.
+const CONFIRMED_WITHIN_ONE_IN: u64 = 64;
 
-/// The bytes of an encoding, compared with those of the best before it.
+/// What was chosen for the values of a chunk, and is tried first for those of the next.
+#[derive(Clone)]
+pub(crate) struct ValueChoice {
+    candidate: &'static WeightedEncoder,
+    tier_transform: Option<Transform>,
+    bin_choice: Option<BinChoice>,
+    /// The cost of a byte.
+    cost: f64,
+    /// Whether it was compared with what another chunk asks.
+    is_confirmed: bool,
+}
+
+/// What an encoding has to stay below.
 #[derive(Clone, Copy)]
-enum Expected {
-    Any,
-    /// Fewer bytes than others are possible.
-    MayBeLess,
-    /// Fewer bytes than others are likely.
-    ToBeLess,
+struct Limit {
+    most: u64,
+    /// Whether an encoding is not tried if it is estimated to be above.
+    trusts_estimates: bool,
+}
+
+impl Limit {
+    const NONE: Self = Self { most: u64::MAX, trusts_estimates: false };
 }
 
 /// Encodes chunks one after the other, and reuses its memory.
@@ -93,11 +109,11 @@ struct Check {
 
 impl ChunkEncoder {
     /// Makes an encoder. If `check`, it decodes each part again and compares.
-    pub(crate) fn new(profile: Profile, block_bytes: Option<usize>, check: bool) -> Self {
+    pub(crate) fn new(profile: Profile, block_bytes: Option<usize>, check: bool, search: Search) -> Self {
         Self {
             profile,
             block_bytes,
-            scratch: EncodeScratch::default(),
+            scratch: EncodeScratch { search, ..EncodeScratch::default() },
             candidate: Vec::new(),
             best: Vec::new(),
             ends: Vec::new(),
@@ -105,12 +121,14 @@ impl ChunkEncoder {
         }
     }
 
-    /// Encodes a chunk of a column with this layout and this dictionary.
+    /// Encodes a chunk of a column with this layout and this dictionary, as the chunk before if
+    /// there is a choice and it still fits. Sets `choice` to the one that was made.
     pub(crate) fn encode(
         &mut self,
         layout: &Layout,
         dictionary: Option<&Arc<EncodingDictionary>>,
         chunk: &RawChunk,
+        choice: &mut Option<ValueChoice>,
     ) -> Result<EncodedChunk> {
         self.scratch.dictionary = dictionary.cloned();
         let has_parts = layout.has_shape() || chunk.validity.is_some();
@@ -119,11 +137,11 @@ impl ChunkEncoder {
         if has_parts {
             body.resize(PART_TABLE_BYTES, 0);
             if let Some(validity) = &chunk.validity {
-                parts.validity = self.part(&Geometry::of_numbers(1), false, validity, &mut body)?;
+                parts.validity = self.part(&Geometry::of_numbers(1), false, validity, &mut None, &mut body)?;
                 pad(&mut body);
             }
             if layout.has_shape() {
-                parts.shape = self.part(&Geometry::of_numbers(4), false, &chunk.shape, &mut body)?;
+                parts.shape = self.part(&Geometry::of_numbers(4), false, &chunk.shape, &mut None, &mut body)?;
                 pad(&mut body);
             }
         }
@@ -135,7 +153,7 @@ impl ChunkEncoder {
             ends.push(field(chunk.values.len() / layout.element_bytes.max(1))?);
         }
         let geometry = Geometry::of_values(layout).in_blocks(&ends);
-        parts.values = self.part(&geometry, is_string, &chunk.values, &mut body)?;
+        parts.values = self.part(&geometry, is_string, &chunk.values, choice, &mut body)?;
         self.ends = ends;
         if has_parts && let Some(table) = body.first_chunk_mut::<PART_TABLE_BYTES>() {
             *table = parts.to_bytes();
@@ -180,8 +198,15 @@ impl ChunkEncoder {
     }
 
     /// Encodes `raw` and appends it to `body`.
-    fn part(&mut self, geometry: &Geometry<'_>, is_string: bool, raw: &[u8], body: &mut Vec<u8>) -> Result<Part> {
-        let codec = self.choose(geometry, is_string, raw)?;
+    fn part(
+        &mut self,
+        geometry: &Geometry<'_>,
+        is_string: bool,
+        raw: &[u8],
+        choice: &mut Option<ValueChoice>,
+        body: &mut Vec<u8>,
+    ) -> Result<Part> {
+        let codec = self.choose(geometry, is_string, raw, choice)?;
         if let Some(codec) = codec {
             self.compare(codec, geometry, raw)?;
         }
@@ -229,7 +254,7 @@ impl ChunkEncoder {
         raw: &'a [u8],
     ) -> Result<(&'static dyn Codec, &'a [u8])> {
         self.scratch.dictionary = dictionary.cloned();
-        let codec = self.choose(geometry, is_string, raw)?;
+        let codec = self.choose(geometry, is_string, raw, &mut None)?;
         if let Some(codec) = codec {
             return Ok((codec, &self.best));
         }
@@ -241,66 +266,116 @@ impl ChunkEncoder {
     }
 
     /// Chooses the encoding for `raw`, whose stored bytes are then in `self.best`; `None` for raw.
-    fn choose(&mut self, geometry: &Geometry<'_>, is_string: bool, raw: &[u8]) -> Result<Option<&'static dyn Encoder>> {
-        let Some((cost, encoder)) = self.cheapest(geometry, is_string, raw, u64::MAX)? else { return Ok(None) };
-        if geometry.is_in_blocks() && self.best.len() < LEAST_IN_BLOCKS {
-            let most = cost - cost / WHOLE_SAVES_ONE_IN;
+    fn choose(
+        &mut self,
+        geometry: &Geometry<'_>,
+        is_string: bool,
+        raw: &[u8],
+        choice: &mut Option<ValueChoice>,
+    ) -> Result<Option<&'static dyn Encoder>> {
+        if let Some(kept) = choice
+            && self.encode_as_before(kept, geometry, raw)?
+        {
+            let cost = kept.candidate.cost(self.best.len());
+            let cost_of_byte = cost as f64 / raw.len().max(1) as f64;
+            if !kept.is_confirmed || (cost_of_byte - kept.cost).abs() > kept.cost / SURPRISE_ONE_IN {
+                let limit = Limit { most: cost - cost / CONFIRMED_WITHIN_ONE_IN, trusts_estimates: true };
+                match self.cheapest(geometry, is_string, raw, limit)? {
+                    Some(better) => *kept = better,
+                    None => (kept.is_confirmed, kept.cost) = (true, cost_of_byte),
+                }
+            }
+            return Ok(Some(kept.candidate.encoder));
+        }
+        *choice = None;
+        let Some(found) = self.cheapest(geometry, is_string, raw, Limit::NONE)? else { return Ok(None) };
+        let encoder = found.candidate.encoder;
+        if !self.is_short(geometry) {
+            // a dictionary may come between texts
+            *choice = Some(found).filter(|_| !is_string && !self.scratch.search.is_exhaustive);
+        } else if self.may_be_whole(geometry) {
+            let cost = found.candidate.cost(self.best.len());
             let end = geometry.blocks.last().copied().unwrap_or(0);
-            if let Some((_, whole)) = self.cheapest(&geometry.in_blocks(&[end]), is_string, raw, most)? {
-                return Ok(Some(whole));
+            let limit = Limit { most: cost - cost / WHOLE_SAVES_ONE_IN, trusts_estimates: false };
+            if let Some(whole) = self.cheapest(&geometry.in_blocks(&[end]), is_string, raw, limit)? {
+                return Ok(Some(whole.candidate.encoder));
             }
         }
         Ok(Some(encoder))
     }
 
-    /// Returns the encoding for `raw` of the least cost, which is below `most`, and that cost. Its
+    /// Returns whether blocks were encoded that take little.
+    fn is_short(&self, geometry: &Geometry<'_>) -> bool {
+        geometry.is_in_blocks() && self.best.len() < LEAST_IN_BLOCKS
+    }
+
+    /// Returns whether one block of all is tried: not for scalars, such as ids, in which people
+    /// search for one of them, unless bytes are all that counts.
+    fn may_be_whole(&self, geometry: &Geometry<'_>) -> bool {
+        self.profile == Profile::Small || geometry.restart != SCALARS
+    }
+
+    /// Encodes `raw` to `self.best` as another part was. Returns whether that is possible, and
+    /// saves enough.
+    fn encode_as_before(&mut self, choice: &ValueChoice, geometry: &Geometry<'_>, raw: &[u8]) -> Result<bool> {
+        let Self { scratch, best: stored, .. } = self;
+        scratch.tier_transform = choice.tier_transform;
+        scratch.bin_choice = choice.bin_choice.clone();
+        let is_encoded = !raw.is_empty() && choice.candidate.encoder.encode(geometry, raw, stored, scratch)?;
+        Ok(is_encoded && saves_enough(stored.len(), raw.len()) && !self.is_short(geometry))
+    }
+
+    /// Returns the encoding for `raw` of the least cost, which is below the limit. Its
     /// stored bytes are then in `self.best`, which is not changed if there is none.
     fn cheapest(
         &mut self,
         geometry: &Geometry<'_>,
         is_string: bool,
         raw: &[u8],
-        most: u64,
-    ) -> Result<Option<(u64, &'static dyn Encoder)>> {
+        limit: Limit,
+    ) -> Result<Option<ValueChoice>> {
         if raw.is_empty() {
             return Ok(None);
         }
         let Self { profile, scratch, candidate: stored, best, .. } = self;
-        let Candidates { tried, unlikely, rivals } = profile.candidates(is_string, geometry.is_in_blocks());
-        let mut estimated = |candidate: &'static WeightedEncoder| {
-            let bytes = candidate.encoder.estimate(geometry, raw, scratch).unwrap_or(usize::MAX);
-            (candidate.cost(bytes), candidate)
+        let search = scratch.search;
+        let is_one_block = |end: &u32| is_string || *end as usize <= limits::BLOCK_ELEMENTS;
+        let in_blocks = geometry.is_in_blocks()
+            || !search.has(Idea::Unblocked) && geometry.blocks.first().is_some_and(is_one_block);
+        let may_use = |candidate: &&'static WeightedEncoder| {
+            let idea = Idea::of_encoding(candidate.encoder.id());
+            idea.is_none_or(|idea| search.has(idea))
         };
-        let unlikely: Vec<_> = unlikely.iter().map(&mut estimated).collect();
-        let mut estimates: Vec<_> = rivals.iter().map(&mut estimated).collect();
-        estimates.sort_by_key(|(estimate, _)| *estimate);
-        // the first rival is tried if it may be better, the others if they are to be better
-        let unlikely = unlikely.into_iter().map(|estimated| (Expected::MayBeLess, estimated));
-        let rivals = estimates
-            .into_iter()
-            .enumerate()
-            .map(|(place, estimated)| (if place == 0 { Expected::MayBeLess } else { Expected::ToBeLess }, estimated));
-        let tried = tried.iter().map(|candidate| (Expected::Any, (0, candidate)));
-        let mut found: Option<(u64, &'static dyn Encoder)> = None;
-        for (expected, (estimate, candidate)) in tried.chain(unlikely).chain(rivals) {
-            let least = found.map_or(most, |(least, _)| least);
-            let are_few = least < candidate.cost(raw.len() / FEW_ARE_ONE_IN);
-            let is_tried = match expected {
-                Expected::Any => true,
-                // only encoding tells: there is no other, or few bytes, or no estimate
-                Expected::MayBeLess if found.is_none() || are_few || estimate == u64::MAX => true,
-                Expected::MayBeLess => estimate - estimate / DOUBTED_ONE_IN < least,
-                Expected::ToBeLess => estimate.saturating_add(estimate / TRUSTED_TO_ONE_IN) < least,
+        let candidates = profile.candidates(is_string, in_blocks).iter().filter(may_use);
+        let mut part = SampledPart::new(geometry, raw, std::mem::take(&mut scratch.sample));
+        (scratch.tier_transform, scratch.bin_choice) = (None, None);
+        let mut estimates: Vec<(u64, &'static WeightedEncoder)> = Vec::new();
+        for candidate in candidates {
+            let bytes = match search.is_exhaustive {
+                true => None,
+                false => candidate.encoder.estimate(&mut part, scratch),
             };
-            if !is_tried {
-                continue;
+            // those that are not estimated are tried
+            estimates.push((candidate.cost(bytes.unwrap_or(0)), candidate));
+        }
+        scratch.sample = part.sample;
+        estimates.sort_by_key(|(estimate, _)| *estimate);
+        let tier_transform = scratch.tier_transform;
+        let (mut least, mut found) = (limit.most, None);
+        for (estimate, candidate) in estimates {
+            // the others are estimated to be greater
+            if (found.is_some() || limit.trusts_estimates) && estimate - estimate / TRUSTED_TO_ONE_IN >= least {
+                break;
             }
             if !candidate.encoder.encode(geometry, raw, stored, scratch)? {
                 continue;
             }
             let cost = candidate.cost(stored.len());
             if saves_enough(stored.len(), raw.len()) && cost < least {
-                found = Some((cost, candidate.encoder));
+                least = cost;
+                let cost = cost as f64 / raw.len() as f64; // not empty
+                let bin_choice = scratch.last_bins.clone();
+                found = Some(ValueChoice { candidate, tier_transform, bin_choice, cost, is_confirmed: false });
                 std::mem::swap(stored, best);
             }
         }

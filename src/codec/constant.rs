@@ -3,6 +3,7 @@
 use super::encoding::{Codec, Encoder};
 use super::geometry::Geometry;
 use super::part_spec::PartSpec;
+use super::sample::SampledPart;
 use super::scratch::{DecodeScratch, EncodeScratch};
 use crate::{Error, Result};
 use std::ops::Range;
@@ -65,19 +66,24 @@ impl Codec for Constant {
     }
 }
 
+/// Returns the element that all others equal, if they do.
+fn repeated(element_bytes: usize, raw: &[u8]) -> Option<&[u8]> {
+    let (first, rest) = raw.split_at_checked(element_bytes)?;
+    // all elements are equal if and only if the bytes equal themselves shifted by one element
+    let shifted = raw.len().checked_sub(element_bytes)?;
+    let is_repeated = !first.is_empty() && raw.len().is_multiple_of(element_bytes) && raw.get(..shifted) == Some(rest);
+    is_repeated.then_some(first)
+}
+
 impl Encoder for Constant {
+    fn estimate(&self, part: &mut SampledPart<'_>, _: &mut EncodeScratch) -> Option<usize> {
+        repeated(part.geometry.element_bytes, part.raw).map(<[u8]>::len)
+    }
+
     fn encode(&self, geometry: &Geometry<'_>, raw: &[u8], stored: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
-        let element_bytes = geometry.element_bytes;
         stored.clear();
-        let Some((first, rest)) = raw.split_at_checked(element_bytes) else {
-            return Ok(false);
-        };
-        // all elements are equal if and only if the bytes equal themselves shifted by one element
-        let shifted = raw.len() - element_bytes;
-        if first.is_empty() || !raw.len().is_multiple_of(element_bytes) || raw.get(..shifted) != Some(rest) {
-            return Ok(false);
-        }
-        stored.extend_from_slice(first);
+        let Some(element) = repeated(geometry.element_bytes, raw) else { return Ok(false) };
+        stored.extend_from_slice(element);
         Ok(true)
     }
 }

@@ -4,6 +4,7 @@ use super::anatomy::Anatomy;
 use super::blocked::BlockedCodec;
 use super::geometry::Geometry;
 use super::part_spec::PartSpec;
+use super::sample::SampledPart;
 use super::scratch::{DecodeScratch, EncodeScratch};
 use crate::Result;
 use std::ops::Range;
@@ -81,8 +82,8 @@ pub(crate) trait Codec: Sync {
 
 /// An encoding that writers use.
 pub(crate) trait Encoder: Codec {
-    /// Estimates the stored bytes of `raw` from some of it. Returns `None` if only encoding tells.
-    fn estimate(&self, _geometry: &Geometry<'_>, _raw: &[u8], _scratch: &mut EncodeScratch) -> Option<usize> {
+    /// Estimates the stored bytes of a part from a sample. Returns `None` if only encoding tells.
+    fn estimate(&self, _part: &mut SampledPart<'_>, _scratch: &mut EncodeScratch) -> Option<usize> {
         None
     }
 

@@ -10,9 +10,10 @@ use super::chunk_parts::StoredChunk;
 use super::encoding::{Codec, Encoder};
 use super::geometry::Geometry;
 use super::part_spec::PartSpec;
-use super::profile::{Candidates, Profile};
+use super::profile::{Profile, WeightedEncoder};
 use super::registry::{RAW, RAW_BLOCKS, codec};
 use super::scratch::EncodeScratch;
+use super::search::Search;
 use super::zstandard::EncodingDictionary;
 use crate::format::content::Content;
 use crate::format::schema::Layout;
@@ -237,7 +238,7 @@ impl<'a> Values<'a> {
         let of = |is_own: bool| {
             let is_string = self.is_string == is_own;
             let candidates = move |(profile, in_blocks): (Profile, bool)| {
-                let all = profile.candidates(is_string, in_blocks).all();
+                let all = profile.candidates(is_string, in_blocks).iter();
                 all.map(move |candidate| Way { profile, is_own, encoder: candidate.encoder, in_blocks })
             };
             let with_and_without =
@@ -255,7 +256,7 @@ impl<'a> Values<'a> {
 
     /// Encodes the values as a profile does. Returns whether the file has the result.
     fn encode_as(&self, profile: Profile) -> Result<(&'static dyn Codec, Vec<u8>, bool)> {
-        let mut encoder = ChunkEncoder::new(profile, profile.block_bytes(), false);
+        let mut encoder = ChunkEncoder::new(profile, profile.block_bytes(), false, Search::new());
         let geometry = self.geometry(profile, self.in_blocks(profile));
         let (codec, stored) = encoder.encode_alone(&geometry, self.is_string, self.dictionary.as_ref(), &self.raw)?;
         let mut stored = stored.to_vec();
@@ -283,10 +284,10 @@ impl<'a> Values<'a> {
         if self.raw.is_empty() {
             return "the values are empty".to_owned();
         }
-        if candidates.all().next().is_none() {
+        if candidates.iter().next().is_none() {
             return "the profile stores all values raw".to_owned();
         }
-        let is_candidate = |name: &str| candidates.all().any(|candidate| candidate.encoder.name() == name);
+        let is_candidate = |name: &str| candidates.iter().any(|candidate| candidate.encoder.name() == name);
         let tried = trials.iter().filter(|trial| is_candidate(&trial.encoding) && trial.profiles.contains(&profile));
         let smallest = tried.filter_map(|trial| Some((trial.stored_bytes?, &trial.encoding))).min();
         let Some((least, name)) = smallest else {
@@ -325,8 +326,8 @@ fn built() -> impl Iterator<Item = Profile> {
 }
 
 /// Returns the weight of an encoding among the candidates of a profile.
-fn weight(candidates: Candidates, name: &str) -> u64 {
-    let found = candidates.all().find(|candidate| candidate.encoder.name() == name);
+fn weight(candidates: &[WeightedEncoder], name: &str) -> u64 {
+    let found = candidates.iter().find(|candidate| candidate.encoder.name() == name);
     found.map_or(100, |candidate| candidate.weight)
 }
 

@@ -5,7 +5,7 @@ use super::anatomy::Anatomy;
 use super::encoding::{Codec, Encoder};
 use super::geometry::Geometry;
 use super::part_spec::PartSpec;
-use super::sampling::windows;
+use super::sample::SampledPart;
 use super::scratch::{DecodeScratch, EncodeScratch};
 use super::tier_head::{heads, heads_anatomy};
 use super::tier_plan::{TierPlan, histogram};
@@ -13,12 +13,8 @@ use super::tier_stream::{CHECKPOINT_BYTES, TierScratch, TierStream, overrun};
 use super::transform::Transform;
 use crate::kernel::tiers::GROUP;
 use crate::kernel::{Width, byte_planes};
-use crate::le::u64_of;
 use crate::{Error, Result};
 use std::ops::Range;
-
-/// Elements of a window that an estimate looks at.
-const WINDOW: usize = 512;
 
 pub(super) struct ExponentTiers {
     /// The spacing of the checkpoints that it writes, see
@@ -139,13 +135,13 @@ impl Codec for ExponentTiers {
 }
 
 impl Encoder for ExponentTiers {
-    fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
-        let width = Width::from_bytes(geometry.element_bytes)?;
-        let count = raw.len() / width.bytes();
-        sampled_tops(width, geometry.float, raw, scratch);
-        let bits = TierPlan::new(&histogram(&scratch.sampled), self.spacing).bits;
-        let tiers = bits.checked_mul(u64_of(count))?.checked_div(8 * u64_of(scratch.sampled.len()))?;
-        usize::try_from(tiers).ok()?.checked_add(count * (width.bytes() - 1))
+    fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
+        let width = Width::from_bytes(part.geometry.element_bytes)?;
+        let EncodeScratch { symbols, low_bytes, search, .. } = scratch;
+        split(width, part.geometry.float, &part.sample.blocks.bytes, symbols, low_bytes);
+        let bits = TierPlan::new(&histogram(symbols), self.spacing, *search).bits;
+        // an estimate, and saturating
+        Some(((bits as f64 / 8.0 + low_bytes.len() as f64) * part.one_in()) as usize)
     }
 
     fn encode(
@@ -158,26 +154,15 @@ impl Encoder for ExponentTiers {
         stored.clear();
         let spec = PartSpec::new(geometry.element_bytes, raw.len());
         let Ok((width, count)) = spec.width_and_count() else { return Ok(false) };
-        let EncodeScratch { symbols, low_bytes, tiers, .. } = scratch;
+        let EncodeScratch { symbols, low_bytes, tiers, search, .. } = scratch;
         split(width, geometry.float, raw, symbols, low_bytes);
         let transform = if geometry.float { Transform::Rotate } else { Transform::None };
-        let head = TierPlan::new(&histogram(symbols), geometry.spacing(count, self.spacing)).head;
+        let head = TierPlan::new(&histogram(symbols), geometry.spacing(count, self.spacing), *search).head;
         stored.extend_from_slice(&transform.to_bytes());
         stored.extend_from_slice(&head.to_bytes());
         stored.extend_from_slice(low_bytes);
         head.write(symbols, None, stored, tiers)?;
         Ok(true)
-    }
-}
-
-/// Sets `scratch.sampled` to the top bytes of the elements in some windows of a part.
-pub(super) fn sampled_tops(width: Width, rotate: bool, raw: &[u8], scratch: &mut EncodeScratch) {
-    let EncodeScratch { symbols, sampled, low_bytes, .. } = scratch;
-    sampled.clear();
-    for window in windows(raw.len() / width.bytes(), WINDOW) {
-        let elements = raw.get(window.start * width.bytes()..window.end * width.bytes()).unwrap_or(&[]);
-        split(width, rotate, elements, symbols, low_bytes);
-        sampled.extend_from_slice(symbols);
     }
 }
 

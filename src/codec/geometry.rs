@@ -24,7 +24,7 @@ pub(crate) struct Geometry<'a> {
 
 /// Scalars are predicted from the samples before them. Prediction begins anew after this many, so
 /// that a reader of one sample decodes few others.
-const SCALARS: u32 = 1024;
+pub(super) const SCALARS: u32 = 1024;
 
 impl<'a> Geometry<'a> {
     /// Returns the geometry of the values of a column.
@@ -66,17 +66,23 @@ impl<'a> Geometry<'a> {
         Self { element_bytes, float: false, float_type: None, restart: u32::MAX, strides: [0; 2], blocks: &[] }
     }
 
-    /// Returns the element at which the block of element `i` ends; the greatest number if it is not
-    /// in a block.
-    pub(super) fn block_end(&self, i: usize) -> usize {
-        let block = self.blocks.partition_point(|&end| end as usize <= i); // exact: as above
-        self.blocks.get(block).map_or(usize::MAX, |&end| end as usize) // exact
-    }
-
     /// Returns the spacing of checkpoints for `count` elements. If a reader decodes all of them
     /// anyway, that is the greatest, so that there are no checkpoints; else it is `spacing`.
     pub(super) fn spacing(&self, count: usize, spacing: u8) -> u8 {
         let alone = u32::try_from(count).is_ok_and(|count| count <= self.restart) && self.restart != SCALARS;
         if alone { 31 } else { spacing }
+    }
+
+    /// Returns the elements of the longest row, of at most `most`; 0 if all are longer.
+    pub(super) fn longest_row(&self, most: usize) -> usize {
+        let rows = self.strides.into_iter().map(|stride| stride as usize); // exact
+        rows.filter(|row| *row <= most).max().unwrap_or(0)
+    }
+
+    /// Returns the elements of a sample, or else of the longest row, of at most `most`; 1 if all
+    /// are longer.
+    pub(super) fn row_up_to(&self, most: u32) -> u32 {
+        let rows = [self.restart, self.strides[1], self.strides[0]].into_iter();
+        rows.filter(|row| (1..=most).contains(row)).max().unwrap_or(1)
     }
 }

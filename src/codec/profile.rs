@@ -50,22 +50,7 @@ impl WeightedEncoder {
 }
 
 /// The encoders that a profile chooses from, besides raw.
-#[derive(Clone, Copy)]
-pub(super) struct Candidates {
-    /// The encoders that are all tried.
-    pub tried: &'static [WeightedEncoder],
-    /// Encoders that are tried if they may be better than those, by their estimates.
-    pub unlikely: &'static [WeightedEncoder],
-    /// The encoders of which the one with the least estimate is tried, unless another took far
-    /// less, and others if it takes more than it was estimated to.
-    pub rivals: &'static [WeightedEncoder],
-}
-
-impl Candidates {
-    pub(super) fn all(self) -> impl Iterator<Item = &'static WeightedEncoder> {
-        self.tried.iter().chain(self.unlikely).chain(self.rivals)
-    }
-}
+type Candidates = &'static [WeightedEncoder];
 
 const fn candidate(encoder: &'static dyn Encoder, weight: u64) -> WeightedEncoder {
     WeightedEncoder { encoder, weight }
@@ -76,54 +61,45 @@ const CLASSIC: WeightedEncoder = candidate(&BitshuffleZstd, 100);
 const TEXT: WeightedEncoder = candidate(&Zstd, 100);
 const DICTIONARY: WeightedEncoder = candidate(&ZstdDictionary, 100);
 
-const NOTHING: Candidates = Candidates { tried: &[], unlikely: &[], rivals: &[] };
-const FAST: Candidates = Candidates {
-    tried: &[CONSTANT],
-    unlikely: &[],
-    rivals: &[candidate(&ExponentTiers { spacing: 11 }, 100), candidate(&ResidualTiers { spacing: 12 }, 100)],
-};
-const BALANCED: Candidates = Candidates {
-    tried: &[CONSTANT],
-    unlikely: &[],
-    rivals: &[
-        candidate(&ExponentTiers { spacing: 13 }, 100),
-        candidate(&ResidualTiers { spacing: 14 }, 100),
-        candidate(&Blocked(BinBlocks { most_classes: 4, for_size: false }), 104),
-        candidate(&BitshuffleZstd, 125),
-    ],
-};
-const SMALL: Candidates = Candidates {
-    tried: &[CONSTANT, candidate(&Blocked(BinBlocks { most_classes: 16, for_size: true }), 100)],
-    unlikely: &[candidate(&PlanesZstd, 100)],
-    rivals: &[candidate(&ExponentTiers { spacing: 16 }, 100), candidate(&ResidualTiers { spacing: 16 }, 100), CLASSIC],
-};
-const CLASSIC_NUMBERS: Candidates = Candidates { tried: &[CONSTANT, CLASSIC], unlikely: &[], rivals: &[] };
-const CLASSIC_STRINGS: Candidates = Candidates { tried: &[CONSTANT, TEXT], unlikely: &[], rivals: &[] };
-const STRINGS: Candidates = Candidates { tried: &[CONSTANT], unlikely: &[], rivals: &[TEXT, DICTIONARY] };
-const SMALL_STRINGS: Candidates = Candidates { tried: &[CONSTANT, TEXT, DICTIONARY], unlikely: &[], rivals: &[] };
-const FAST_STRINGS: Candidates = Candidates { tried: &[CONSTANT], unlikely: &[], rivals: &[] };
-const FAST_BLOCKS: Candidates = Candidates {
-    tried: &[CONSTANT],
-    unlikely: &[],
-    rivals: &[candidate(&Blocked(ExponentBlocks), 100), candidate(&Blocked(ResidualBlocks), 100)],
-};
-const BALANCED_BLOCKS: Candidates = Candidates {
-    tried: &[CONSTANT],
-    unlikely: &[],
-    rivals: &[
-        candidate(&Blocked(ExponentBlocks), 100),
-        candidate(&Blocked(ResidualBlocks), 100),
-        candidate(&Blocked(BinBlocks { most_classes: 4, for_size: false }), 104),
-        candidate(&Blocked(BitshuffleBlocks), 125),
-    ],
-};
-const SMALL_BLOCKS: Candidates = Candidates {
-    tried: &[CONSTANT, candidate(&Blocked(BinBlocks { most_classes: 16, for_size: true }), 100)],
-    unlikely: &[],
-    rivals: &[candidate(&Blocked(ResidualBlocks), 100), candidate(&Blocked(BitshuffleBlocks), 100)],
-};
-const STRING_BLOCKS: Candidates =
-    Candidates { tried: &[CONSTANT], unlikely: &[], rivals: &[TEXT, candidate(&Blocked(ZstdBlocks), 100)] };
+const NOTHING: Candidates = &[];
+const FAST: Candidates =
+    &[CONSTANT, candidate(&ExponentTiers { spacing: 11 }, 100), candidate(&ResidualTiers { spacing: 12 }, 100)];
+const BALANCED: Candidates = &[
+    CONSTANT,
+    candidate(&ExponentTiers { spacing: 13 }, 100),
+    candidate(&ResidualTiers { spacing: 14 }, 100),
+    candidate(&Blocked(BinBlocks { most_classes: 4, for_size: false }), 104),
+    candidate(&BitshuffleZstd, 125),
+];
+const SMALL: Candidates = &[
+    CONSTANT,
+    candidate(&Blocked(BinBlocks { most_classes: 16, for_size: true }), 100),
+    candidate(&PlanesZstd, 100),
+    candidate(&ExponentTiers { spacing: 16 }, 100),
+    candidate(&ResidualTiers { spacing: 16 }, 100),
+    CLASSIC,
+];
+const CLASSIC_NUMBERS: Candidates = &[CONSTANT, CLASSIC];
+const CLASSIC_STRINGS: Candidates = &[CONSTANT, TEXT];
+const STRINGS: Candidates = &[CONSTANT, TEXT, DICTIONARY];
+const SMALL_STRINGS: Candidates = &[CONSTANT, TEXT, DICTIONARY];
+const FAST_STRINGS: Candidates = &[CONSTANT];
+const FAST_BLOCKS: Candidates =
+    &[CONSTANT, candidate(&Blocked(ExponentBlocks), 100), candidate(&Blocked(ResidualBlocks), 100)];
+const BALANCED_BLOCKS: Candidates = &[
+    CONSTANT,
+    candidate(&Blocked(ExponentBlocks), 100),
+    candidate(&Blocked(ResidualBlocks), 100),
+    candidate(&Blocked(BinBlocks { most_classes: 4, for_size: false }), 104),
+    candidate(&Blocked(BitshuffleBlocks), 125),
+];
+const SMALL_BLOCKS: Candidates = &[
+    CONSTANT,
+    candidate(&Blocked(BinBlocks { most_classes: 16, for_size: true }), 100),
+    candidate(&Blocked(ResidualBlocks), 100),
+    candidate(&Blocked(BitshuffleBlocks), 100),
+];
+const STRING_BLOCKS: Candidates = &[CONSTANT, TEXT, candidate(&Blocked(ZstdBlocks), 100)];
 
 impl Profile {
     /// All profiles.
@@ -160,7 +136,7 @@ impl Profile {
 
     /// Returns whether columns of text and bytes have dictionaries.
     pub(crate) fn has_dictionaries(self) -> bool {
-        self.candidates(true, false).all().any(|candidate| candidate.encoder.needs_table())
+        self.candidates(true, false).iter().any(|candidate| candidate.encoder.needs_table())
     }
 
     /// Returns the block size in decoded bytes, unless [`WriterOptions::block_bytes`] sets it;
@@ -173,6 +149,14 @@ impl Profile {
             Self::BitshuffleZstd => None,
             _ => Some(BLOCK_BYTES),
         }
+    }
+
+    /// Returns the factor of the stored bytes of an encoding, of this name, when encodings are
+    /// compared: 100, or more for those that decode more slowly.
+    pub fn weight(self, encoding: &str) -> u64 {
+        let all = [false, true].into_iter().flat_map(|in_blocks| self.candidates(false, in_blocks));
+        let weights = all.filter(|candidate| candidate.encoder.name() == encoding).map(|candidate| candidate.weight);
+        weights.max().unwrap_or(100)
     }
 
     /// Returns the encoders for the values of a column, or for those that are in several blocks.
@@ -196,7 +180,7 @@ impl Profile {
 
     /// Refuses a profile that this build cannot write.
     pub(crate) fn check_built(self) -> Result<()> {
-        let mut all = [false, true].into_iter().flat_map(|string| self.candidates(string, false).all());
+        let mut all = [false, true].into_iter().flat_map(|string| self.candidates(string, false).iter());
         all.try_for_each(|candidate| candidate.encoder.check_built())
     }
 }

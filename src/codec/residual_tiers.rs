@@ -7,7 +7,8 @@ use super::encoding::{Codec, Encoder};
 use super::extra_bits::sum_extra_bits;
 use super::geometry::Geometry;
 use super::part_spec::PartSpec;
-use super::predict::{Coding, best_transform, bit_lengths, count_extra_bits};
+use super::predict::{best_tier_transform, bit_lengths, count_extra_bits, transforms};
+use super::sample::SampledPart;
 use super::scratch::{DecodeScratch, EncodeScratch};
 use super::tier_head::{heads, heads_anatomy};
 use super::tier_plan::{TierPlan, histogram};
@@ -208,9 +209,11 @@ impl Codec for ResidualTiers {
 }
 
 impl Encoder for ResidualTiers {
-    fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
-        let width = Width::from_bytes(geometry.element_bytes)?;
-        Some(best_transform(Coding::Tiers, width, geometry, raw, scratch).1)
+    fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
+        let width = Width::from_bytes(part.geometry.element_bytes)?;
+        let (transform, bytes) = best_tier_transform(width, part, scratch);
+        scratch.tier_transform = Some(transform);
+        Some(bytes)
     }
 
     fn encode(
@@ -221,13 +224,35 @@ impl Encoder for ResidualTiers {
         scratch: &mut EncodeScratch,
     ) -> Result<bool> {
         stored.clear();
+        let Some(width) = Width::from_bytes(geometry.element_bytes) else { return Ok(false) };
+        let mut one = Vec::new();
+        for transform in transforms(width, geometry, raw, scratch) {
+            if self.encode_with(transform, geometry, raw, &mut one, scratch)?
+                && (stored.is_empty() || one.len() < stored.len())
+            {
+                std::mem::swap(stored, &mut one);
+            }
+        }
+        Ok(!stored.is_empty())
+    }
+}
+
+impl ResidualTiers {
+    fn encode_with(
+        &self,
+        transform: Transform,
+        geometry: &Geometry<'_>,
+        raw: &[u8],
+        stored: &mut Vec<u8>,
+        scratch: &mut EncodeScratch,
+    ) -> Result<bool> {
+        stored.clear();
         let spec = PartSpec::new(geometry.element_bytes, raw.len());
         let Ok((width, count)) = spec.width_and_count() else { return Ok(false) };
-        let (transform, _) = best_transform(Coding::Tiers, width, geometry, raw, scratch);
         bit_lengths(transform, width, raw, scratch);
-        let EncodeScratch { symbols, coded, tiers, words, .. } = scratch;
+        let EncodeScratch { symbols, coded, tiers, words, search, .. } = scratch;
         let counts = histogram(symbols);
-        let head = TierPlan::new(&counts, geometry.spacing(count, self.spacing)).head;
+        let head = TierPlan::new(&counts, geometry.spacing(count, self.spacing), *search).head;
         stored.extend_from_slice(&transform.to_bytes());
         stored.extend_from_slice(&head.to_bytes());
         head.write(symbols, Some(sum_extra_bits), stored, tiers)?;

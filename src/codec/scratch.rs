@@ -1,10 +1,15 @@
 //! Memory and contexts that encoders and decoders reuse.
 
-use super::bins::{BinPlan, FilterPlan, KeptBins, MappedScratch, Marks, Numbers, Present, WindowScratch};
-use super::blocked::{KeptChoice, KeptTables, SampledElements};
+use super::bins::{
+    BinPlan, FilterPlan, FoundPalettes, KeptBins, MappedScratch, Marks, Numbers, Present, WindowScratch,
+};
+use super::blocked::{BinChoice, KeptTables};
+use super::sample::Sample;
+use super::search::Search;
 use super::tier_head::TierHead;
 use super::tier_plan::TierEncodeScratch;
 use super::tier_stream::TierScratch;
+use super::transform::Transform;
 use super::zstandard::EncodingDictionary;
 #[cfg(feature = "zstd")]
 use super::zstandard::frame::{FrameEncodeScratch, FrameScratch};
@@ -37,6 +42,8 @@ pub(crate) struct DecodeScratch {
 /// Memory and contexts that encoders reuse.
 #[derive(Default)]
 pub(crate) struct EncodeScratch {
+    /// What encoders may use.
+    pub(super) search: Search,
     #[cfg(feature = "zstd")]
     pub(super) frames: FrameEncodeScratch,
     /// The dictionary of the column whose values are encoded.
@@ -44,8 +51,8 @@ pub(crate) struct EncodeScratch {
     pub(super) tiers: TierEncodeScratch,
     /// A symbol for each element.
     pub(super) symbols: Vec<u8>,
-    /// Symbols of all windows that an estimate looks at.
-    pub(super) sampled: Vec<u8>,
+    /// What estimates look at.
+    pub(super) sample: Sample,
     /// The planes of the bytes below the top byte.
     pub(super) low_bytes: Vec<u8>,
     /// Coded integers.
@@ -55,19 +62,21 @@ pub(crate) struct EncodeScratch {
     pub(super) bins: BinPlan,
     /// The numbers that bins code instead of the elements, if there is a mapping.
     pub(super) numbers: Numbers,
-    /// Numbers of another mapping, which is compared.
-    pub(super) other_numbers: Numbers,
+    /// The palettes that were found for the part.
+    pub(super) palettes: Vec<FoundPalettes>,
     /// The filters that predict the numbers, if there are any.
     pub(super) filters: FilterPlan,
-    /// The best numbers of a part with its gaps, and their filters.
-    pub(super) numbers_of_all: Numbers,
-    pub(super) filters_of_all: FilterPlan,
     /// The elements that are no gaps.
     pub(super) present: Present,
-    pub(super) bin_choice: KeptChoice,
-    pub(super) bin_sample: SampledElements,
+    /// What was chosen for the part that is estimated, until it is encoded.
+    pub(super) tier_transform: Option<Transform>,
+    pub(super) bin_choice: Option<BinChoice>,
+    /// What bins were encoded with last.
+    pub(super) last_bins: Option<BinChoice>,
     /// The head that the blocks of a part were planned with.
     pub(super) head: TierHead,
+    /// Front and blocks of a plan.
+    pub(super) planned: Vec<u8>,
     /// The tables in the front of blocks.
     pub(super) tables: Vec<u8>,
 }

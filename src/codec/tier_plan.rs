@@ -1,26 +1,39 @@
 //! Chapter 5.7, for writers: chooses widths and ranks from a histogram, and writes the stream.
 
+use super::search::{Idea, Search};
 use super::tier_codes::cut;
 use super::tier_head::{RANKS, TierHead, plain_codes};
 use super::tier_stream::{CHECKPOINT_BYTES, LONG_CHECKPOINT_BYTES, TierPosition, TierStream, checkpoint};
 use crate::kernel::tiers::{best, code_bytes};
 use crate::{Error, Result};
 
-/// The number of times that each symbol occurs.
-pub(super) type Histogram = [u32; 256];
+/// The number of times that each symbol occurs, of `N`, a power of two.
+pub(super) type Counts<const N: usize> = [u32; N];
+/// The same of any bytes.
+pub(super) type Histogram = Counts<256>;
 
-/// Counts `symbols`. Each has four counters, so that equal symbols in a row do not wait for each
-/// other.
+/// Counts `symbols`.
 pub(super) fn histogram(symbols: &[u8]) -> Histogram {
-    let mut counts = [[0_u32; 256]; 4];
+    let mut counts = [[0; 256]; 4];
+    count(symbols, &mut counts);
+    sum_of(counts)
+}
+
+/// Adds `symbols`, which are below `N`, to four counts, so that equal symbols in a row do not wait
+/// for each other.
+pub(super) fn count<const N: usize>(symbols: &[u8], counts: &mut [Counts<N>; 4]) {
     let (quads, rest) = symbols.as_chunks::<4>();
     for quad in quads {
         for (counts, &symbol) in counts.iter_mut().zip(quad) {
-            counts[usize::from(symbol)] += 1; // in bounds: a byte
+            counts[usize::from(symbol) & (N - 1)] += 1; // in bounds
         }
     }
-    let [mut sum, second, third, fourth] = counts;
-    rest.iter().for_each(|&symbol| sum[usize::from(symbol)] += 1);
+    let [first, ..] = counts;
+    rest.iter().for_each(|&symbol| first[usize::from(symbol) & (N - 1)] += 1); // in bounds
+}
+
+/// Returns the sum of four counts.
+pub(super) fn sum_of<const N: usize>([mut sum, second, third, fourth]: [Counts<N>; 4]) -> Counts<N> {
     for (sum, ((a, b), c)) in sum.iter_mut().zip(second.iter().zip(&third).zip(&fourth)) {
         *sum += a + b + c; // fewer than 2^32 symbols
     }
@@ -35,9 +48,12 @@ pub(super) struct TierPlan {
     pub bits: u64,
 }
 
+/// The widths without [`Idea::TierWidths`].
+const FIXED_WIDTHS: [u8; 3] = [2, 3, 4];
+
 impl TierPlan {
     /// Returns the plan of the fewest bits; of equal ones, that with the narrowest first codes.
-    pub(super) fn new(histogram: &Histogram, spacing: u8) -> Self {
+    pub(super) fn new(histogram: &Histogram, spacing: u8, search: Search) -> Self {
         let mut order: Vec<(u32, u8)> =
             histogram.iter().copied().zip(0..=255).filter(|(count, _)| *count > 0).collect();
         order.sort_unstable_by_key(|&(count, symbol)| (std::cmp::Reverse(count), symbol));
@@ -48,6 +64,7 @@ impl TierPlan {
             left[rank + 1..].iter_mut().for_each(|left| *left -= count);
         }
         let plans = (1..=3).flat_map(|a| (1..=3).flat_map(move |b| (1..=4).map(move |c| [a, b, c])));
+        let plans = plans.filter(|widths| search.has(Idea::TierWidths) || *widths == FIXED_WIDTHS);
         let plans = plans.map(|widths| {
             let escapes = escapes(&left, widths);
             (bits(count, widths, escapes), widths, escapes)

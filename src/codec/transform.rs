@@ -9,12 +9,12 @@ structure! {
     /// Chapter 5.6: the 16 bytes that stored bytes of the encodings 4, 5 and 6 begin with.
     mod transform_head: 16 bytes {
         0 => TRANSFORM: u8,
-        1 => TRANSFORM_FLAGS: u8,
+        1 => RESERVED_1: u8,
         2 => WEIGHT_LEFT: u8,
         3 => WEIGHT_ABOVE: u8,
         4 => RESTART: u32,
         8 => STRIDE: u32,
-        12 => RESERVED: u32,
+        12 => RESERVED_2: u32,
     }
 }
 
@@ -45,9 +45,6 @@ const MOST_WEIGHT: u8 = 8;
 /// The weights of a predictor that has none.
 const NO_WEIGHTS: Weights = Weights { left: 0, above: 0 };
 
-/// The bit of `transform_flags` that is set for floats.
-const FLOAT: u8 = 1;
-
 impl Transform {
     pub(super) fn to_bytes(self) -> [u8; TRANSFORM_BYTES] {
         let mut bytes = [0; TRANSFORM_BYTES];
@@ -63,7 +60,6 @@ impl Transform {
                 transform_head::TRANSFORM.put(&mut bytes, kind);
                 transform_head::WEIGHT_LEFT.put(&mut bytes, weights.left);
                 transform_head::WEIGHT_ABOVE.put(&mut bytes, weights.above);
-                transform_head::TRANSFORM_FLAGS.put(&mut bytes, if prediction.float { FLOAT } else { 0 });
                 transform_head::RESTART.put(&mut bytes, prediction.restart);
                 transform_head::STRIDE.put(&mut bytes, prediction.stride);
             }
@@ -71,7 +67,7 @@ impl Transform {
         bytes
     }
 
-    /// Parses the transform of an encoding that has no *separable*.
+    /// Parses the transform of tiers or planes.
     pub(super) fn parse(bytes: &[u8; TRANSFORM_BYTES]) -> Result<Self> {
         match transform_head::TRANSFORM.get(bytes) {
             SEPARABLE => Err(malformed(bytes)),
@@ -79,14 +75,20 @@ impl Transform {
         }
     }
 
-    /// Parses any transform.
-    pub(super) fn parse_any(bytes: &[u8; TRANSFORM_BYTES]) -> Result<Self> {
+    /// Parses the transform of bins.
+    pub(super) fn parse_of_bins(bytes: &[u8; TRANSFORM_BYTES]) -> Result<Self> {
+        match transform_head::TRANSFORM.get(bytes) {
+            ROTATE => Err(malformed(bytes)),
+            _ => Self::parse_any(bytes),
+        }
+    }
+
+    fn parse_any(bytes: &[u8; TRANSFORM_BYTES]) -> Result<Self> {
         let kind = transform_head::TRANSFORM.get(bytes);
         let restart = transform_head::RESTART.get(bytes);
         let stride = transform_head::STRIDE.get(bytes);
-        let float = transform_head::TRANSFORM_FLAGS.get(bytes) & FLOAT != 0;
         let (left, above) = (transform_head::WEIGHT_LEFT.get(bytes), transform_head::WEIGHT_ABOVE.get(bytes));
-        let predict = |predictor| Self::Predict(Prediction { predictor, float, restart, stride });
+        let predict = |predictor| Self::Predict(Prediction { predictor, restart, stride });
         let can_predict = restart > 0 && stride > 0;
         let transform = match kind {
             NONE => Self::None,
@@ -99,7 +101,7 @@ impl Transform {
             _ => return Err(malformed(bytes)),
         };
         // the bits and fields that the kind does not use are zero as well
-        let is_zero = transform_head::RESERVED.get(bytes) == 0;
+        let is_zero = transform_head::RESERVED_1.get(bytes) == 0 && transform_head::RESERVED_2.get(bytes) == 0;
         if is_zero && transform.to_bytes() == *bytes { Ok(transform) } else { Err(malformed(bytes)) }
     }
 
@@ -108,14 +110,13 @@ impl Transform {
         match self {
             Self::None => "none".to_owned(),
             Self::Rotate => "rotate".to_owned(),
-            Self::Predict(Prediction { predictor, float, restart, stride }) => {
+            Self::Predict(Prediction { predictor, restart, stride }) => {
                 let kind = match predictor {
                     Predictor::Delta => "delta".to_owned(),
                     Predictor::Lorenzo => "lorenzo".to_owned(),
                     Predictor::Separable(Weights { left, above }) => format!("separable {left}/8, {above}/8"),
                 };
-                let elements = if float { "floats" } else { "integers" };
-                format!("{kind} of {elements}, stride {stride}, restart {restart}")
+                format!("{kind}, stride {stride}, restart {restart}")
             }
         }
     }

@@ -12,8 +12,6 @@ pub(super) trait Word: Copy + Default {
     fn rotate_left(self) -> Self;
     /// Rotates right by one bit.
     fn rotate_right(self) -> Self;
-    /// Maps a float to an integer, so that integers ascend as their floats do. Its own inverse.
-    fn order(self) -> Self;
     /// Codes a signed integer: 0, -1, 1, -2, ... become 0, 1, 2, 3, ...
     fn zigzag(self) -> Self;
     /// Undoes [`zigzag`](Self::zigzag).
@@ -48,11 +46,6 @@ macro_rules! words {
             fn rotate_left(self) -> Self { <$word>::rotate_left(self, 1) }
             #[inline(always)]
             fn rotate_right(self) -> Self { <$word>::rotate_right(self, 1) }
-            #[inline(always)]
-            fn order(self) -> Self {
-                let sign = (self.cast_signed() >> (Self::BITS - 1)).cast_unsigned();
-                self ^ (sign >> 1)
-            }
             #[inline(always)]
             fn zigzag(self) -> Self {
                 let sign = (self.cast_signed() >> (Self::BITS - 1)).cast_unsigned();

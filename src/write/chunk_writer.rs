@@ -44,7 +44,7 @@ impl<K: Sink> ChunkWriter<K> {
     /// Encodes a chunk and writes it.
     pub(crate) fn raw(&mut self, chunk: &RawChunk) -> Result<()> {
         let null_count = chunk.null_count;
-        for encoded in self.0.pool.encode(&self.0.columns, slice::from_ref(chunk))? {
+        for encoded in self.0.pool.encode(&mut self.0.columns, slice::from_ref(chunk))? {
             self.encoded(encoded, null_count)?;
         }
         Ok(())

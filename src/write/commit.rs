@@ -1,5 +1,6 @@
 //! Commits: when and in which order a file is made durable (chapter 7.3).
 
+use super::encode_pool::EncodedColumn;
 use super::pending_column::PendingColumn;
 use super::sink::Sink;
 use super::writer::Writer;
@@ -67,6 +68,7 @@ impl<K: Sink> Writer<K> {
         let rest: Vec<RawChunk> = self.pending.iter_mut().flat_map(PendingColumn::cut_rest).collect();
         rest.into_iter().try_for_each(|chunk| self.enqueue(chunk))?;
         self.write_queue()?;
+        self.columns.iter_mut().for_each(EncodedColumn::end_run);
         self.failed = true; // until all is written
         self.write_and_sync(finished)?;
         self.failed = false;

@@ -1,6 +1,6 @@
 //! The options of a writer.
 
-use crate::codec::Profile;
+use crate::codec::{Profile, Search};
 use crate::format::FileId;
 #[cfg(feature = "import")]
 use crate::format::{Schema, schema_block};
@@ -12,6 +12,7 @@ use crate::{Error, Result, limits};
 #[non_exhaustive]
 pub struct WriterOptions {
     pub(super) profile: Profile,
+    pub(super) search: Search,
     chunk_bytes: Option<usize>,
     block_bytes: BlockSize,
     pub(super) alignment: u32,
@@ -47,6 +48,7 @@ impl Default for WriterOptions {
     fn default() -> Self {
         Self {
             profile: Profile::default(),
+            search: Search::new(),
             chunk_bytes: None,
             block_bytes: BlockSize::OfProfile,
             alignment: 64,
@@ -94,6 +96,12 @@ impl WriterOptions {
     /// chunk that would be one block has none, or one if its encoding has no other form.
     pub fn block_bytes(mut self, bytes: impl Into<Option<usize>>) -> Self {
         self.block_bytes = BlockSize::Set(bytes.into());
+        self
+    }
+
+    /// Sets what encoders may use, for measurements: see [`search`](crate::search).
+    pub fn search(mut self, search: Search) -> Self {
+        self.search = search;
         self
     }
 

@@ -23,9 +23,6 @@ use crate::{Error, Result, limits};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The most decoded bytes that wait for the encoders, for each of them.
-const QUEUE_BYTES_PER_THREAD: usize = 1 << 20;
-
 /// Writes a file from front to back. Nothing is ever changed once it is written, so a pipe will do.
 /// [`Writer::append`] continues a file that exists.
 ///
@@ -166,7 +163,7 @@ impl<K: Sink> Writer<K> {
             columns: pending
                 .iter()
                 .zip(dictionaries)
-                .map(|(column, dictionary)| EncodedColumn { layout: column.layout, dictionary })
+                .map(|(column, dictionary)| EncodedColumn::new(column.layout, dictionary))
                 .collect(),
             indexes: columns.into_iter().map(IndexBuilder::new).collect(),
             pending,
@@ -295,7 +292,7 @@ impl<K: Sink> Writer<K> {
     pub(super) fn enqueue(&mut self, chunk: RawChunk) -> Result<()> {
         self.queued_bytes = self.queued_bytes.saturating_add(chunk.raw_bytes());
         self.queue.push(chunk);
-        if self.queued_bytes >= QUEUE_BYTES_PER_THREAD * self.pool.threads() {
+        if self.queued_bytes >= self.pool.busy_bytes() {
             self.write_queue()?;
         }
         Ok(())
@@ -338,7 +335,7 @@ impl<K: Sink> Writer<K> {
         self.queued_bytes = 0;
         let queue = std::mem::take(&mut self.queue);
         self.failed = true; // until all is written
-        let encoded = self.pool.encode(&self.columns, &queue)?;
+        let encoded = self.pool.encode(&mut self.columns, &queue)?;
         for chunk in encoded {
             self.write_chunk(chunk)?;
         }

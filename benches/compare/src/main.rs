@@ -4,6 +4,7 @@
 //! `README.md` says what is compared and how it is kept fair; `peers/mod.rs` and `run.rs` do it.
 
 mod chats;
+mod choices;
 #[cfg(target_os = "linux")]
 mod cold;
 mod damage;
@@ -69,6 +70,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Chats(chats::Arguments),
+    Choices(choices::Arguments),
     #[cfg(target_os = "linux")]
     Cold(cold::Arguments),
     Damage(damage::Arguments),
@@ -81,6 +83,7 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     match &arguments.command {
         Some(Command::Chats(arguments)) => return chats::run(arguments),
+        Some(Command::Choices(arguments)) => return choices::run(arguments),
         #[cfg(target_os = "linux")]
         Some(Command::Cold(arguments)) => return cold::run(arguments),
         Some(Command::Damage(arguments)) => return damage::run(arguments),

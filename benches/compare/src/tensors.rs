@@ -17,6 +17,7 @@ pub fn run_listed(set: &Listed, settings: Settings, folder: &Path) -> Result<Tab
         ElementType::Bf16 => run(&set.load::<bf16>()?, settings, folder),
         ElementType::F32 => run(&set.load::<f32>()?, settings, folder),
         ElementType::F64 => run(&set.load::<f64>()?, settings, folder),
+        ElementType::I16 => run(&set.load::<i16>()?, settings, folder),
         ElementType::I32 => run(&set.load::<i32>()?, settings, folder),
         ElementType::I64 => run(&set.load::<i64>()?, settings, folder),
     }

@@ -16,10 +16,10 @@ mod stored_block;
 mod tables;
 
 pub(super) use mappings::{
-    Bases, MULTIPLE, MappedBlock, MappedScratch, Mapping, Numbers, PALETTE, PaletteOrder, QUOTIENT, WantedPalettes,
-    find_multiple, find_palettes, find_quotients, find_upper_bits, may_have_palettes,
+    Bases, FoundPalettes, MappedBlock, MappedScratch, Mapping, Multiple, Numbers, PaletteOrder, Quotient,
+    WantedPalettes, find_multiple, find_palettes, find_quotients, find_upper_bits,
 };
-pub(super) use options::{FilterBlock, FilterPlan, Gaps, Marks, Present, low_bytes_of};
+pub(super) use options::{FilterBlock, FilterPlan, Gaps, Marks, Present, Transposed};
 pub(super) use plan::{BinPlan, PlannedPart, planes_of};
 pub(super) use stored_block::{StoredBins, WindowScratch};
 pub(super) use tables::{BinTables, KeptBins, table_bytes};

@@ -7,6 +7,7 @@ use super::options::{FilterPlan, Gaps, Options, OutlierPlan, Transposed, low_byt
 use super::partition::Partition;
 use super::tables::{ChosenFields, write_tables};
 use crate::codec::geometry::Geometry;
+use crate::codec::search::Search;
 use crate::codec::transform::Transform;
 use crate::kernel::bins::encode::{self, BinEncoder};
 use crate::kernel::bins::{BinModel, GROUP};
@@ -50,6 +51,7 @@ pub(in crate::codec) struct PlannedPart<'p> {
     /// Rows that may be transposed.
     pub rows: &'p [u32],
     pub most_classes: usize,
+    pub search: Search,
 }
 
 /// Transposed rows take fewer bits by at least one in this many: they take time.
@@ -58,7 +60,7 @@ const TRANSPOSED_SAVES_ONE_IN: f32 = 250.0;
 impl BinPlan {
     /// Plans a part of elements of `width`. Appends the tables.
     pub(in crate::codec) fn plan(&mut self, part: &PlannedPart<'_>, width: Width, tables: &mut Vec<u8>) -> Result<()> {
-        self.set_windows(part.planes);
+        self.set_windows(part);
         let value_bits = if part.planes.len() == 1 { 8 } else { 16 };
         self.partition.choose(&self.windows, value_bits);
         self.partition.bins_of(&self.windows, &mut self.bins);
@@ -84,12 +86,13 @@ impl BinPlan {
 
     /// Sets the windows: to the highest two planes that are not all zero, unless it is better to
     /// make outliers of a few.
-    fn set_windows(&mut self, planes: &[&[u8]]) {
+    fn set_windows(&mut self, part: &PlannedPart<'_>) {
+        let planes = part.planes;
         let is_used = |plane: &&[u8]| plane.iter().any(|&byte| byte != 0);
         let top = planes.iter().rposition(is_used).unwrap_or(0);
         self.low_bytes = match top {
             0 | 1 => 0,
-            _ => low_bytes_of(&count_lengths(planes.get(..=top).unwrap_or(planes))).0,
+            _ => low_bytes_of(&count_lengths(planes.get(..=top).unwrap_or(planes)), part.search).0,
         };
         self.windows.clear();
         let Some(low) = planes.get(self.low_bytes) else { return };

@@ -127,7 +127,7 @@ impl BinTables {
     fn set(&mut self, spec: PartSpec<'_>, tables: &[u8]) -> Result<()> {
         let (width, _) = spec.width_and_count()?;
         let (head, rest) = tables.split_first_chunk::<{ table_head::SIZE }>().ok_or_else(cut)?;
-        self.transform = Transform::parse_any(&table_head::TRANSFORM.get(head))?;
+        self.transform = Transform::parse_of_bins(&table_head::TRANSFORM.get(head))?;
         self.low_bytes = table_head::LOW_BYTES.get(head).into();
         self.bin_count = table_head::BIN_COUNT.get(head).into();
         self.class_count = table_head::CLASS_COUNT.get(head).into();

@@ -1,289 +1,580 @@
-//! Chooses which elements of a part bins code, and by which mapping and transform.
+//! Chooses gaps, mapping, transform and filters of a part of bins.
+//!
+//! All combinations are estimated on a sample of the part, and the best of them are encoded. An
+//! exhaustive search encodes all. Both enumerate the same combinations, so that a regret measures
+//! what estimates miss and nothing else.
+//!
+//! What is enumerated: gaps or none; then each mapping, or none; then each prediction of its
+//! numbers, or none; and filters in place of a prediction, for numbers of two bytes.
 
-use super::filter_choice::choose_filters;
-use super::kept_choice::TransformChoice;
+use super::combination::{BinChoice, Combination, Numbering, Palettes};
+use crate::Result;
 use crate::codec::bins::{
-    Bases, MULTIPLE, Mapping, Numbers, PALETTE, PaletteOrder, QUOTIENT, WantedPalettes, find_multiple, find_palettes,
-    find_quotients, find_upper_bits, may_have_palettes,
+    Bases, FoundPalettes, Mapping, Numbers, PaletteOrder, Present, Transposed, WantedPalettes, find_multiple,
+    find_palettes, find_quotients, find_upper_bits,
 };
+use crate::codec::estimate::{Coded, drop_first_rows, refine};
+use crate::codec::exponent_tiers::split;
 use crate::codec::geometry::Geometry;
-use crate::codec::predict::{Coding, best_transform, entropy_bits};
-use crate::codec::sampling::windows;
+use crate::codec::predict::{best_weights, bin_predictions, transform_blocks};
+use crate::codec::sample::SampledPart;
 use crate::codec::scratch::EncodeScratch;
+use crate::codec::search::{Idea, Search};
 use crate::codec::transform::Transform;
-use crate::kernel::Width;
+use crate::kernel::predict::{Prediction, Predictor};
+use crate::kernel::{Width, extra_bits};
 
-/// Elements of a window that the estimate without prediction looks at.
-const WINDOW: usize = 512;
-/// If size counts, a mapping may take more of the sample than elements do, by one in this many
-/// bytes.
-const SAMPLE_ERRS_ONE_IN: usize = 32;
-/// Gaps are chosen if they save one in this many bytes: they take time.
-const GAPS_SAVE_ONE_IN: usize = 40;
-/// A mapping is chosen if it saves one in this many bytes: it takes time.
-const MAPPING_SAVES_ONE_IN: usize = 40;
-/// The base of the part is taken instead of those of blocks if its estimate is not greater by more
-/// than one in this many bytes.
-const BASE_COSTS_ONE_IN: usize = 16;
+/// Combinations are encoded if their estimate is greater than the least by at most one in this
+/// many; at most that many of them.
+const CLOSE_ONE_IN: f64 = 8.0;
+const MOST_FINALISTS: usize = 2;
+const MOST_FINALISTS_FOR_SIZE: usize = 3;
+/// Further predictions of a mapping are looked at if the first of them is greater than the least by
+/// at most one in this many.
+const PROMISING_ONE_IN: f64 = 2.0;
+/// The predictions that are tried of numbers: those that predict elements themselves best.
+const MOST_LIKELY: usize = 2;
+const MOST_LIKELY_FOR_SIZE: usize = 6;
+/// Filters and weights are looked at if what they may replace is greater than the least by at most
+/// one in this many: fitting them takes time.
+const LIKELY_ONE_IN: f64 = 16.0;
+const LIKELY_ONE_IN_FOR_SIZE: f64 = 2.0;
+/// The elements that weights are fitted to, at least.
+const WEIGHED: usize = 1024;
 /// The most elements of the innermost dimension that have palettes of their own.
 const MOST_CHANNELS: u32 = 16;
 
-/// Returns the transform whose coded integers take the fewest bits, and an estimate of the bytes.
-fn choose_transform(width: Width, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> TransformChoice {
-    let (predicted, predicted_bytes) = best_transform(Coding::Bins, width, geometry, raw, scratch);
-    let plain = if geometry.float { Transform::Rotate } else { Transform::None };
-    let plain_bytes = plain_bytes(width, plain == Transform::Rotate, raw);
-    let is_predictable = predicted_bytes < plain_bytes;
-    if is_predictable {
-        TransformChoice { transform: predicted, bytes: predicted_bytes, is_predictable }
-    } else {
-        TransformChoice { transform: plain, bytes: plain_bytes, is_predictable }
+/// What bins of a profile may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Means {
+    /// Whether what takes the most time to decode may be used.
+    pub for_size: bool,
+    pub most_classes: usize,
+    pub width: Width,
+}
+
+impl Means {
+    fn most_finalists(&self) -> usize {
+        if self.for_size { MOST_FINALISTS_FOR_SIZE } else { MOST_FINALISTS }
+    }
+
+    fn likely_one_in(&self) -> f64 {
+        if self.for_size { LIKELY_ONE_IN_FOR_SIZE } else { LIKELY_ONE_IN }
+    }
+
+    /// Returns whether rows of parts with this geometry may be transposed, of which estimates know
+    /// nothing.
+    pub(super) fn may_transpose(&self, geometry: &Geometry<'_>, search: Search) -> bool {
+        self.for_size
+            && search.has(Idea::Transposed)
+            && geometry.strides.iter().any(|&row| Transposed::of(row).is_some())
+    }
+
+    fn most_likely(&self) -> usize {
+        if self.for_size { MOST_LIKELY_FOR_SIZE } else { MOST_LIKELY }
     }
 }
 
-/// Returns an estimate of the stored bytes of elements that are not predicted: what the highest
-/// byte in use takes by itself, and all bytes below.
-fn plain_bytes(width: Width, rotate: bool, raw: &[u8]) -> usize {
-    match width {
-        Width::W1 => plain_bytes_of::<1>(rotate, raw),
-        Width::W2 => plain_bytes_of::<2>(rotate, raw),
-        Width::W4 => plain_bytes_of::<4>(rotate, raw),
-        Width::W8 => plain_bytes_of::<8>(rotate, raw),
-    }
+/// Elements of a part, or of some of its blocks.
+#[derive(Clone, Copy)]
+struct Elements<'a> {
+    geometry: Geometry<'a>,
+    bytes: &'a [u8],
+    /// The bytes that the gaps between them take.
+    mark_bytes: usize,
 }
 
-fn plain_bytes_of<const W: usize>(rotate: bool, raw: &[u8]) -> usize {
-    let elements = raw.as_chunks::<W>().0;
-    let mut counts = [[0; 256]; W];
-    for window in windows(elements.len(), WINDOW) {
-        for element in elements.get(window).unwrap_or(&[]) {
-            let mut element = *element;
-            if rotate {
-                let mut below = element.last().map_or(0, |byte| byte >> 7);
-                element.iter_mut().for_each(|byte| (*byte, below) = (*byte << 1 | below, *byte >> 7));
-            }
-            // in bounds
-            counts.iter_mut().zip(element).for_each(|(counts, byte)| counts[usize::from(byte)] += 1);
-        }
-    }
-    let top = counts.iter().rposition(|counts| counts.iter().skip(1).any(|&count| count > 0)).unwrap_or(0);
-    let sampled: u32 = counts[top].iter().sum(); // in bounds; fewer than 2^32 elements
-    let top_bits = entropy_bits(&counts[top]) / f64::from(sampled.max(1));
-    // an estimate, and saturating
-    (top_bits * elements.len() as f64 / 8.0) as usize + elements.len() * top
-}
+/// A visitor of combinations of all elements.
+type VisitWhole<'v> = dyn FnMut(Combination, &mut EncodeScratch) -> Result<()> + 'v;
 
-/// Chooses gaps, mapping and transform, and keeps elements and numbers in the scratch.
-pub(super) fn choose(
-    for_size: bool,
-    width: Width,
+/// Calls `visit` for each of the combinations that a part can have. Its gaps, numbers and
+/// filters are in the scratch.
+pub(super) fn each_finalist(
+    choice: &BinChoice,
+    means: Means,
     geometry: &Geometry<'_>,
     raw: &[u8],
     scratch: &mut EncodeScratch,
-) -> TransformChoice {
-    if let Some(choice) = scratch.bin_choice.get(for_size, geometry, raw) {
-        return choice;
-    }
-    let of_all = choose_mapping(for_size, width, geometry, raw, scratch);
+    visit: &mut VisitWhole<'_>,
+) -> Result<()> {
+    let whole = Elements { geometry: *geometry, bytes: raw, mark_bytes: 0 };
     let mut present = std::mem::take(&mut scratch.present);
-    let mut choice = of_all;
-    if present.find(width, geometry, raw) {
-        swap_with_those_of_all(scratch);
-        choice = choose_mapping(for_size, width, &present.geometry(geometry), &present.bytes, scratch);
-        choice.bytes = choice.bytes.saturating_add(present.mark_bytes());
-        if choice.bytes >= of_all.bytes - of_all.bytes / GAPS_SAVE_ONE_IN {
-            swap_with_those_of_all(scratch);
-            present.gaps = None;
-            choice = of_all;
+    present.gaps = None;
+    if choice.finalists.iter().any(|combination| combination.has_gaps) {
+        present.find(means.width, geometry, raw);
+    }
+    for combination in &choice.finalists {
+        let has_gaps = combination.has_gaps;
+        if has_gaps && present.gaps.is_none() {
+            continue;
         }
+        let elements = if has_gaps { Elements::between(&present, &whole) } else { whole };
+        let numbering = match choice.is_fitted {
+            true => Some(combination.numbering),
+            false => fitted(means, combination.numbering, elements, &mut scratch.palettes),
+        };
+        let Some(numbering) = numbering else { continue };
+        let combination = Combination { numbering, ..*combination };
+        if !set(means, &combination, elements, scratch) {
+            continue;
+        }
+        if has_gaps {
+            std::mem::swap(&mut scratch.present, &mut present);
+        }
+        let visited = visit(combination, scratch);
+        if has_gaps {
+            std::mem::swap(&mut scratch.present, &mut present);
+        }
+        visited?;
     }
     scratch.present = present;
-    scratch.bin_choice.set(for_size, geometry, raw, choice);
-    choice
+    Ok(())
 }
 
-/// Keeps numbers and filters aside, and brings back those of a part with its gaps.
-fn swap_with_those_of_all(scratch: &mut EncodeScratch) {
-    std::mem::swap(&mut scratch.numbers, &mut scratch.numbers_of_all);
-    std::mem::swap(&mut scratch.filters, &mut scratch.filters_of_all);
+/// Fits a numbering, which other elements have, to these. `None` if they cannot have it.
+fn fitted(
+    means: Means,
+    numbering: Numbering,
+    elements: Elements<'_>,
+    palettes: &mut Vec<FoundPalettes>,
+) -> Option<Numbering> {
+    let Elements { geometry, bytes, .. } = elements;
+    match numbering {
+        Numbering::None | Numbering::Quotient(..) => Some(numbering),
+        Numbering::Palettes(of) => {
+            let wanted =
+                WantedPalettes { order: of.order, count: of.count, geometry: &geometry, elements: bytes, sample: None };
+            palettes.clear();
+            palettes.push(find_palettes(means.width, wanted)?);
+            Some(Numbering::Palettes(Palettes { place: 0, ..of }))
+        }
+        Numbering::Multiple(_, Bases::Zero) => {
+            find_upper_bits(means.width, bytes).map(|multiple| Numbering::Multiple(multiple, Bases::Zero))
+        }
+        Numbering::Multiple(_, bases) => {
+            find_multiple(means.width, &geometry, bytes).map(|multiple| Numbering::Multiple(multiple, bases))
+        }
+    }
 }
 
-/// Chooses mapping, transform and filters, and keeps numbers and filters in the scratch.
-fn choose_mapping(
-    for_size: bool,
-    width: Width,
+/// Chooses the combinations that are worth encoding.
+pub(super) fn choose(means: Means, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> BinChoice {
+    let SampledPart { geometry, raw, .. } = *part;
+    let sample = std::mem::take(&mut part.sample);
+    let whole = Elements { geometry, bytes: raw, mark_bytes: 0 };
+    let pieces = &sample.pieces;
+    let of_pieces = Elements { geometry: geometry.in_blocks(&pieces.ends), bytes: &pieces.bytes, mark_bytes: 0 };
+    scratch.palettes.clear();
+    let mut found = Vec::new();
+    let estimated = each_combination(means, whole, of_pieces, scratch, &mut |combination, some, one_in, scratch| {
+        let bytes = bytes_of(means, &combination, some, one_in, scratch);
+        found.push(Combination { bytes, ..combination });
+        Ok(bytes)
+    });
+    debug_assert!(estimated.is_ok(), "estimates do not fail");
+    found.sort_by(|a, b| a.bytes.total_cmp(&b.bytes));
+    let least = found.first().map_or(0.0, |first| first.bytes);
+    found.retain(|combination| combination.bytes <= least + least / CLOSE_ONE_IN);
+    let mut finalists = finalists(means, means.may_transpose(&geometry, scratch.search), found);
+    if let Some(best) = finalists.first_mut()
+        && scratch.search.has(Idea::PartBase)
+        && let Some(other) = best.of_part().filter(|other| !other.has_gaps && set(means, other, of_pieces, scratch))
+    {
+        let bytes = bytes_of(means, &other, of_pieces, whole.one_in(&of_pieces), scratch);
+        if bytes < best.bytes {
+            *best = Combination { bytes, ..other };
+        }
+    }
+    part.sample = sample;
+    BinChoice { finalists, is_fitted: true }
+}
+
+/// Returns the best combinations, of which the best are first: for the smallest profile also the
+/// best that numbers elements otherwise than the best of all, and the best that predicts them
+/// otherwise; and, if rows may be transposed, the best without prediction.
+fn finalists(means: Means, may_transpose: bool, mut sorted: Vec<Combination>) -> Vec<Combination> {
+    let mut finalists = Vec::new();
+    let take = |place: Option<usize>, sorted: &mut Vec<Combination>| place.map(|place| sorted.remove(place));
+    let Some(best) = take((!sorted.is_empty()).then_some(0), &mut sorted) else { return finalists };
+    finalists.push(best);
+    if means.for_size {
+        let numbering = std::mem::discriminant(&best.numbering);
+        let other = sorted.iter().position(|other| std::mem::discriminant(&other.numbering) != numbering);
+        finalists.extend(take(other, &mut sorted));
+        let prediction = |of: &Combination| (of.has_gaps, of.transform, of.has_filters);
+        let other = sorted.iter().position(|other| prediction(other) != prediction(&best));
+        finalists.extend(take(other, &mut sorted));
+    }
+    let is_plain = |of: &Combination| of.transform == Transform::None && !of.has_filters;
+    if may_transpose && !finalists.iter().any(is_plain) {
+        let plain = sorted.iter().position(is_plain);
+        finalists.extend(take(plain, &mut sorted));
+    }
+    let rest = means.most_finalists().saturating_sub(finalists.len());
+    finalists.extend(sorted.into_iter().take(rest));
+    finalists
+}
+
+/// Calls `visit` for each combination of all elements. Gaps, numbers and filters are in the
+/// scratch.
+pub(super) fn each_choice(
+    means: Means,
     geometry: &Geometry<'_>,
     raw: &[u8],
     scratch: &mut EncodeScratch,
-) -> TransformChoice {
-    let of_elements = choose_transform(width, geometry, raw, scratch);
-    // the search takes time, and mostly finds nothing: it begins with a sample
-    let mut sample = std::mem::take(&mut scratch.bin_sample);
-    sample.set(geometry, raw);
-    let sampled = Geometry { blocks: &sample.ends, ..*geometry };
-    let of_sample = choose_transform(width, &sampled, &sample.bytes, scratch);
-    let sampled_one_in = raw.len() / sample.bytes.len().max(1);
-    let first = Scope { for_size, sampled_one_in, kinds: [true; 4] };
-    let (_, kinds) = search(first, width, (&sampled, &sample.bytes), (geometry, raw), of_sample, scratch);
-    scratch.bin_sample = sample;
-    let second = Scope { for_size, sampled_one_in: 1, kinds };
-    let (choice, _) = search(second, width, (geometry, raw), (geometry, raw), of_elements, scratch);
-    choose_filters(for_size, width, geometry, raw, choice, scratch)
+    visit: &mut VisitWhole<'_>,
+) -> Result<()> {
+    let whole = Elements { geometry: *geometry, bytes: raw, mark_bytes: 0 };
+    scratch.palettes.clear();
+    each_combination(means, whole, whole, scratch, &mut |combination, _, _, scratch| {
+        visit(combination, scratch).map(|()| 0.0)
+    })
 }
 
-/// The mappings that are searched, and where.
-#[derive(Clone, Copy)]
-struct Scope {
-    /// Whether details may be written.
-    for_size: bool,
-    /// The elements are a sample of one in this many.
-    sampled_one_in: usize,
-    /// The kinds of mappings that are tried.
-    kinds: [bool; 4],
-}
+/// A visitor of combinations: of elements that are no gaps, each of which stands for some of all.
+/// Returns an estimate of the bytes.
+type Visit<'v> = dyn FnMut(Combination, Elements<'_>, f64, &mut EncodeScratch) -> Result<f64> + 'v;
 
-/// Searches the best mapping, and keeps it and its numbers in the scratch; or none, if it does not
-/// save enough. Returns the choice for it, or the one of elements, and the kinds that were better.
-fn search(
-    scope: Scope,
-    width: Width,
-    (geometry, raw): (&Geometry<'_>, &[u8]),
-    whole: (&Geometry<'_>, &[u8]),
-    of_elements: TransformChoice,
+/// Calls `visit` for each combination, on some elements of all. Numbers and filters are in the
+/// scratch, and, if these are all elements, gaps.
+fn each_combination(
+    means: Means,
+    whole: Elements<'_>,
+    some: Elements<'_>,
     scratch: &mut EncodeScratch,
-) -> (TransformChoice, [bool; 4]) {
-    let mut search = MappingSearch {
-        scope,
-        better: [false; 4],
-        width,
-        geometry,
-        whole,
-        most: match scope.sampled_one_in {
-            1 => of_elements.bytes - of_elements.bytes / MAPPING_SAVES_ONE_IN,
-            _ => of_elements.bytes,
-        },
-        choice: of_elements,
-        of_elements: of_elements.bytes,
-        best: std::mem::take(&mut scratch.numbers),
-        tried: std::mem::take(&mut scratch.other_numbers),
-        scratch,
+    visit: &mut Visit<'_>,
+) -> Result<()> {
+    scratch.present.gaps = None;
+    each_numbering(means, false, whole, some, scratch, visit)?;
+    if !scratch.search.has(Idea::Gaps) {
+        return Ok(());
+    }
+    let mut between = Present::default();
+    if !between.find(means.width, &some.geometry, some.bytes) {
+        return Ok(());
+    }
+    let is_all = whole.bytes.len() == some.bytes.len();
+    if is_all {
+        // what is visited may be encoded
+        let mut present = std::mem::take(&mut scratch.present);
+        present.find(means.width, &whole.geometry, whole.bytes);
+        scratch.present = present;
+    }
+    let some = Elements::between(&between, &some);
+    if is_all {
+        return each_numbering(means, true, some, some, scratch, visit);
+    }
+    let mut of_all = std::mem::take(&mut scratch.present);
+    let visited = match of_all.find(means.width, &whole.geometry, whole.bytes) {
+        true => each_numbering(means, true, Elements::between(&of_all, &whole), some, scratch, visit),
+        false => Ok(()),
     };
-    search.best.mapping = Mapping::None;
-    search.run(raw);
-    let MappingSearch { choice, better, best, tried, scratch, .. } = search;
-    (scratch.numbers, scratch.other_numbers) = (best, tried);
-    (choice, better)
+    scratch.present = of_all;
+    visited
 }
 
-/// The search for the mapping of a part.
-struct MappingSearch<'a> {
-    scope: Scope,
-    width: Width,
-    geometry: &'a Geometry<'a>,
-    /// All elements, of which those that are searched may be a sample.
-    whole: (&'a Geometry<'a>, &'a [u8]),
-    /// A mapping must take fewer bytes than this.
-    most: usize,
-    choice: TransformChoice,
-    /// The kinds of mappings that were better than none.
-    better: [bool; 4],
-    /// The bytes of the elements themselves.
-    of_elements: usize,
-    best: Numbers,
-    tried: Numbers,
-    scratch: &'a mut EncodeScratch,
+impl<'a> Elements<'a> {
+    /// Returns how many of these elements there are for each of some of them.
+    fn one_in(&self, some: &Elements<'_>) -> f64 {
+        self.bytes.len().max(1) as f64 / some.bytes.len().max(1) as f64
+    }
+
+    /// Returns the start of the first block, of `count` elements or two rows.
+    fn start(&self, count: usize) -> ([u32; 1], &'a [u8]) {
+        let first = self.geometry.blocks.first().map_or(0, |&end| end as usize);
+        let end = first.min(count.max(2 * self.geometry.longest_row(first / 2)));
+        // within a block
+        ([end as u32], self.bytes.get(..end * self.geometry.element_bytes).unwrap_or(&[]))
+    }
+
+    /// Returns the elements that are no gaps.
+    fn between(present: &'a Present, all: &Elements<'_>) -> Self {
+        Self { geometry: present.geometry(&all.geometry), bytes: &present.bytes, mark_bytes: present.mark_bytes() }
+    }
 }
 
-impl MappingSearch<'_> {
-    fn run(&mut self, raw: &[u8]) {
-        let is_predictable = self.choice.is_predictable;
-        if self.has(PALETTE) {
-            self.try_palettes(raw);
+fn each_numbering(
+    means: Means,
+    has_gaps: bool,
+    whole: Elements<'_>,
+    some: Elements<'_>,
+    scratch: &mut EncodeScratch,
+    visit: &mut Visit<'_>,
+) -> Result<()> {
+    let one_in = whole.one_in(&some);
+    let search = scratch.search;
+    let mut least = f64::INFINITY;
+    // the best that is predicted from the row above, and those that filters may predict
+    let mut planar: Option<Combination> = None;
+    let mut lines = Vec::new();
+    let keep = |best: &mut Option<Combination>, combination: Combination| {
+        if best.is_none_or(|best| combination.bytes < best.bytes) {
+            *best = Some(combination);
         }
-        if self.has(MULTIPLE) {
-            self.try_multiples(raw);
+    };
+    // those that predict elements themselves best, first
+    let mut likely: Option<Vec<Prediction>> = None;
+    for numbering in numberings(means, whole, some, search, &mut scratch.palettes) {
+        if !set_numbers(numbering, some, scratch) {
+            continue;
         }
-        if self.has(QUOTIENT)
-            && let Some(float_type) = self.geometry.float_type
-        {
-            for quotient in find_quotients(float_type, raw, self.scope.for_size && is_predictable) {
-                self.tried.set_quotient(quotient, Bases::OfBlocks, self.geometry, raw);
-                if self.compare(Bases::OfBlocks) {
-                    self.tried.set_quotient(quotient, Bases::OfPart, self.geometry, raw);
-                    self.compare(Bases::OfPart);
-                }
-            }
-        }
-    }
-
-    fn has(&self, kind: u8) -> bool {
-        self.scope.kinds.get(usize::from(kind)) == Some(&true)
-    }
-
-    fn try_palettes(&mut self, raw: &[u8]) {
-        if may_have_palettes(PaletteOrder::ByValue, self.geometry, self.width, raw) {
-            let channels = self.geometry.strides.into_iter().find(|&stride| (2..=MOST_CHANNELS).contains(&stride));
-            for count in std::iter::once(1).chain(channels) {
-                // exact: at most 16
-                self.try_palettes_of(PaletteOrder::ByValue, count as usize, raw);
-            }
-        }
-        if !matches!(self.choice.transform, Transform::Predict(_))
-            && may_have_palettes(PaletteOrder::ByFrequency, self.geometry, self.width, raw)
-        {
-            self.try_palettes_of(PaletteOrder::ByFrequency, 1, raw);
-        }
-    }
-
-    fn try_palettes_of(&mut self, order: PaletteOrder, count: usize, raw: &[u8]) {
-        let (geometry, elements) = self.whole;
-        let wanted = WantedPalettes { order, count, geometry, elements };
-        if find_palettes(self.width, self.geometry, wanted, raw, &mut self.tried) {
-            self.compare(Bases::OfBlocks);
-        }
-    }
-
-    fn try_multiples(&mut self, raw: &[u8]) {
-        if self.geometry.float {
-            if let Some(multiple) = find_upper_bits(self.width, raw) {
-                self.tried.set_multiple(multiple, Bases::Zero, self.geometry, raw);
-                self.compare(Bases::Zero);
-            }
-        } else if let Some(multiple) = find_multiple(self.width, self.geometry, raw) {
-            self.tried.set_multiple(multiple, Bases::OfBlocks, self.geometry, raw);
-            if self.compare(Bases::OfBlocks) && self.tried.set_multiple(multiple, Bases::OfPart, self.geometry, raw) {
-                self.compare(Bases::OfPart);
-            }
-        }
-    }
-
-    /// Keeps the mapping that was tried, if it is better. Returns whether it is kept and its
-    /// numbers are not predicted: the base of the part suits them, since equal elements then have
-    /// equal numbers. Estimates do not tell that.
-    fn compare(&mut self, bases: Bases) -> bool {
-        let width = self.tried.mapping.widths(self.width).number;
-        // the upper bits of floats are floats, too, if the sign is the highest of them
-        let float = bases == Bases::Zero && self.tried.mapping.keeps_sign(self.width);
-        let geometry = Geometry { element_bytes: width.bytes(), float, float_type: None, ..*self.geometry };
-        let mut choice = choose_transform(width, &geometry, &self.tried.bytes, self.scratch);
-        choice.bytes =
-            choice.bytes.saturating_add(self.tried.other_bytes(self.width.bytes(), self.scope.sampled_one_in));
-        let kind = usize::from(self.tried.mapping.kind());
-        if let Some(better) = self.better.get_mut(kind) {
-            let error = if self.scope.for_size { self.of_elements / SAMPLE_ERRS_ONE_IN } else { 0 };
-            *better |= choice.bytes < self.of_elements + error;
-        }
-        let is_predicted = matches!(choice.transform, Transform::Predict(_));
-        let most = match bases {
-            Bases::OfBlocks | Bases::Zero => self.most,
-            Bases::OfPart => self.most + self.most / BASE_COSTS_ONE_IN,
+        scratch.filters.filters = None;
+        let (width, geometry) = of_numbers(means.width, numbering, &scratch.numbers, &some.geometry);
+        let predictions = match &likely {
+            Some(likely) if !search.is_exhaustive => likely.clone(),
+            _ => bin_predictions(&geometry, search),
         };
-        let is_better = choice.bytes < most && (bases != Bases::OfPart || !is_predicted);
-        if is_better {
-            self.most = choice.bytes;
-            self.choice = choice;
-            std::mem::swap(&mut self.best, &mut self.tried);
+        let transforms = std::iter::once(Transform::None).chain(predictions.iter().copied().map(Transform::Predict));
+        let mut estimates = Vec::new();
+        let may_be_filtered = width == Width::W2 && search.has(Idea::Filters);
+        let mut own = f64::INFINITY;
+        let mut line: Option<Combination> = None;
+        for (i, transform) in transforms.enumerate() {
+            if i == 2 && own > least + least / PROMISING_ONE_IN {
+                break;
+            }
+            let combination = Combination { has_gaps, numbering, transform, has_filters: false, bytes: 0.0 };
+            let bytes = visit(combination, some, one_in, scratch)?;
+            own = own.min(bytes);
+            let combination = Combination { bytes, ..combination };
+            if let Transform::Predict(prediction) = transform {
+                estimates.push((bytes, prediction));
+            }
+            match transform {
+                Transform::Predict(prediction) if prediction.stride > 1 => keep(&mut planar, combination),
+                _ if may_be_filtered => keep(&mut line, combination),
+                _ => {}
+            }
         }
-        is_better && !is_predicted
+        least = least.min(own);
+        lines.extend(line);
+        if likely.is_none() {
+            estimates.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+            likely = Some(estimates.into_iter().take(means.most_likely()).map(|(_, prediction)| prediction).collect());
+        }
+        if search.is_exhaustive {
+            let mut planar: Vec<Prediction> = predictions.into_iter().filter(|of| of.stride > 1).collect();
+            planar.retain(|of| of.predictor == Predictor::Delta);
+            for of in planar {
+                let combination = Combination {
+                    has_gaps,
+                    numbering,
+                    transform: Transform::Predict(of),
+                    has_filters: false,
+                    bytes: 0.0,
+                };
+                visit_weighted(means, combination, some, one_in, scratch, visit)?;
+            }
+            if may_be_filtered {
+                let combination =
+                    Combination { has_gaps, numbering, transform: Transform::None, has_filters: false, bytes: 0.0 };
+                visit_filtered(means, combination, some, one_in, scratch, visit)?;
+            }
+        }
     }
+    if search.is_exhaustive {
+        return Ok(());
+    }
+    let is_likely = |best: &Combination| best.bytes <= least + least / means.likely_one_in();
+    if let Some(best) = planar.filter(is_likely) {
+        set_numbers(best.numbering, some, scratch);
+        scratch.filters.filters = None;
+        visit_weighted(means, best, some, one_in, scratch, visit)?;
+    }
+    for best in lines.iter().filter(|best| is_likely(best)) {
+        set_numbers(best.numbering, some, scratch);
+        visit_filtered(means, *best, some, one_in, scratch, visit)?;
+    }
+    Ok(())
+}
+
+/// Visits the best separable prediction in place of another from the row above.
+fn visit_weighted(
+    means: Means,
+    combination: Combination,
+    some: Elements<'_>,
+    one_in: f64,
+    scratch: &mut EncodeScratch,
+    visit: &mut Visit<'_>,
+) -> Result<()> {
+    let Transform::Predict(prediction) = combination.transform else { return Ok(()) };
+    if !scratch.search.has(Idea::Separable) {
+        return Ok(());
+    }
+    let weighted = |weights| {
+        let prediction = Prediction { predictor: Predictor::Separable(weights), ..prediction };
+        Combination { transform: Transform::Predict(prediction), ..combination }
+    };
+    let (start, start_bytes) = some.start(if means.for_size { 4 * WEIGHED } else { WEIGHED });
+    let start = Elements { geometry: some.geometry.in_blocks(&start), bytes: start_bytes, mark_bytes: 0 };
+    if !set_numbers(combination.numbering, start, scratch) {
+        return Ok(());
+    }
+    let weights = best_weights(|weights| bytes_of(means, &weighted(weights), start, one_in, scratch));
+    set_numbers(combination.numbering, some, scratch);
+    visit(weighted(weights), some, one_in, scratch).map(drop)
+}
+
+/// Visits filters in place of a prediction.
+fn visit_filtered(
+    means: Means,
+    combination: Combination,
+    some: Elements<'_>,
+    one_in: f64,
+    scratch: &mut EncodeScratch,
+    visit: &mut Visit<'_>,
+) -> Result<()> {
+    if set_filters(means, combination.numbering, some, !scratch.search.is_exhaustive, scratch) {
+        visit(Combination { transform: Transform::None, has_filters: true, ..combination }, some, one_in, scratch)?;
+    }
+    scratch.filters.filters = None;
+    Ok(())
+}
+
+/// Returns the numberings that are tried.
+fn numberings(
+    means: Means,
+    whole: Elements<'_>,
+    some: Elements<'_>,
+    search: Search,
+    palettes: &mut Vec<FoundPalettes>,
+) -> Vec<Numbering> {
+    let mut all = vec![Numbering::None];
+    let Elements { geometry, bytes, .. } = whole;
+    let width = means.width;
+    let mut add_palettes = |order, count: u32| {
+        let count = count as usize; // exact: at most 16
+        let sample = (!search.is_exhaustive).then_some(some.bytes);
+        let wanted = WantedPalettes { order, count, geometry: &geometry, elements: bytes, sample };
+        if let Some(found) = find_palettes(width, wanted) {
+            all.push(Numbering::Palettes(Palettes { order, count, place: palettes.len() }));
+            palettes.push(found);
+        }
+    };
+    if search.has(Idea::Palettes) && width != Width::W1 {
+        add_palettes(PaletteOrder::ByValue, 1);
+        let channels = geometry.strides.into_iter().find(|&stride| (2..=MOST_CHANNELS).contains(&stride));
+        if let Some(channels) = channels.filter(|_| search.has(Idea::ChannelPalettes)) {
+            add_palettes(PaletteOrder::ByValue, channels);
+        }
+    }
+    // numbers would be as long, and floats have few bits besides noise
+    let may_be_names = width.bytes() > 2 || width == Width::W2 && !geometry.float;
+    if search.has(Idea::FrequencyPalettes) && may_be_names {
+        add_palettes(PaletteOrder::ByFrequency, 1);
+    }
+    // else the base of the part is tried for the best combinations
+    let both = search.is_exhaustive && search.has(Idea::PartBase);
+    let bases = [Bases::OfBlocks, Bases::OfPart].into_iter().take(if both { 2 } else { 1 });
+    if geometry.float {
+        if search.has(Idea::UpperBits)
+            && let Some(multiple) = find_upper_bits(width, bytes)
+        {
+            all.push(Numbering::Multiple(multiple, Bases::Zero));
+        }
+    } else if search.has(Idea::Multiples)
+        && let Some(multiple) = find_multiple(width, &geometry, bytes)
+    {
+        all.extend(bases.clone().map(|bases| Numbering::Multiple(multiple, bases)));
+    }
+    if search.has(Idea::Quotients)
+        && let Some(float_type) = geometry.float_type
+    {
+        let quotients = find_quotients(float_type, bytes, means.for_size && search.has(Idea::Details));
+        let quotients = quotients.into_iter().filter(|quotient| quotient.divisor == 1 || search.has(Idea::Divisors));
+        all.extend(quotients.flat_map(|quotient| bases.clone().map(move |bases| Numbering::Quotient(quotient, bases))));
+    }
+    all
+}
+
+/// Sets the numbers of some elements. Returns whether that is possible.
+fn set_numbers(numbering: Numbering, some: Elements<'_>, scratch: &mut EncodeScratch) -> bool {
+    let EncodeScratch { numbers, palettes, .. } = scratch;
+    match numbering {
+        Numbering::None => {
+            numbers.mapping = Mapping::None;
+            true
+        }
+        Numbering::Palettes(Palettes { place, .. }) => {
+            palettes.get(place).map(|found| found.set(&some.geometry, some.bytes, numbers)).is_some()
+        }
+        Numbering::Multiple(multiple, bases) => numbers.set_multiple(multiple, bases, &some.geometry, some.bytes),
+        Numbering::Quotient(quotient, bases) => {
+            numbers.set_quotient(quotient, bases, &some.geometry, some.bytes);
+            true
+        }
+    }
+}
+
+/// Returns the width and the geometry of the numbers of elements with this geometry.
+fn of_numbers<'a>(
+    width: Width,
+    numbering: Numbering,
+    numbers: &Numbers,
+    geometry: &Geometry<'a>,
+) -> (Width, Geometry<'a>) {
+    if let Numbering::None = numbering {
+        return (width, *geometry);
+    }
+    let number = numbers.mapping.widths(width).number;
+    // the upper bits of floats are floats, too, if the sign is the highest of them
+    let is_upper = matches!(numbering, Numbering::Multiple(_, Bases::Zero));
+    let float = is_upper && numbers.mapping.keeps_sign(width);
+    (number, Geometry { element_bytes: number.bytes(), float, float_type: None, ..*geometry })
+}
+
+/// Fits filters to the numbers of elements that are in the scratch. Returns whether they seem to
+/// pay; if `glance`, a few of the numbers may tell that they do not.
+fn set_filters(
+    means: Means,
+    numbering: Numbering,
+    elements: Elements<'_>,
+    glance: bool,
+    scratch: &mut EncodeScratch,
+) -> bool {
+    let EncodeScratch { numbers, filters, .. } = scratch;
+    let (_, geometry) = of_numbers(means.width, numbering, numbers, &elements.geometry);
+    let integers = if let Numbering::None = numbering { elements.bytes } else { &numbers.bytes };
+    filters.find(if means.for_size { 16 } else { 8 }, glance, &geometry, integers)
+}
+
+/// Sets numbers and filters to those of a combination, of elements that are no gaps if it has gaps.
+/// Returns whether that is possible.
+fn set(means: Means, combination: &Combination, elements: Elements<'_>, scratch: &mut EncodeScratch) -> bool {
+    scratch.filters.filters = None;
+    set_numbers(combination.numbering, elements, scratch)
+        && (!combination.has_filters || set_filters(means, combination.numbering, elements, false, scratch))
+}
+
+/// Returns an estimate of the bytes of all elements, from those whose numbers are in the scratch.
+fn bytes_of(
+    means: Means,
+    combination: &Combination,
+    elements: Elements<'_>,
+    one_in: f64,
+    scratch: &mut EncodeScratch,
+) -> f64 {
+    let EncodeScratch { numbers, filters, coded, symbols, low_bytes, .. } = scratch;
+    let (width, geometry) = of_numbers(means.width, combination.numbering, numbers, &elements.geometry);
+    let is_mapped = !matches!(combination.numbering, Numbering::None);
+    let integers = if is_mapped { numbers.bytes.as_slice() } else { elements.bytes };
+    match filters.filters {
+        Some(_) => filters.residuals(&geometry, integers, coded),
+        None => transform_blocks(combination.transform, width, &geometry, integers, coded),
+    }
+    symbols.resize(coded.len() / width.bytes(), 0);
+    extra_bits::best().lengths(width, coded, symbols);
+    refine(width, coded, symbols);
+    let one_in_left = drop_first_rows(&geometry, symbols);
+    let coded = Coded { most_classes: means.most_classes, one_in };
+    let mut bits = coded.residual_bits(symbols) * one_in_left;
+    if combination.transform == Transform::None && filters.filters.is_none() {
+        split(width, false, integers, symbols, low_bytes);
+        bits = bits.min(coded.plain_bits(symbols, low_bytes, geometry.float));
+    }
+    let shared = one_in as usize; // saturating, and at least 1
+    let mut other = if is_mapped { numbers.other_bytes(means.width.bytes(), shared) } else { 0 };
+    other += if filters.filters.is_some() { filters.other_bytes() / shared.max(1) } else { 0 };
+    other += elements.mark_bytes;
+    (bits / 8.0 + other as f64) * one_in
 }

@@ -1,15 +1,18 @@
 //! Chapter 5.13: bins, as an encoding of blocks.
 
-use super::bin_choice::choose;
+use super::bin_choice::{Means, choose, each_choice, each_finalist};
 use super::bin_layers::{decode_layers, describe_layers};
-use super::block_codec::{Block, BlockCodec, BlockEncoder};
+use super::block_codec::{Block, BlockCodec, BlockEncoder, VisitPlan};
+use super::combination::{BinChoice, Combination};
 use super::two_blocks::{are_decoded_together, decode_together};
 use crate::codec::anatomy::Anatomy;
 use crate::codec::bins::{BinTables, Mapping, PlannedPart, StoredBins, planes_of, table_bytes};
 use crate::codec::exponent_tiers::split;
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
+use crate::codec::sample::SampledPart;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
+use crate::codec::search::{Idea, Search};
 use crate::codec::transform::Transform;
 use crate::kernel::{Width, predict};
 use crate::{Error, Result, limits, memory};
@@ -152,66 +155,68 @@ impl BlockCodec for BinBlocks {
     }
 }
 
+/// Returns whether a part has blocks, unlike validity and shape, and none with too many elements.
+fn has_fitting_blocks(geometry: &Geometry<'_>) -> bool {
+    !geometry.blocks.is_empty() && geometry.block_ranges().all(|block| block.len() <= limits::BLOCK_ELEMENTS)
+}
+
+/// Transposed rows save up to one in this many bytes.
+const TRANSPOSED_SAVE_ONE_IN: usize = 4;
+
 impl BlockEncoder for BinBlocks {
-    fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
-        let width = Width::from_bytes(geometry.element_bytes)?;
-        Some(choose(self.for_size, width, geometry, raw, scratch).bytes)
+    fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
+        let width = Width::from_bytes(part.geometry.element_bytes)?;
+        let means = self.means(width, scratch.search);
+        let choice = choose(means, part, scratch);
+        let bytes = choice.bytes();
+        scratch.bin_choice = Some(choice);
+        Some(match means.may_transpose(&part.geometry, scratch.search) {
+            true => bytes - bytes / TRANSPOSED_SAVE_ONE_IN,
+            false => bytes,
+        })
     }
 
-    fn plan(
+    fn each_plan(
         &self,
         geometry: &Geometry<'_>,
         raw: &[u8],
-        tables: &mut Vec<u8>,
         scratch: &mut EncodeScratch,
-    ) -> Result<bool> {
+        visit: &mut VisitPlan<'_>,
+    ) -> Result<()> {
         let spec = PartSpec::new(geometry.element_bytes, raw.len());
-        let Ok((width, _)) = spec.width_and_count() else { return Ok(false) };
-        // validity and shape have no blocks
-        let fits = |block: Range<usize>| block.len() <= limits::BLOCK_ELEMENTS;
-        if geometry.blocks.is_empty() || !geometry.block_ranges().all(fits) {
-            return Ok(false);
+        let Ok((width, _)) = spec.width_and_count() else { return Ok(()) };
+        if !has_fitting_blocks(geometry) {
+            return Ok(());
         }
-        let transform = choose(self.for_size, width, geometry, raw, scratch).transform;
-        let EncodeScratch { symbols, low_bytes, coded, bins, numbers, filters, present, .. } = scratch;
-        let (raw, geometry) = match present.gaps {
-            Some(_) => (present.bytes.as_slice(), present.geometry(geometry)),
-            None => (raw, *geometry),
-        };
-        let number_width = numbers.mapping.widths(width).number;
-        let integers = if let Mapping::None = numbers.mapping { raw } else { &numbers.bytes };
-        match transform {
-            _ if filters.filters.is_some() => {
-                filters.residuals(&geometry, integers, coded);
-                split(number_width, false, coded, symbols, low_bytes);
-            }
-            Transform::Predict(prediction) => {
-                coded.resize(integers.len(), 0);
-                for elements in geometry.block_ranges() {
-                    let v = number_width.bytes();
-                    let bytes = elements.start * v..elements.end * v;
-                    let (Some(integers), Some(coded)) = (integers.get(bytes.clone()), coded.get_mut(bytes)) else {
-                        return Err(Error::internal("a block has elements that its part has not"));
-                    };
-                    predict::best().residuals(&prediction, number_width, integers, coded);
+        let means = self.means(width, scratch.search);
+        let is_exhaustive = scratch.search.is_exhaustive;
+        let mut tables = Vec::new();
+        let mut best = None;
+        let mut visit_combination = |combination: Combination, scratch: &mut EncodeScratch| {
+            // unless all is tried, the plan chooses
+            let may_transpose = [!is_exhaustive && self.for_size, true];
+            for may_transpose in may_transpose.into_iter().take(if is_exhaustive && self.for_size { 2 } else { 1 }) {
+                tables.clear();
+                if self.plan_with(combination.transform, may_transpose, geometry, raw, &mut tables, scratch)?
+                    && visit(&tables, &|bytes| combination.cost(bytes), scratch)?
+                {
+                    best = Some(combination);
                 }
-                split(number_width, false, coded, symbols, low_bytes);
             }
-            _ => split(number_width, transform == Transform::Rotate, integers, symbols, low_bytes),
-        }
-        let (planes, count) = planes_of(number_width, low_bytes, symbols);
-        let part = PlannedPart {
-            mapping: &numbers.mapping,
-            gaps: present.gaps,
-            transform,
-            filters,
-            geometry: &geometry,
-            planes: planes.get(..count).unwrap_or(&[]),
-            rows: if self.for_size && filters.filters.is_none() { &geometry.strides } else { &[] },
-            most_classes: self.most_classes,
+            Ok(())
         };
-        bins.plan(&part, width, tables)?;
-        Ok(true)
+        if is_exhaustive {
+            return each_choice(means, geometry, raw, scratch, &mut visit_combination);
+        }
+        let choice = scratch.bin_choice.take().unwrap_or_else(|| {
+            let mut part = SampledPart::new(geometry, raw, std::mem::take(&mut scratch.sample));
+            let choice = choose(means, &mut part, scratch);
+            scratch.sample = part.sample;
+            choice
+        });
+        each_finalist(&choice, means, geometry, raw, scratch, &mut visit_combination)?;
+        scratch.last_bins = best.map(BinChoice::of);
+        Ok(())
     }
 
     fn encode(
@@ -239,5 +244,76 @@ impl BlockEncoder for BinBlocks {
         numbers.append_head(widths, block, &elements, &present.bytes, stored)?;
         filters.append_codes(&geometry, block, stored);
         bins.encode(&geometry, planes, (block, &elements), stored)
+    }
+}
+
+impl BinBlocks {
+    /// Returns what these bins may use.
+    fn means(&self, width: Width, search: Search) -> Means {
+        let most_classes = match self.most_classes {
+            _ if !search.has(Idea::Classes) => 1,
+            most if !search.has(Idea::ManyClasses) => most.min(4),
+            most => most,
+        };
+        Means { for_size: self.for_size, most_classes, width }
+    }
+
+    /// Plans blocks with a transform, for what the scratch has of gaps, mapping and filters; see
+    /// [`BlockEncoder::plan`].
+    pub(super) fn plan_with(
+        &self,
+        transform: Transform,
+        may_transpose: bool,
+        geometry: &Geometry<'_>,
+        raw: &[u8],
+        tables: &mut Vec<u8>,
+        scratch: &mut EncodeScratch,
+    ) -> Result<bool> {
+        let Some(width) = Width::from_bytes(geometry.element_bytes) else { return Ok(false) };
+        let search = scratch.search;
+        let EncodeScratch { symbols, low_bytes, coded, bins, numbers, filters, present, .. } = scratch;
+        let (raw, geometry) = match present.gaps {
+            Some(_) => (present.bytes.as_slice(), present.geometry(geometry)),
+            None => (raw, *geometry),
+        };
+        let number_width = numbers.mapping.widths(width).number;
+        let integers = if let Mapping::None = numbers.mapping { raw } else { &numbers.bytes };
+        match transform {
+            _ if filters.filters.is_some() => {
+                filters.residuals(&geometry, integers, coded);
+                split(number_width, false, coded, symbols, low_bytes);
+            }
+            Transform::Predict(prediction) => {
+                coded.resize(integers.len(), 0);
+                for elements in geometry.block_ranges() {
+                    let v = number_width.bytes();
+                    let bytes = elements.start * v..elements.end * v;
+                    let (Some(integers), Some(coded)) = (integers.get(bytes.clone()), coded.get_mut(bytes)) else {
+                        return Err(Error::internal("a block has elements that its part has not"));
+                    };
+                    predict::best().residuals(&prediction, number_width, integers, coded);
+                }
+                split(number_width, false, coded, symbols, low_bytes);
+            }
+            _ => split(number_width, false, integers, symbols, low_bytes),
+        }
+        let (planes, count) = planes_of(number_width, low_bytes, symbols);
+        let part = PlannedPart {
+            mapping: &numbers.mapping,
+            gaps: present.gaps,
+            transform,
+            filters,
+            geometry: &geometry,
+            planes: planes.get(..count).unwrap_or(&[]),
+            rows: if may_transpose && search.has(Idea::Transposed) && filters.filters.is_none() {
+                &geometry.strides
+            } else {
+                &[]
+            },
+            most_classes: self.means(width, search).most_classes,
+            search,
+        };
+        bins.plan(&part, width, tables)?;
+        Ok(true)
     }
 }

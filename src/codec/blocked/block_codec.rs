@@ -4,6 +4,7 @@ use crate::Result;
 use crate::codec::anatomy::Anatomy;
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
+use crate::codec::sample::SampledPart;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::kernel::prefetch;
 use std::ops::Range;
@@ -128,26 +129,52 @@ pub(crate) trait BlockCodec: Sync {
     }
 }
 
+/// A visitor of plans: of their tables, and of the cost of stored bytes. Returns whether what it
+/// encoded costs the least so far.
+pub(in crate::codec) type VisitPlan<'v> =
+    dyn FnMut(&[u8], &dyn Fn(usize) -> usize, &mut EncodeScratch) -> Result<bool> + 'v;
+
 /// An encoding in blocks that writers use.
 pub(in crate::codec) trait BlockEncoder: BlockCodec {
     /// The number of bytes of which the front has a multiple.
     const ALIGN: usize = 1;
 
-    /// Estimates the stored bytes of `raw`, as
+    /// Estimates the stored bytes of a part, as
     /// [`Encoder::estimate`](crate::codec::encoding::Encoder::estimate) does.
-    fn estimate(&self, _geometry: &Geometry<'_>, _raw: &[u8], _scratch: &mut EncodeScratch) -> Option<usize> {
+    fn estimate(&self, _part: &mut SampledPart<'_>, _scratch: &mut EncodeScratch) -> Option<usize> {
         None
     }
 
-    /// Appends the tables for `raw` to `tables`, and keeps in `scratch` what its blocks need.
-    /// Returns `false` if this encoding cannot express `raw`.
-    fn plan(
+    /// Calls `visit` with the tables of each plan for `raw`. Does not call it if this encoding
+    /// cannot express `raw`.
+    fn each_plan(
         &self,
         geometry: &Geometry<'_>,
         raw: &[u8],
-        tables: &mut Vec<u8>,
         scratch: &mut EncodeScratch,
-    ) -> Result<bool>;
+        visit: &mut VisitPlan<'_>,
+    ) -> Result<()> {
+        let mut tables = std::mem::take(&mut scratch.tables);
+        tables.clear();
+        let visited = self.plan(geometry, raw, &mut tables, scratch).and_then(|is_planned| match is_planned {
+            true => visit(&tables, &|bytes| bytes, scratch).map(drop),
+            false => Ok(()),
+        });
+        scratch.tables = tables;
+        visited
+    }
+
+    /// Appends the tables for `raw` to `tables`, and keeps in `scratch` what its blocks need.
+    /// Returns `false` if this encoding cannot express `raw`, or has its own [`Self::each_plan`].
+    fn plan(
+        &self,
+        _geometry: &Geometry<'_>,
+        _raw: &[u8],
+        _tables: &mut Vec<u8>,
+        _scratch: &mut EncodeScratch,
+    ) -> Result<bool> {
+        Ok(false)
+    }
 
     /// Appends the block of some elements of what was planned.
     fn encode(

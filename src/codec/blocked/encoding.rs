@@ -8,6 +8,7 @@ use crate::codec::body::Body;
 use crate::codec::encoding::{Codec, Encoder};
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
+use crate::codec::sample::SampledPart;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::{Result, memory};
 use std::ops::Range;
@@ -189,8 +190,8 @@ impl<B: BlockCodec> Blocked<B> {
 }
 
 impl<B: BlockEncoder> Encoder for Blocked<B> {
-    fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
-        self.0.estimate(geometry, raw, scratch)
+    fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
+        self.0.estimate(part, scratch)
     }
 
     /// Encodes `raw`, except for the checksum of the front, which [`seal`](super::front::seal)
@@ -202,16 +203,21 @@ impl<B: BlockEncoder> Encoder for Blocked<B> {
         stored: &mut Vec<u8>,
         scratch: &mut EncodeScratch,
     ) -> Result<bool> {
-        let mut tables = std::mem::take(&mut scratch.tables);
-        tables.clear();
         stored.clear();
-        let planned = self.0.plan(geometry, raw, &mut tables, scratch);
-        let written = planned.and_then(|planned| match planned {
-            true => self.append(geometry, raw, &tables, stored, scratch),
-            false => Ok(false),
+        let mut planned = std::mem::take(&mut scratch.planned);
+        let mut least = usize::MAX;
+        let encoded = self.0.each_plan(geometry, raw, scratch, &mut |tables, cost, scratch| {
+            planned.clear();
+            let is_written = self.append(geometry, raw, tables, &mut planned, scratch)?;
+            let is_best = is_written && cost(planned.len()) < least;
+            if is_best {
+                least = cost(planned.len());
+                std::mem::swap(stored, &mut planned);
+            }
+            Ok(is_best)
         });
-        scratch.tables = tables;
-        written
+        scratch.planned = planned;
+        encoded.map(|()| !stored.is_empty())
     }
 }
 

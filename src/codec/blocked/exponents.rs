@@ -7,6 +7,7 @@ use crate::codec::encoding::Encoder;
 use crate::codec::exponent_tiers::{ExponentTiers, StoredExponents, split};
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
+use crate::codec::sample::SampledPart;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::tier_plan::{TierPlan, histogram};
 use crate::codec::transform::Transform;
@@ -99,8 +100,8 @@ impl BlockCodec for ExponentBlocks {
 }
 
 impl BlockEncoder for ExponentBlocks {
-    fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
-        ExponentTiers { spacing: 31 }.estimate(geometry, raw, scratch)
+    fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
+        ExponentTiers { spacing: 31 }.estimate(part, scratch)
     }
 
     fn plan(
@@ -112,10 +113,10 @@ impl BlockEncoder for ExponentBlocks {
     ) -> Result<bool> {
         let spec = PartSpec::new(geometry.element_bytes, raw.len());
         let Ok((width, _)) = spec.width_and_count() else { return Ok(false) };
-        let EncodeScratch { symbols, low_bytes, head, .. } = scratch;
+        let EncodeScratch { symbols, low_bytes, head, search, .. } = scratch;
         split(width, geometry.float, raw, symbols, low_bytes);
         let transform = if geometry.float { Transform::Rotate } else { Transform::None };
-        *head = TierPlan::new(&histogram(symbols), 31).head;
+        *head = TierPlan::new(&histogram(symbols), 31, *search).head;
         TierTables::new(transform, *head).write(tables);
         Ok(true)
     }

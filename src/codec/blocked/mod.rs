@@ -9,16 +9,14 @@ mod bin_choice;
 mod bin_layers;
 mod bins;
 mod block_codec;
+mod combination;
 mod encoding;
 mod ends;
 mod exponents;
-mod filter_choice;
 mod front;
-mod kept_choice;
 mod part;
 mod raw;
 mod residuals;
-mod sampled_elements;
 mod tiers;
 mod two_blocks;
 
@@ -26,16 +24,15 @@ pub(super) use bins::BinBlocks;
 #[cfg(feature = "zstd")]
 pub(super) use block_codec::NO_TABLE;
 pub(super) use block_codec::{Block, BlockCodec, BlockEncoder, table_number};
+pub(super) use combination::BinChoice;
 pub(super) use encoding::Blocked;
 pub(super) use ends::block_ends;
 pub(super) use exponents::ExponentBlocks;
 pub(crate) use front::{FRONT_HEAD_BYTES, check_front, first_block_elements, front_bytes};
 pub(super) use front::{most_front_bytes, seal};
-pub(super) use kept_choice::KeptChoice;
 pub(crate) use part::{BlockedCodec, BlockedPart};
 pub(super) use raw::RawBlocks;
 pub(super) use residuals::ResidualBlocks;
-pub(super) use sampled_elements::SampledElements;
 pub(super) use tiers::{KeptTables, wrong_length};
 
 /// The stored bytes of a chunk from which on its blocks are read alone, by position: a shorter one

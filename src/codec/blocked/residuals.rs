@@ -1,13 +1,14 @@
 //! Chapter 5.12: blocks of residual-tiers.
 
-use super::block_codec::{Block, BlockCodec, BlockEncoder};
+use super::block_codec::{Block, BlockCodec, BlockEncoder, VisitPlan};
 use super::tiers::{TABLE_BYTES, TierTables, describe_head, write_block};
 use crate::codec::anatomy::Anatomy;
 use crate::codec::extra_bits::sum_extra_bits;
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
-use crate::codec::predict::{Coding, best_transform, bit_lengths_of};
+use crate::codec::predict::{best_tier_transform, bit_lengths_of, transforms};
 use crate::codec::residual_tiers::{StoredResiduals, check_lengths, malformed};
+use crate::codec::sample::SampledPart;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::tier_plan::{TierPlan, histogram};
 use crate::codec::transform::Transform;
@@ -99,34 +100,28 @@ impl BlockCodec for ResidualBlocks {
 }
 
 impl BlockEncoder for ResidualBlocks {
-    fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
-        let width = Width::from_bytes(geometry.element_bytes)?;
-        Some(best_transform(Coding::Tiers, width, geometry, raw, scratch).1)
+    fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
+        let width = Width::from_bytes(part.geometry.element_bytes)?;
+        let (transform, bytes) = best_tier_transform(width, part, scratch);
+        scratch.tier_transform = Some(transform);
+        Some(bytes)
     }
 
-    fn plan(
+    fn each_plan(
         &self,
         geometry: &Geometry<'_>,
         raw: &[u8],
-        tables: &mut Vec<u8>,
         scratch: &mut EncodeScratch,
-    ) -> Result<bool> {
-        let spec = PartSpec::new(geometry.element_bytes, raw.len());
-        let Ok((width, count)) = spec.width_and_count() else { return Ok(false) };
-        let (transform, _) = best_transform(Coding::Tiers, width, geometry, raw, scratch);
-        let EncodeScratch { symbols, coded, head, .. } = scratch;
-        coded.resize(raw.len(), 0);
-        symbols.resize(count, 0);
-        let w = width.bytes();
-        for elements in geometry.block_ranges() {
-            let bytes = elements.start * w..elements.end * w;
-            let block = (raw.get(bytes.clone()), coded.get_mut(bytes), symbols.get_mut(elements));
-            let (Some(raw), Some(coded), Some(symbols)) = block else { return Err(not_of_part()) };
-            bit_lengths_of(transform, width, raw, coded, symbols);
+        visit: &mut VisitPlan<'_>,
+    ) -> Result<()> {
+        let Some(width) = Width::from_bytes(geometry.element_bytes) else { return Ok(()) };
+        for transform in transforms(width, geometry, raw, scratch) {
+            let mut tables = Vec::new();
+            if self.plan_with(transform, geometry, raw, &mut tables, scratch)? {
+                visit(&tables, &|bytes| bytes, scratch)?;
+            }
         }
-        *head = TierPlan::new(&histogram(symbols), 31).head;
-        TierTables::new(transform, *head).write(tables);
-        Ok(true)
+        Ok(())
     }
 
     fn encode(
@@ -157,4 +152,32 @@ impl BlockEncoder for ResidualBlocks {
 #[cold]
 fn not_of_part() -> Error {
     Error::internal("a block has elements that its part has not")
+}
+
+impl ResidualBlocks {
+    /// Plans blocks with a transform, see [`BlockEncoder::plan`].
+    fn plan_with(
+        &self,
+        transform: Transform,
+        geometry: &Geometry<'_>,
+        raw: &[u8],
+        tables: &mut Vec<u8>,
+        scratch: &mut EncodeScratch,
+    ) -> Result<bool> {
+        let spec = PartSpec::new(geometry.element_bytes, raw.len());
+        let Ok((width, count)) = spec.width_and_count() else { return Ok(false) };
+        let EncodeScratch { symbols, coded, head, search, .. } = scratch;
+        coded.resize(raw.len(), 0);
+        symbols.resize(count, 0);
+        let w = width.bytes();
+        for elements in geometry.block_ranges() {
+            let bytes = elements.start * w..elements.end * w;
+            let block = (raw.get(bytes.clone()), coded.get_mut(bytes), symbols.get_mut(elements));
+            let (Some(raw), Some(coded), Some(symbols)) = block else { return Err(not_of_part()) };
+            bit_lengths_of(transform, width, raw, coded, symbols);
+        }
+        *head = TierPlan::new(&histogram(symbols), 31, *search).head;
+        TierTables::new(transform, *head).write(tables);
+        Ok(true)
+    }
 }

@@ -92,13 +92,12 @@ impl BinBlock {
 
 #[test]
 fn elements_of_a_range_are_those_of_the_block() {
-    let predict = |predictor| Transform::Predict(Prediction { predictor, float: true, restart: 50, stride: 10 });
+    let predict = |predictor| Transform::Predict(Prediction { predictor, restart: 50, stride: 10 });
     let mut scratch = DecodeScratch::default();
     for width in [Width::W1, Width::W2, Width::W4, Width::W8] {
         let w = width.bytes();
         for (i, transform) in [
             Transform::None,
-            Transform::Rotate,
             predict(Predictor::Delta),
             predict(Predictor::Lorenzo),
             predict(Predictor::Separable(Weights { left: 5, above: 4 })),
@@ -130,14 +129,14 @@ fn elements_of_a_range_are_those_of_the_block() {
 fn options_and_mappings_are_found() {
     for (pattern, element_bytes, float, mapping) in [
         (Pattern::Gapped, 2, true, 16),
-        (Pattern::Pauses, 8, false, 32),
+        (Pattern::Pauses, 8, false, 32 | 3),
         (Pattern::Columns, 2, true, 64),
         (Pattern::Names, 4, false, 1),
         (Pattern::Halves, 4, true, 3),
         (Pattern::Halves, 8, true, 3),
-        (Pattern::Decimals, 8, true, 2),
+        (Pattern::Decimals, 8, true, 128 | 2),
         (Pattern::Pixels, 4, true, 1),
-        (Pattern::Multiples, 8, false, 3),
+        (Pattern::Multiples, 8, false, 128 | 3),
         (Pattern::Sound, 2, false, 128),
         (Pattern::Sound, 4, true, 128 | 2),
     ] {

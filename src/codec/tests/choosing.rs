@@ -1,4 +1,4 @@
-//! What the choice of an encoding is made of: windows, predictions, estimates and what saves
+//! What the choice of an encoding is made of: samples, predictions, estimates and what saves
 //! enough; and that what was chosen is compared.
 
 use crate::codec::chunk_encoder::{ChunkEncoder, saves_enough};
@@ -6,11 +6,12 @@ use crate::codec::encoding::{Codec, Encoder};
 use crate::codec::exponent_tiers::ExponentTiers;
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
-use crate::codec::predict::{Coding, best_transform, predictions};
+use crate::codec::predict::{best_tier_transform, predictions};
 use crate::codec::registry::RAW;
 use crate::codec::residual_tiers::ResidualTiers;
-use crate::codec::sampling::windows;
+use crate::codec::sample::{Sample, SampledPart};
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
+use crate::codec::search::Search;
 use crate::codec::transform::Transform;
 use crate::codec::zstandard::BitshuffleZstd;
 use crate::kernel::Width;
@@ -18,35 +19,8 @@ use crate::kernel::predict::{Prediction, Predictor};
 use crate::{ErrorKind, Profile};
 use tensilo_testing::mix;
 
-#[test]
-fn windows_are_all_of_a_small_part_and_a_sixteenth_of_a_large_one() {
-    let of = |count, length| windows(count, length).map(|window| (window.start, window.end)).collect::<Vec<_>>();
-    assert_eq!(of(0, 1024), []);
-    for (count, length) in [(1, 1024), (4096, 1024), (5000, 2500), (4096, 1)] {
-        assert_eq!(of(count, length), [(0, count)]);
-    }
-    assert_eq!(of(4097, 1024), [(0, 1024)]);
-    assert_eq!(of(5000, 2499), [(0, 2499)]);
-    assert_eq!(of(40_000, 1024), [(0, 1024), (16_384, 17_408), (32_768, 33_792)]);
-    assert_eq!(of(16_500, 1024), [(0, 1024), (16_384, 16_500)]);
-}
-
 fn geometry(float: bool, restart: u32, strides: [u32; 2]) -> Geometry<'static> {
     Geometry { element_bytes: 2, float, float_type: None, restart, strides, blocks: &[] }
-}
-
-#[test]
-fn predictions_go_along_axes_within_a_sample() {
-    let of = |restart, strides| -> Vec<_> {
-        predictions(&geometry(true, restart, strides)).map(|p| (p.predictor, p.stride, p.float, p.restart)).collect()
-    };
-    let delta = |stride| (Predictor::Delta, stride, true, 100);
-    let lorenzo = |stride| (Predictor::Lorenzo, stride, true, 100);
-    assert_eq!(of(100, [3, 12]), [delta(1), delta(3), lorenzo(3), delta(12), lorenzo(12)]);
-    assert_eq!(of(100, [99, 0]), [delta(1), delta(99), lorenzo(99)]);
-    for strides in [[0, 0], [1, 0], [100, 101]] {
-        assert_eq!(of(100, strides), [delta(1)], "{strides:?}");
-    }
 }
 
 /// `count` elements of two bytes.
@@ -54,53 +28,109 @@ fn elements(count: usize, element: impl Fn(u64) -> u64) -> Vec<u8> {
     (0..count as u64).flat_map(|i| (element(i) as u16).to_le_bytes()).collect()
 }
 
-fn best(geometry: &Geometry<'_>, raw: &[u8]) -> (Transform, usize) {
-    best_transform(Coding::Tiers, Width::W2, geometry, raw, &mut EncodeScratch::default())
+fn part<'a>(geometry: &Geometry<'a>, raw: &'a [u8]) -> SampledPart<'a> {
+    SampledPart::new(geometry, raw, Sample::default())
+}
+
+/// The elements of a part of `count` that are looked at, in blocks of `block` elements.
+fn looked_at(count: usize, block: usize) -> Vec<usize> {
+    let ends: Vec<u32> = (1..=count.div_ceil(block)).map(|i| (i * block).min(count) as u32).collect();
+    let raw = elements(count, |i| i);
+    let part = part(&geometry(false, 100, [0, 0]).in_blocks(&ends), &raw);
+    part.sample.blocks.bytes.as_chunks().0.iter().map(|&bytes| u16::from_le_bytes(bytes).into()).collect()
+}
+
+#[test]
+fn samples_are_whole_blocks_evenly_spaced() {
+    assert!(looked_at(100, 100).into_iter().eq(0..100), "the only block");
+    assert!(looked_at(150, 100).into_iter().eq(0..150), "both");
+    assert!(looked_at(800, 100).into_iter().eq((200..300).chain(600..700)), "two of eight");
+    let of_many: Vec<usize> = looked_at(64_000, 100).into_iter().step_by(100).collect();
+    assert_eq!(of_many, (0..16).map(|i| 2000 + 4000 * i).collect::<Vec<_>>(), "sixteen of 640");
+    // without blocks, pieces of whole samples
+    let raw = elements(60_000, |i| i);
+    let sample = part(&geometry(false, 1000, [0, 0]), &raw).sample.blocks;
+    assert_eq!(sample.bytes.len() / 2, *sample.ends.last().expect("two pieces") as usize);
+    assert!(sample.ends.iter().all(|end| end % 1000 == 0), "{:?}", sample.ends);
+}
+
+#[test]
+fn pieces_are_rows_in_the_middle_of_blocks() {
+    let ends: Vec<u32> = (1..=8).map(|i| i * 8000).collect();
+    let raw = elements(64_000, |i| i);
+    let geometry = geometry(false, 100, [0, 0]).in_blocks(&ends);
+    let of = |strides| {
+        let pieces = part(&Geometry { strides, ..geometry }, &raw).sample.pieces;
+        let first: Vec<u16> = pieces.bytes.as_chunks().0.iter().map(|&bytes| u16::from_le_bytes(bytes)).collect();
+        (pieces.ends, first[0], first[first.len() - 1])
+    };
+    let ends = |length: u32| (1..=8).map(|i| i * length).collect::<Vec<u32>>();
+    assert_eq!(of([0, 0]), (ends(512), 3800, 59_800 + 511), "512 of each");
+    assert_eq!(of([10, 50]), (ends(512), 3800, 59_800 + 511), "from the start of a sample");
+    assert_eq!(of([300, 0]), (ends(600), 3900, 59_900 + 599), "two rows");
+    assert_eq!(of([5000, 300]), (ends(600), 3900, 59_900 + 599), "but of rows that come twice");
+}
+
+#[test]
+fn predictions_go_along_axes_within_a_sample() {
+    let of = |restart, strides| -> Vec<_> {
+        let all = predictions(&geometry(true, restart, strides), Search::new());
+        all.map(|p| (p.predictor, p.stride, p.restart)).collect()
+    };
+    let delta = |stride| (Predictor::Delta, stride, 100);
+    let lorenzo = |stride| (Predictor::Lorenzo, stride, 100);
+    assert_eq!(of(100, [3, 12]), [delta(1), delta(3), lorenzo(3), delta(12), lorenzo(12)]);
+    assert_eq!(of(100, [99, 0]), [delta(1), delta(99), lorenzo(99)]);
+    for strides in [[0, 0], [1, 0], [100, 101]] {
+        assert_eq!(of(100, strides), [delta(1)], "{strides:?}");
+    }
 }
 
 fn rows(predictor: Predictor, restart: u32) -> Transform {
-    Transform::Predict(Prediction { predictor, float: false, restart, stride: 128 })
+    Transform::Predict(Prediction { predictor, restart, stride: 128 })
+}
+
+/// Returns the best transform of residual tiers, and its estimate and what is written.
+fn best(geometry: &Geometry<'_>, raw: &[u8]) -> (Transform, usize, usize) {
+    let mut scratch = EncodeScratch::default();
+    let (transform, bytes) = best_tier_transform(Width::W2, &mut part(geometry, raw), &mut scratch);
+    let mut stored = Vec::new();
+    scratch.tier_transform = Some(transform);
+    assert!(ResidualTiers { spacing: 16 }.encode(geometry, raw, &mut stored, &mut scratch).expect("it encodes"));
+    (transform, bytes, stored.len())
 }
 
 /// Rows of 128 random elements, each row like the one above: only the first row of a sample costs
 /// anything.
 #[test]
-fn the_first_row_of_a_sample_counts_and_that_of_a_window_does_not() {
-    let raw = elements(40_000, |i| mix(1, i % 128));
-    // windows that begin within a sample have no row above: 128 of 2,560 residuals are random
-    assert_eq!(best(&geometry(false, 5120, [128, 0]), &raw), (rows(Predictor::Delta, 5120), 9052));
-    // each window begins with a sample: 384 of 3,072
-    assert_eq!(best(&geometry(false, 16_384, [128, 0]), &raw), (rows(Predictor::Delta, 16_384), 15_131));
-}
-
-/// Random in the first window, of which there are three.
-#[test]
-fn all_windows_are_looked_at() {
-    let raw = elements(40_000, |i| if i < 1024 { mix(1, i) } else { i / 128 % 40 * 7 + i % 128 * 3 });
-    assert_eq!(best(&geometry(false, 5120, [128, 0]), &raw), (rows(Predictor::Lorenzo, 5120), 37_888));
+fn the_first_row_of_a_sample_counts_as_often_as_there_is_one() {
+    let raw = elements(16_384 * 4, |i| mix(i / 16_384, i % 128));
+    for (restart, predictor) in [(1024, Predictor::Delta), (16_384, Predictor::Delta)] {
+        let geometry = geometry(false, restart, [128, 0]).in_blocks(&[16_384, 32_768, 49_152, 65_536]);
+        let (transform, estimate, written) = best(&geometry, &raw);
+        assert_eq!(transform, rows(predictor, restart));
+        assert!(estimate.abs_diff(written) < written / 8, "{restart}: estimated {estimate}, written {written}");
+    }
 }
 
 /// Random at some places and zero at others: an estimate that looks elsewhere gives other numbers.
 #[test]
-fn estimates_look_at_their_windows_and_nothing_else() {
+fn estimates_look_at_the_sample_and_nothing_else() {
     const COUNT: usize = 40_000;
-    let mut encoders: Vec<(&dyn Encoder, usize)> =
-        vec![(&ExponentTiers { spacing: 13 }, 512), (&ResidualTiers { spacing: 14 }, 1024)];
+    let ends: Vec<u32> = (1..=10).map(|i| i * 4000).collect();
+    let is_looked_at = |i: u64| [2, 7].contains(&(i / 4000));
+    let mut encoders: Vec<&dyn Encoder> = vec![&ExponentTiers { spacing: 13 }, &ResidualTiers { spacing: 14 }];
     if BitshuffleZstd.check_built().is_ok() {
-        encoders.push((&BitshuffleZstd, 2048));
+        encoders.push(&BitshuffleZstd);
     }
-    for (encoder, length) in encoders {
+    for encoder in encoders {
         for element_bytes in [1, 2, 4, 8] {
-            let geometry = Geometry { element_bytes, ..geometry(false, 1024, [0, 0]) };
-            let mut looked_at = vec![false; COUNT];
-            windows(COUNT, length).for_each(|window| looked_at[window].fill(true));
+            let geometry = Geometry { element_bytes, ..geometry(false, 1000, [0, 0]) }.in_blocks(&ends);
             let estimate = |is_random: &dyn Fn(bool) -> bool| {
-                let element = |(i, &is_in): (u64, _)| if is_random(is_in) { mix(1, i) } else { 0 };
-                let raw: Vec<u8> = (0..)
-                    .zip(&looked_at)
-                    .flat_map(|of| element(of).to_le_bytes().into_iter().take(element_bytes))
-                    .collect();
-                encoder.estimate(&geometry, &raw, &mut EncodeScratch::default()).expect("they estimate")
+                let element = |i: u64| if is_random(is_looked_at(i)) { mix(1, i % 4000) } else { 0 };
+                let bytes = |i| element(i).to_le_bytes().into_iter().take(element_bytes);
+                let raw: Vec<u8> = (0..COUNT as u64).flat_map(bytes).collect();
+                encoder.estimate(&mut part(&geometry, &raw), &mut EncodeScratch::default()).expect("they estimate")
             };
             let name = encoder.name();
             let (random, zero) = (estimate(&|_| true), estimate(&|_| false));
@@ -169,7 +199,11 @@ impl Encoder for Faulty {
 #[test]
 fn a_checking_writer_notices_an_encoder_that_loses_values() {
     let compare = |check, raw: &[u8]| {
-        ChunkEncoder::new(Profile::default(), None, check).compare(&Faulty, &Geometry::of_numbers(1), raw)
+        ChunkEncoder::new(Profile::default(), None, check, Search::new()).compare(
+            &Faulty,
+            &Geometry::of_numbers(1),
+            raw,
+        )
     };
     assert!(compare(true, &[0, 0]).is_ok() && compare(false, &[0, 1]).is_ok());
     let error = compare(true, &[0, 1]).expect_err("other values");

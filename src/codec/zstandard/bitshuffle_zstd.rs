@@ -4,13 +4,10 @@ use super::frame::{FrameEncodeScratch, check_frame};
 use crate::codec::encoding::{Codec, Encoder};
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
-use crate::codec::sampling::windows;
+use crate::codec::sample::{Pieces, SampledPart};
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
-use crate::kernel::bitshuffle;
+use crate::kernel::{Width, bitshuffle};
 use crate::{Result, memory};
-
-/// Elements of a window that is compressed for an estimate.
-const WINDOW: usize = 2048;
 
 pub(in crate::codec) struct BitshuffleZstd;
 
@@ -38,22 +35,23 @@ impl Codec for BitshuffleZstd {
     }
 }
 
+/// The quickest level of Zstandard takes more than others by about one in this many bytes.
+const QUICKEST_MISSES_ONE_IN: usize = 8;
+
 impl Encoder for BitshuffleZstd {
-    /// Compresses some windows with the quickest level.
-    fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
-        let spec = PartSpec::new(geometry.element_bytes, raw.len());
-        let (width, count) = spec.width_and_count().ok()?;
+    /// Compresses half of the sample with the quickest level; that of the profile finds more.
+    fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
+        let width = Width::from_bytes(part.geometry.element_bytes)?;
         let FrameEncodeScratch { quick, bytes, frame, .. } = &mut scratch.frames;
-        let (mut sampled, mut stored) = (0, 0);
-        for window in windows(count, WINDOW) {
-            let elements = raw.get(window.start * width.bytes()..window.end * width.bytes())?;
-            bytes.resize(elements.len(), 0);
-            bitshuffle::best().shuffle(width, elements, bytes);
-            quick.encode(bytes, frame).ok()?;
-            sampled += window.len();
-            stored += frame.len();
-        }
-        stored.checked_mul(count)?.checked_div(sampled)
+        let Pieces { bytes: sample, ends } = &part.sample.blocks;
+        let half = ends.get(ends.len().div_ceil(2).wrapping_sub(1)).map_or(0, |&end| end as usize);
+        let elements = sample.get(..half * width.bytes()).unwrap_or(&[]);
+        bytes.resize(elements.len(), 0);
+        bitshuffle::best().shuffle(width, elements, bytes);
+        quick.encode(bytes, frame).ok()?;
+        let one_in = part.raw.len() as f64 / elements.len().max(1) as f64;
+        let estimate = (frame.len() as f64 * one_in) as usize; // saturating
+        Some(estimate - estimate / QUICKEST_MISSES_ONE_IN)
     }
 
     fn encode(

@@ -5,6 +5,7 @@ use crate::codec::blocked::{Block, BlockCodec, BlockEncoder, NO_TABLE, table_num
 use crate::codec::encoding::Encoder;
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
+use crate::codec::sample::SampledPart;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::zstandard::BitshuffleZstd;
 use crate::kernel::bitshuffle;
@@ -48,8 +49,8 @@ impl BlockCodec for BitshuffleBlocks {
 }
 
 impl BlockEncoder for BitshuffleBlocks {
-    fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
-        BitshuffleZstd.estimate(geometry, raw, scratch)
+    fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
+        BitshuffleZstd.estimate(part, scratch)
     }
 
     fn plan(&self, _: &Geometry<'_>, _: &[u8], _: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
@@ -118,7 +119,7 @@ impl BlockCodec for ZstdBlocks {
 
 impl BlockEncoder for ZstdBlocks {
     /// Returns 0, which no other estimate beats, if the column has a dictionary.
-    fn estimate(&self, _: &Geometry<'_>, _: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
+    fn estimate(&self, _: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
         scratch.dictionary.is_some().then_some(0)
     }
 

@@ -6,7 +6,8 @@ use crate::codec::encoding::{Codec, Encoder};
 use crate::codec::exponent_tiers::split;
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
-use crate::codec::predict::{Coding, best_transform, bit_lengths};
+use crate::codec::predict::{bit_lengths, transforms};
+use crate::codec::sample::SampledPart;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::transform::{TRANSFORM_BYTES, Transform};
 use crate::kernel::{Width, bitshuffle, byte_planes};
@@ -210,11 +211,12 @@ fn join_bytes(width: Width, low: &[u8], top: &[u8], out: &mut [u8]) {
 impl Encoder for PlanesZstd {
     /// Compresses the streams with the quickest level, and assumes that the strongest one saves a
     /// part of what is left.
-    fn estimate(&self, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
+    fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
         let mut least = usize::MAX;
-        let is_split = each_split(geometry, raw, scratch, estimate_stream, |stored| least = stored.len().min(least));
+        let is_split =
+            each_split(&part.geometry, part.raw, scratch, estimate_stream, |stored| least = stored.len().min(least));
         // one of more is not written
-        is_split.is_ok_and(|is_split| is_split).then_some(least.min(raw.len()))
+        is_split.is_ok_and(|is_split| is_split).then_some(least.min(part.raw.len()))
     }
 
     /// Tries all splits. Keeps the smallest.
@@ -250,7 +252,7 @@ fn each_split(
     split(width, geometry.float, raw, &mut scratch.symbols, &mut scratch.low_bytes);
     pack_bytes(plain, scratch, packer, &mut candidate)?;
     each(&mut candidate);
-    let (transform, _) = best_transform(Coding::Tiers, width, geometry, raw, scratch);
+    let transform = transforms(width, geometry, raw, scratch).first().copied().unwrap_or(Transform::None);
     bit_lengths(transform, width, raw, scratch);
     pack_bits(transform, width, scratch, packer, &mut candidate)?;
     each(&mut candidate);

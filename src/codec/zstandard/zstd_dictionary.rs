@@ -6,6 +6,7 @@ use crate::codec::dictionary_body::table;
 use crate::codec::encoding::{Codec, Encoder};
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
+use crate::codec::sample::SampledPart;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::{Error, Result};
 
@@ -40,8 +41,8 @@ impl Codec for ZstdDictionary {
 
 impl Encoder for ZstdDictionary {
     /// Returns 0, which no other estimate beats, if the column has a dictionary.
-    fn estimate(&self, _: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Option<usize> {
-        (scratch.dictionary.is_some() && raw.len() <= MOST_BYTES).then_some(0)
+    fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
+        (scratch.dictionary.is_some() && part.raw.len() <= MOST_BYTES).then_some(0)
     }
 
     fn encode(&self, _: &Geometry<'_>, raw: &[u8], stored: &mut Vec<u8>, scratch: &mut EncodeScratch) -> Result<bool> {

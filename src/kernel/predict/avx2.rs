@@ -91,7 +91,7 @@ impl Vectors for Avx2 {
     }
 
     #[inline(always)]
-    fn order<W: Word>(self, x: __m256i) -> __m256i {
+    fn invert_negative<W: Word>(self, x: __m256i) -> __m256i {
         let zero = self.zero();
         // SAFETY: the token `self` proves that this CPU has AVX2.
         unsafe {

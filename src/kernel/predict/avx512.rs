@@ -120,7 +120,7 @@ impl Vectors for Masked {
     }
 
     #[inline(always)]
-    fn order<W: Word>(self, x: __m512i) -> __m512i {
+    fn invert_negative<W: Word>(self, x: __m512i) -> __m512i {
         // SAFETY: the token in `self` proves that this CPU has AVX-512.
         unsafe {
             let (sign, others) = match W::BYTES {

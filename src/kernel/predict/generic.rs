@@ -39,32 +39,31 @@ impl Strides {
 /// See [`Kernel::residuals`](super::Kernel::residuals). The compiler makes vectors of the blocks.
 #[inline(always)]
 pub(super) fn residuals<T>(_: T, prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) {
-    for_width!(width, W => match (prediction.predictor, prediction.float) {
-        (Predictor::Separable(weights), _) => separable::residuals::<W>(prediction, weights, elements, out),
-        (_, true) => all_residuals::<W, true>(prediction, elements, out),
-        (_, false) => all_residuals::<W, false>(prediction, elements, out),
+    for_width!(width, W => match prediction.predictor {
+        Predictor::Separable(weights) => separable::residuals::<W>(prediction, weights, elements, out),
+        _ => all_residuals::<W>(prediction, elements, out),
     });
 }
 
 #[inline(always)]
-fn all_residuals<W: Word, const FLOAT: bool>(prediction: &Prediction, elements: &[u8], out: &mut [u8]) {
+fn all_residuals<W: Word>(prediction: &Prediction, elements: &[u8], out: &mut [u8]) {
     let count = elements.len() / W::BYTES;
     let Some(Strides { restart, stride }) = Strides::new(prediction, count) else { return };
     if restart == 1 {
-        return run::<W, FLOAT, false, false>(elements, out, 0..count, stride);
+        return run::<W, false, false>(elements, out, 0..count, stride);
     }
     for start in (0..count).step_by(restart) {
         let end = count.min(start + restart);
         let above = end.min(start + stride);
-        run::<W, FLOAT, false, false>(elements, out, start..start + 1, stride);
-        run::<W, FLOAT, true, false>(elements, out, start + 1..above, stride);
+        run::<W, false, false>(elements, out, start..start + 1, stride);
+        run::<W, true, false>(elements, out, start + 1..above, stride);
         if prediction.predictor == Predictor::Delta {
-            run::<W, FLOAT, false, true>(elements, out, above..end, stride);
+            run::<W, false, true>(elements, out, above..end, stride);
         } else if above < end {
-            run::<W, FLOAT, true, true>(elements, out, above + 1..end, stride);
+            run::<W, true, true>(elements, out, above + 1..end, stride);
             // the first element of each row has none before it, and is coded anew
             for first in (above..end).step_by(stride) {
-                run::<W, FLOAT, false, true>(elements, out, first..first + 1, stride);
+                run::<W, false, true>(elements, out, first..first + 1, stride);
             }
         }
     }
@@ -73,7 +72,7 @@ fn all_residuals<W: Word, const FLOAT: bool>(prediction: &Prediction, elements: 
 /// Codes the elements in `range`. All are predicted from the same neighbours: the one before
 /// (`LEFT`), the one above (`ABOVE`), or both and the one above left.
 #[inline(always)]
-fn run<W: Word, const FLOAT: bool, const LEFT: bool, const ABOVE: bool>(
+fn run<W: Word, const LEFT: bool, const ABOVE: bool>(
     elements: &[u8],
     out: &mut [u8],
     range: Range<usize>,
@@ -84,7 +83,7 @@ fn run<W: Word, const FLOAT: bool, const LEFT: bool, const ABOVE: bool>(
     if range.len() < in_block {
         for i in range {
             let element = |back: Option<usize>| back.map_or(W::default(), |back| W::get(elements, i - back));
-            residual::<W, FLOAT>(back.map(element)).set(out, i);
+            residual::<W>(back.map(element)).set(out, i);
         }
         return;
     }
@@ -93,7 +92,7 @@ fn run<W: Word, const FLOAT: bool, const LEFT: bool, const ABOVE: bool>(
         let blocks = back.map(|back| back.map_or(&[0; BLOCK], |back| block(elements, (first - back) * W::BYTES)));
         let mut done = [0; BLOCK];
         for i in 0..in_block {
-            residual::<W, FLOAT>(blocks.map(|block| W::get(block, i))).set(&mut done, i);
+            residual::<W>(blocks.map(|block| W::get(block, i))).set(&mut done, i);
         }
         set_block(out, first * W::BYTES, &done);
     }
@@ -102,8 +101,7 @@ fn run<W: Word, const FLOAT: bool, const LEFT: bool, const ABOVE: bool>(
 /// Returns the zigzag-coded residual of an element, given with its neighbours left, above and above
 /// left. A neighbour that the prediction does not use is 0.
 #[inline(always)]
-fn residual<W: Word, const FLOAT: bool>(near: [W; 4]) -> W {
-    let [this, left, above, above_left] = near.map(|element| if FLOAT { element.order() } else { element });
+fn residual<W: Word>([this, left, above, above_left]: [W; 4]) -> W {
     this.minus(left.plus(above).minus(above_left)).zigzag()
 }
 
@@ -114,17 +112,11 @@ fn residual<W: Word, const FLOAT: bool>(near: [W; 4]) -> W {
 // a sample has such sums alone. So has a whole sample whose elements are predicted from the one
 // before. The sums within a vector take as many steps as the index of an element has bits. Then the
 // sum of all vectors before it is added.
-//
-// The elements of a row have their final form as soon as the row is done. If that is not the order
-// of the numbers, the row below maps them again, which costs no more than the load.
 
 /// See [`Kernel::undo`](super::Kernel::undo).
 #[inline(always)]
 pub(super) fn undo<V: Tiles + Lanes>(v: V, prediction: &Prediction, width: Width, data: &mut [u8]) {
-    for_width!(width, W => match prediction.float {
-        true => Undo::<V, true>(v).any::<W>(prediction, data),
-        false => Undo::<V, false>(v).any::<W>(prediction, data),
-    });
+    for_width!(width, W => Undo(v).any::<W>(prediction, data));
 }
 
 /// The least bytes of samples for which it pays to set up [`PackedRows`].
@@ -132,9 +124,9 @@ const LEAST_PACKED: usize = 256;
 
 /// Undoes the start of slices that go on to the end of the data. A load of a whole vector takes
 /// less time than one of a part, and may reach into bytes that are not yet undone.
-struct Undo<V, const FLOAT: bool>(V);
+struct Undo<V>(V);
 
-impl<V: Tiles + Lanes, const FLOAT: bool> Undo<V, FLOAT> {
+impl<V: Tiles + Lanes> Undo<V> {
     /// Undoes any prediction.
     #[inline(always)]
     fn any<W: Word>(&self, prediction: &Prediction, data: &mut [u8]) {
@@ -145,7 +137,7 @@ impl<V: Tiles + Lanes, const FLOAT: bool> Undo<V, FLOAT> {
         };
         match prediction.predictor {
             _ if weights.above == 0 && self.packed_samples::<W>(prediction, weights.left, data) => {}
-            Predictor::Separable(weights) => separable::undo::<W, V, FLOAT>(self.0, prediction, weights, data),
+            Predictor::Separable(weights) => separable::undo::<W, V>(self.0, prediction, weights, data),
             _ => self.all::<W>(prediction, data),
         }
     }
@@ -212,7 +204,7 @@ impl<V: Tiles + Lanes, const FLOAT: bool> Undo<V, FLOAT> {
         self.first_row::<W, true>(data, first);
         // in bounds: `first` is at most `len`
         let (above, others) = data.split_at_mut(first);
-        rows.undo::<W, FLOAT>(above, others, len - first);
+        rows.undo::<W>(above, others, len - first);
         others.get_mut(len - first..).unwrap_or_default()
     }
 
@@ -229,7 +221,7 @@ impl<V: Tiles + Lanes, const FLOAT: bool> Undo<V, FLOAT> {
             // in bounds: `rest` has `left` bytes
             let (row, after) = rest.split_at_mut(stride.min(left));
             left -= row.len();
-            v.store(self.order::<W>(above), row);
+            v.store(above, row);
             rest = after;
         }
         rest
@@ -248,7 +240,7 @@ impl<V: Tiles + Lanes, const FLOAT: bool> Undo<V, FLOAT> {
                 vector = v.plus::<W>(sums, sum);
                 sum = v.plus::<W>(sum, v.last::<W>(sums)); // only this waits for the vector before
             }
-            (rest, left) = self.store::<W>(vector, rest, left);
+            (rest, left) = self.store(vector, rest, left);
         }
     }
 
@@ -259,23 +251,23 @@ impl<V: Tiles + Lanes, const FLOAT: bool> Undo<V, FLOAT> {
         let (mut rest, mut left, mut sum) = (data, len, v.zero());
         for above in above.chunks(V::BYTES).take(len.div_ceil(V::BYTES)) {
             let mut vector = self.load::<W>(rest);
-            let mut above = self.order::<W>(v.load(above));
+            let mut above = v.load(above);
             if LORENZO {
                 vector = v.sums::<W>(vector);
                 above = v.plus::<W>(above, sum);
                 sum = v.plus::<W>(sum, v.last::<W>(vector));
             }
-            (rest, left) = self.store::<W>(v.plus::<W>(vector, above), rest, left);
+            (rest, left) = self.store(v.plus::<W>(vector, above), rest, left);
         }
     }
 
-    /// Sets the start of `data`, at most `left` bytes, to the final form of `vector`. Returns the
+    /// Sets the start of `data`, at most `left` bytes, to those of `vector`. Returns the
     /// bytes after it, and how many of `left` remain.
     #[inline(always)]
-    fn store<'d, W: Word>(&self, vector: V::Vector, data: &'d mut [u8], left: usize) -> (&'d mut [u8], usize) {
+    fn store<'d>(&self, vector: V::Vector, data: &'d mut [u8], left: usize) -> (&'d mut [u8], usize) {
         // in bounds: `data` has `left` bytes
         let (here, after) = data.split_at_mut(V::BYTES.min(left));
-        self.0.store(self.order::<W>(vector), here);
+        self.0.store(vector, here);
         (after, left - here.len())
     }
 
@@ -283,11 +275,5 @@ impl<V: Tiles + Lanes, const FLOAT: bool> Undo<V, FLOAT> {
     #[inline(always)]
     fn load<W: Word>(&self, coded: &[u8]) -> V::Vector {
         self.0.unzigzag::<W>(self.0.load(coded))
-    }
-
-    /// Maps floats to integers that ascend as they do, or back.
-    #[inline(always)]
-    fn order<W: Word>(&self, vector: V::Vector) -> V::Vector {
-        if FLOAT { self.0.order::<W>(vector) } else { vector }
     }
 }

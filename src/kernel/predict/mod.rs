@@ -33,9 +33,6 @@ use super::width::whole_elements;
 pub struct Prediction {
     /// How it is predicted if there is a row above it.
     pub predictor: Predictor,
-    /// Whether the elements are floats. Their bits are then mapped to integers that ascend as the
-    /// floats do.
-    pub float: bool,
     /// Elements of a sample. 0 counts as 1.
     pub restart: u32,
     /// Elements of a row. 0 counts as 1.

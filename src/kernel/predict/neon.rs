@@ -90,7 +90,7 @@ impl Vectors for Neon {
     }
 
     #[inline(always)]
-    fn order<W: Word>(self, x: uint8x16_t) -> uint8x16_t {
+    fn invert_negative<W: Word>(self, x: uint8x16_t) -> uint8x16_t {
         // SAFETY: the token `self` proves that this CPU has NEON.
         unsafe {
             let others = match W::BYTES {

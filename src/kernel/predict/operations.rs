@@ -23,8 +23,8 @@ pub(super) trait Vectors: Copy {
     fn plus<W: Word>(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// See [`Word::rotate_right`].
     fn rotate_right<W: Word>(self, vector: Self::Vector) -> Self::Vector;
-    /// See [`Word::order`].
-    fn order<W: Word>(self, vector: Self::Vector) -> Self::Vector;
+    /// Inverts all other bits of elements whose top bit is set.
+    fn invert_negative<W: Word>(self, vector: Self::Vector) -> Self::Vector;
     /// Adds to each element all elements before it in the vector.
     fn sums<W: Word>(self, vector: Self::Vector) -> Self::Vector;
     /// Returns a vector that has the last element everywhere.
@@ -32,11 +32,10 @@ pub(super) trait Vectors: Copy {
 
     /// See [`Word::unzigzag`].
     ///
-    /// A lowest bit that is set means that all others are inverted. Rotated to the top, it means
-    /// the same as the sign of a float to [`Word::order`].
+    /// A lowest bit that is set means that all others are inverted. It is rotated to the top.
     #[inline(always)]
     fn unzigzag<W: Word>(self, vector: Self::Vector) -> Self::Vector {
-        self.order::<W>(self.rotate_right::<W>(vector))
+        self.invert_negative::<W>(self.rotate_right::<W>(vector))
     }
 }
 

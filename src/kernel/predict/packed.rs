@@ -72,15 +72,14 @@ impl<V: Lanes> PackedRows<V> {
         packed
     }
 
-    /// Undoes the rows in the first `len` bytes of `data`, which follow the row `above`. That has
-    /// its final form.
+    /// Undoes the rows in the first `len` bytes of `data`, which follow the row `above`.
     #[inline(always)]
-    pub(super) fn undo<W: Word, const FLOAT: bool>(&self, above: &[u8], data: &mut [u8], len: usize) {
+    pub(super) fn undo<W: Word>(&self, above: &[u8], data: &mut [u8], len: usize) {
         let v = self.v;
         let vector_bytes = V::BYTES / V::LANE * self.lane;
         // a store goes on to the end of its last lane
         let stored_bytes = vector_bytes - self.lane + V::LANE;
-        let mut sum = self.order::<W, FLOAT>(self.copies(above));
+        let mut sum = self.copies(above);
         let (mut rest, mut left) = (data, len);
         let mut next = v.load_lanes(rest, self.lane);
         while left > 0 {
@@ -88,7 +87,7 @@ impl<V: Lanes> PackedRows<V> {
             // before the bytes after this vector are overwritten
             next = v.load_lanes(rest.get(vector_bytes..).unwrap_or_default(), self.lane);
             let sums = self.sums::<W>(self.differences::<W>(v.unzigzag::<W>(residuals)));
-            let elements = self.order::<W, FLOAT>(v.plus::<W>(sums, sum));
+            let elements = v.plus::<W>(sums, sum);
             // only this waits for the vector before
             sum = v.plus::<W>(sum, v.shuffle(v.last_lane(sums), self.last));
             let done = vector_bytes.min(left);
@@ -103,12 +102,6 @@ impl<V: Lanes> PackedRows<V> {
             left -= done;
             rest = rest.get_mut(done..).unwrap_or_default();
         }
-    }
-
-    /// Maps floats to integers that ascend as they do, or back. A closure might not be inlined.
-    #[inline(always)]
-    fn order<W: Word, const FLOAT: bool>(&self, vector: V::Vector) -> V::Vector {
-        if FLOAT { self.v.order::<W>(vector) } else { vector }
     }
 
     /// Returns a vector that has `row` as all of its rows.

@@ -8,12 +8,9 @@ use crate::kernel::word::{Word, for_width};
 impl Kernel for Scalar {
     fn residuals(&self, prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) {
         for_width!(width, W => {
-            let ordered = |i| {
-                let element = W::get(elements, i);
-                if prediction.float { element.order() } else { element }
-            };
+            let element = |i| W::get(elements, i);
             for i in 0..elements.len() / W::BYTES {
-                let residual = ordered(i).minus(predict::<W>(prediction, ordered, i));
+                let residual = element(i).minus(predict::<W>(prediction, element, i));
                 residual.zigzag().set(out, i);
             }
         });
@@ -21,14 +18,10 @@ impl Kernel for Scalar {
 
     fn undo(&self, prediction: &Prediction, width: Width, data: &mut [u8]) {
         for_width!(width, W => {
-            let count = data.len() / W::BYTES;
-            for i in 0..count {
+            for i in 0..data.len() / W::BYTES {
                 let residual = W::get(data, i).unzigzag();
                 let predicted = predict::<W>(prediction, |i| W::get(data, i), i);
                 residual.plus(predicted).set(data, i);
-            }
-            if prediction.float {
-                (0..count).for_each(|i| W::get(data, i).order().set(data, i));
             }
         });
     }

@@ -30,24 +30,16 @@ pub(super) fn residuals<W: Word>(prediction: &Prediction, weights: Weights, elem
     for (sample, out) in elements.chunks(restart).zip(out.chunks_mut(restart)) {
         let mut above = None;
         for (row, out) in sample.chunks(stride).zip(out.chunks_mut(stride)) {
-            match prediction.float {
-                true => row_residuals(W::order, weights, row, above, out),
-                false => row_residuals(|element: W| element, weights, row, above, out),
-            }
+            row_residuals::<W>(weights, row, above, out);
             // of the second row, no step is known
             above = Some([row, above.map_or(row, |[above, _]| above)]);
         }
     }
 }
+
 /// Codes a row. `above` has the row above it, and the one above that.
 #[inline(always)]
-fn row_residuals<W: Word>(
-    order: impl Fn(W) -> W + Copy,
-    weights: Weights,
-    row: &[u8],
-    above: Option<[&[u8]; 2]>,
-    out: &mut [u8],
-) {
+fn row_residuals<W: Word>(weights: Weights, row: &[u8], above: Option<[&[u8]; 2]>, out: &mut [u8]) {
     let bytes = PIECE * W::BYTES;
     let left = if above.is_some() { weights.left } else { WHOLE };
     let mut errors = [W::default(); PIECE + 1];
@@ -58,9 +50,9 @@ fn row_residuals<W: Word>(
         match &mut pieces_above {
             Some([above, before]) => {
                 let rows = [piece, above.next().unwrap_or(&[]), before.next().unwrap_or(&[])];
-                step_errors(rows, weights.above, order, of_piece);
+                step_errors(rows, weights.above, of_piece);
             }
-            None => of_piece.iter_mut().zip(words(piece)).for_each(|(error, element)| *error = order(element)),
+            None => of_piece.iter_mut().zip(words(piece)).for_each(|(error, element)| *error = element),
         }
         code(&errors, left, out);
     }
@@ -68,13 +60,12 @@ fn row_residuals<W: Word>(
 
 /// Sets `errors` to what the prediction down misses.
 #[inline(always)]
-fn step_errors<W: Word>(rows: [&[u8]; 3], weight: u8, order: impl Fn(W) -> W, errors: &mut [W]) {
+fn step_errors<W: Word>(rows: [&[u8]; 3], weight: u8, errors: &mut [W]) {
     let [row, above, before] = rows;
-    let rows = words(row).zip(words(above)).zip(words(before));
+    let rows = words::<W>(row).zip(words::<W>(above)).zip(words::<W>(before));
     for (error, ((element, above), before)) in errors.iter_mut().zip(rows) {
-        let above = order(above);
-        let step = above.minus(order(before)).eighths(weight);
-        *error = order(element).minus(above.plus(step));
+        let step = above.minus(before).eighths(weight);
+        *error = element.minus(above.plus(step));
     }
 }
 
@@ -96,27 +87,22 @@ fn words<W: Word>(bytes: &[u8]) -> impl Iterator<Item = W> {
 
 /// See [`Kernel::undo`](super::Kernel::undo).
 #[inline(always)]
-pub(super) fn undo<W: Word, T: Tiles, const FLOAT: bool>(
-    t: T,
-    prediction: &Prediction,
-    weights: Weights,
-    data: &mut [u8],
-) {
+pub(super) fn undo<W: Word, T: Tiles>(t: T, prediction: &Prediction, weights: Weights, data: &mut [u8]) {
     let (restart, stride) = extents::<W>(prediction);
-    let tiled = Tiled::<T, FLOAT>::new(t, stride, weights);
+    let tiled = Tiled::new(t, stride, weights);
     for sample in data.chunks_mut(restart) {
         // a tile of few columns or of one row takes longer than its elements one by one
         if W::BYTES == 2 && stride >= WIDTH && sample.len() > stride {
             tiled.sample(sample);
         } else {
-            undo_sample::<W, FLOAT>(stride, weights, sample);
+            undo_sample::<W>(stride, weights, sample);
         }
     }
 }
 
 /// Undoes a sample in words.
 #[inline(always)]
-fn undo_sample<W: Word, const FLOAT: bool>(stride: usize, weights: Weights, sample: &mut [u8]) {
+fn undo_sample<W: Word>(stride: usize, weights: Weights, sample: &mut [u8]) {
     map::<W>(sample, W::unzigzag);
     let (first, others) = sample.split_at_mut(stride.min(sample.len())); // in bounds
     along::<W, 1>(first, stride, WHOLE);
@@ -124,9 +110,6 @@ fn undo_sample<W: Word, const FLOAT: bool>(stride: usize, weights: Weights, samp
     groups.by_ref().for_each(|rows| along::<W, ROWS>(rows, stride, weights.left));
     groups.into_remainder().chunks_mut(stride).for_each(|row| along::<W, 1>(row, stride, weights.left));
     down::<W>(sample, stride, weights.above);
-    if FLOAT {
-        map::<W>(sample, W::order);
-    }
 }
 
 #[inline(always)]

@@ -150,7 +150,7 @@ impl<T: Tiles> Along<T> {
 }
 
 /// Undoes samples whose rows have at least [`WIDTH`] bytes.
-pub(super) struct Tiled<T: Tiles, const FLOAT: bool> {
+pub(super) struct Tiled<T: Tiles> {
     t: T,
     /// Bytes of a row.
     stride: usize,
@@ -161,7 +161,7 @@ pub(super) struct Tiled<T: Tiles, const FLOAT: bool> {
     above: Weight<T::Vector>,
 }
 
-impl<T: Tiles, const FLOAT: bool> Tiled<T, FLOAT> {
+impl<T: Tiles> Tiled<T> {
     #[inline(always)]
     pub(super) fn new(t: T, stride: usize, weights: Weights) -> Self {
         let above = Weight::new(t, weights.above, weights.above);
@@ -214,9 +214,8 @@ impl<T: Tiles, const FLOAT: bool> Tiled<T, FLOAT> {
             let (_, before) = before.split_at(before.len() - self.stride);
             for i in 0..N {
                 let offset = column + i * T::BYTES;
-                elements[i] = self.order(t.load(above.get(offset..).unwrap_or_default()));
-                steps[i] = self.order(t.load(before.get(offset..).unwrap_or_default()));
-                steps[i] = t.minus(elements[i], steps[i]);
+                elements[i] = t.load(above.get(offset..).unwrap_or_default());
+                steps[i] = t.minus(elements[i], t.load(before.get(offset..).unwrap_or_default()));
             }
         }
         let width = (self.stride - column).min(N * T::BYTES); // `column` is in the first row
@@ -253,14 +252,8 @@ impl<T: Tiles, const FLOAT: bool> Tiled<T, FLOAT> {
             *element = t.plus::<u16>(*element, *step);
             // in bounds: limited to the length
             let (place, after) = errors.split_at_mut(width.min(T::BYTES).min(errors.len()));
-            t.store(self.order(*element), place);
+            t.store(*element, place);
             (errors, width) = (after, width - place.len());
         }
-    }
-
-    /// Maps floats to integers that ascend as they do, or back.
-    #[inline(always)]
-    fn order(&self, vector: T::Vector) -> T::Vector {
-        if FLOAT { self.t.order::<u16>(vector) } else { vector }
     }
 }

@@ -36,25 +36,23 @@ const PREDICTORS: [Predictor; 5] = [
 const EDGES: [u32; 14] = [0, 1, 2, 3, 31, 32, 33, 64, 101, 128, 360, 505, 1 << 20, u32::MAX];
 
 fn predictions() -> impl Iterator<Item = Prediction> {
-    PREDICTORS.into_iter().flat_map(|predictor| [(predictor, false), (predictor, true)]).flat_map(
-        |(predictor, float)| {
-            let restarts = EDGES.into_iter().chain([7, 16, 360 * 2 + 5]);
-            restarts.flat_map(move |restart| EDGES.map(|stride| Prediction { predictor, float, restart, stride }))
-        },
-    )
+    PREDICTORS.into_iter().flat_map(|predictor| {
+        let restarts = EDGES.into_iter().chain([7, 16, 360 * 2 + 5]);
+        restarts.flat_map(move |restart| EDGES.map(|stride| Prediction { predictor, restart, stride }))
+    })
 }
 
 /// The examples of chapter 5.6.
 #[test]
 fn worked_examples() {
-    let delta = Prediction { predictor: Predictor::Delta, float: true, restart: 3, stride: 1 };
-    let lorenzo = Prediction { predictor: Predictor::Lorenzo, float: false, restart: 6, stride: 3 };
+    let delta = Prediction { predictor: Predictor::Delta, restart: 3, stride: 1 };
+    let lorenzo = Prediction { predictor: Predictor::Lorenzo, restart: 6, stride: 3 };
     let weights = Weights { left: 4, above: 2 };
-    let separable = Prediction { predictor: Predictor::Separable(weights), float: false, restart: 9, stride: 3 };
+    let separable = Prediction { predictor: Predictor::Separable(weights), restart: 9, stride: 3 };
     for kernel in available() {
         let mut coded = [0; 6];
         kernel.residuals(&delta, Width::W2, &[0x80, 0x3F, 0x90, 0x3F, 0x80, 0xBF], &mut coded);
-        assert_eq!(coded, [0x00, 0x7F, 0x20, 0x00, 0x21, 0xFE]);
+        assert_eq!(coded, [0x00, 0x7F, 0x20, 0x00, 0xE0, 0xFF]);
         kernel.residuals(&lorenzo, Width::W1, &[0x10, 0x12, 0x14, 0x20, 0x23, 0x26], &mut coded);
         assert_eq!(coded, [0x20, 0x04, 0x04, 0x20, 0x02, 0x02]);
         let mut coded = [0; 9];
@@ -73,8 +71,7 @@ fn predictions_of_every_count() {
             for count in COUNTS {
                 for (stride, restart) in some {
                     for (predictor, place) in PREDICTORS.into_iter().zip(0..) {
-                        let float = (count + place) % 2 == 0;
-                        let prediction = Prediction { predictor, float, restart, stride };
+                        let prediction = Prediction { predictor, restart, stride };
                         check_prediction(kernel, &prediction, width, count, (count + place) % 64);
                     }
                 }
@@ -106,7 +103,7 @@ fn chunks_of_usual_size() {
                 for (predictor, (restart, stride)) in
                     PREDICTORS.into_iter().zip([(101, 1), (101 * 360, 360)].into_iter().chain([(101 * 128, 128); 3]))
                 {
-                    let prediction = Prediction { predictor, float: true, restart, stride };
+                    let prediction = Prediction { predictor, restart, stride };
                     check_prediction(kernel, &prediction, width, bytes / width.bytes(), 0);
                 }
             }
@@ -124,7 +121,7 @@ fn groups_of_rows() {
             for stride in [8, 9, 16, 40, 79, 80, 127, 128, 129, 360] {
                 for (rows, cut) in (1..=70).zip([0, 1, 7, 8, 15, 39].into_iter().cycle()) {
                     let restart = rows * stride - cut.min(stride - 1);
-                    let prediction = Prediction { predictor, float: rows % 2 == 0, restart, stride };
+                    let prediction = Prediction { predictor, restart, stride };
                     for count in [restart, restart + stride + 3, 2 * restart + 1] {
                         check_prediction(kernel, &prediction, width, count as usize, rows as usize % 64);
                     }
@@ -146,7 +143,7 @@ fn short_rows() {
                 for (place, predictor) in predictors.into_iter().enumerate() {
                     for count in (64..=1024).step_by(64).map(|count| count + (place + stride as usize) % 64) {
                         let restart = [u32::MAX, 260, 256 + stride][count % 3];
-                        let prediction = Prediction { predictor, float: place % 2 == 0, restart, stride };
+                        let prediction = Prediction { predictor, restart, stride };
                         check_prediction(kernel, &prediction, width, count, count % 64);
                     }
                 }
@@ -168,7 +165,7 @@ fn weights_in_short_rows() {
                 let coded: Vec<u8> =
                     coded.flat_map(|error| error.to_le_bytes().into_iter().take(width.bytes())).collect();
                 let predictor = Predictor::Separable(Weights { left, above: 0 });
-                let prediction = Prediction { predictor, float: false, restart: u32::MAX, stride: 3 };
+                let prediction = Prediction { predictor, restart: u32::MAX, stride: 3 };
                 let [mut due, mut data] = [coded.clone(), coded];
                 available()[0].undo(&prediction, width, &mut due);
                 kernel.undo(&prediction, width, &mut data);
@@ -186,7 +183,7 @@ fn all_weights() {
     let coded: Vec<u8> = errors.collect();
     for weight in 0..=8 {
         let predictor = Predictor::Separable(Weights { left: weight, above: 8 - weight });
-        let prediction = Prediction { predictor, float: false, restart: u32::MAX, stride: 8 };
+        let prediction = Prediction { predictor, restart: u32::MAX, stride: 8 };
         let mut due = coded.clone();
         available()[0].undo(&prediction, Width::W2, &mut due);
         for kernel in available() {
@@ -199,7 +196,7 @@ fn all_weights() {
 
 #[test]
 fn a_part_of_an_element_is_left_alone() {
-    let prediction = Prediction { predictor: Predictor::Lorenzo, float: true, restart: 30, stride: 5 };
+    let prediction = Prediction { predictor: Predictor::Lorenzo, restart: 30, stride: 5 };
     for kernel in available() {
         let content = contents(5, 64 * 8 + 7);
         let mut data = content.clone();
@@ -213,7 +210,7 @@ fn a_part_of_an_element_is_left_alone() {
 #[cfg(not(debug_assertions))]
 fn buffers_of_other_lengths() {
     use super::support::GUARD;
-    let prediction = Prediction { predictor: Predictor::Delta, float: false, restart: 1, stride: 1 };
+    let prediction = Prediction { predictor: Predictor::Delta, restart: 1, stride: 1 };
     for kernel in available() {
         let mut out = [GUARD; 9];
         kernel.residuals(&prediction, Width::W2, &[1; 7], &mut out);

@@ -1,7 +1,7 @@
 //! The types of elements that a tensor of the comparison may have.
 
 use arrow_array::ArrowPrimitiveType;
-use arrow_array::types::{Float32Type, Float64Type, Int32Type, Int64Type, UInt16Type};
+use arrow_array::types::{Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, UInt16Type};
 use bytemuck::Pod;
 use half::bf16;
 
@@ -21,6 +21,10 @@ impl Element for f32 {
 
 impl Element for f64 {
     type Arrow = Float64Type;
+}
+
+impl Element for i16 {
+    type Arrow = Int16Type;
 }
 
 impl Element for i32 {

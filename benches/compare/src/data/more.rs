@@ -17,6 +17,7 @@ pub enum ElementType {
     Bf16,
     F32,
     F64,
+    I16,
     I32,
     I64,
 }

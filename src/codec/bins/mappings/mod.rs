@@ -18,9 +18,11 @@ mod quotient_writer;
 
 pub(super) use faults::cut;
 pub(in crate::codec) use mapped_block::MappedBlock;
-pub(in crate::codec) use mapping::{MULTIPLE, Mapping, PALETTE, QUOTIENT};
+pub(in crate::codec) use mapping::Mapping;
+pub(in crate::codec) use multiple::Multiple;
 pub(in crate::codec) use multiple_writer::{find_multiple, find_upper_bits};
 pub(in crate::codec) use numbers::{Bases, Numbers};
-pub(in crate::codec) use palette_writer::{PaletteOrder, WantedPalettes, find_palettes, may_have_palettes};
+pub(in crate::codec) use palette_writer::{FoundPalettes, PaletteOrder, WantedPalettes, find_palettes};
 pub(in crate::codec) use quotient::MappedScratch;
+pub(in crate::codec) use quotient::Quotient;
 pub(in crate::codec) use quotient_writer::find_quotients;

@@ -28,6 +28,8 @@ pub(in crate::codec) struct Numbers {
     pub mapping: Mapping,
     /// The numbers, in the byte order of the file.
     pub bytes: Vec<u8>,
+    /// The bytes that palettes take.
+    palette_bytes: usize,
     /// The base of each block, if the mapping has bases.
     bases: Vec<i64>,
     /// The indices of exceptions.
@@ -55,8 +57,9 @@ pub(super) struct QuotientScratch {
 
 impl Numbers {
     /// Makes the numbers of elements in palettes, which are given for the elements of each block.
-    pub(super) fn set_palettes(&mut self, palettes: Palettes, numbers: impl FnOnce(&mut Vec<u8>)) {
+    pub(super) fn set_palettes(&mut self, palettes: Palettes, table_bytes: usize, numbers: impl FnOnce(&mut Vec<u8>)) {
         self.clear();
+        self.palette_bytes = table_bytes;
         self.mapping = Mapping::Palette(palettes);
         numbers(&mut self.bytes);
     }
@@ -124,24 +127,6 @@ impl Numbers {
         is_right
     }
 
-    /// Makes numbers of 2 bytes by a mapping, counted from the base of the part. Returns whether it
-    /// has a base, and no number of an integer is too great.
-    pub(in crate::codec) fn set_short(&mut self, mapping: &Mapping, geometry: &Geometry<'_>, raw: &[u8]) -> bool {
-        let number_width = Width::W2;
-        match *mapping {
-            Mapping::None | Mapping::Palette(_) => false,
-            Mapping::Multiple(multiple) if multiple.number_width.bytes() < number_width.bytes() => false,
-            Mapping::Multiple(multiple) => {
-                self.set_multiple(Multiple { number_width, ..multiple }, Bases::OfPart, geometry, raw)
-            }
-            Mapping::Quotient(quotient) if quotient.number_width.bytes() < number_width.bytes() => false,
-            Mapping::Quotient(quotient) => {
-                self.set_quotient(Quotient { number_width, ..quotient }, Bases::OfPart, geometry, raw);
-                true
-            }
-        }
-    }
-
     fn clear(&mut self) {
         self.bytes.clear();
         self.bases.clear();
@@ -153,11 +138,17 @@ impl Numbers {
     /// Returns the bytes that the mapping takes besides the numbers. If the elements are a sample,
     /// one in `sampled_one_in` of all, the tables count for their share.
     pub(in crate::codec) fn other_bytes(&self, element_bytes: usize, sampled_one_in: usize) -> usize {
-        let mut fields = Vec::new();
-        self.mapping.write(&mut fields);
+        let fields = match &self.mapping {
+            Mapping::Palette(_) => self.palette_bytes,
+            mapping => {
+                let mut fields = Vec::new();
+                mapping.write(&mut fields);
+                fields.len()
+            }
+        };
         let details = usize::try_from(sum_extra_bits(&self.lengths) / 8).unwrap_or(usize::MAX);
         let exceptions = self.exceptions.len() * (2 + element_bytes);
-        (fields.len() / sampled_one_in.max(1) + 8 * self.bases.len() + exceptions).saturating_add(details)
+        (fields / sampled_one_in.max(1) + 8 * self.bases.len() + exceptions).saturating_add(details)
     }
 
     /// Appends what a block, the one of some elements, has before its numbers.

@@ -3,7 +3,6 @@
 use super::numbers::{Numbers, blocks_of, signed, wide_of};
 use super::palette::Palettes;
 use crate::codec::geometry::Geometry;
-use crate::codec::sampling::windows;
 use crate::kernel::Width;
 
 /// The most values of palettes. With more, the table takes what it saves.
@@ -14,16 +13,12 @@ const MOST_BY_FREQUENCY: usize = 16384;
 const ELEMENTS_OF_VALUE: usize = 16;
 /// The elements of a sample, and the most values among them.
 const SAMPLE: usize = 4096;
-const MOST_IN_SAMPLE: usize = 1024;
-/// The same of elements of two bytes, of which noise has only a few hundred more than pixels.
-const MOST_IN_SHORT_SAMPLE: usize = 640;
-const MOST_IN_SAMPLE_BY_FREQUENCY: usize = 2048;
 /// The slots of a table for each value that it may have.
 const SLOTS_OF_VALUE: usize = 4;
+/// The elements of a sample whose distance to the next greater value is looked at.
+const DISTANCES: usize = 512;
 /// Values of two bytes.
 const SHORT_VALUES: usize = 1 << 16;
-/// Values of two bytes that are skipped together if none of them occurs.
-const RUN: usize = 64;
 
 /// The order of values in a palette.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +39,8 @@ pub(in crate::codec) struct WantedPalettes<'a> {
     /// All elements that will have the palettes, and their geometry.
     pub geometry: &'a Geometry<'a>,
     pub elements: &'a [u8],
+    /// Some of them. Palettes are not found if these do not seem to pay; `None` to find all.
+    pub sample: Option<&'a [u8]>,
 }
 
 /// The values that occur, each with a number: open addressing.
@@ -121,160 +118,205 @@ impl ValueTable {
         sorted.into_iter().filter_map(|(_, _, index)| self.values.get(index).copied()).collect()
     }
 
-    fn number(&self, value: i64) -> u16 {
-        self.find(value).ok().and_then(|index| self.numbers.get(index).copied()).unwrap_or(0)
+    fn number<const W: usize>(&self, element: [u8; W]) -> u16 {
+        self.find(wide_of(element)).ok().and_then(|index| self.numbers.get(index).copied()).unwrap_or(0)
     }
 }
 
-/// The values of two bytes that occur: a number for each of all values.
-struct ShortTable(Vec<u16>);
+/// The values of two bytes that occur, each with a number.
+struct ShortTable {
+    /// The number of each value; that of others has no meaning.
+    numbers: Vec<u16>,
+}
 
 impl ShortTable {
-    fn new() -> Self {
-        Self(vec![0; SHORT_VALUES])
-    }
-
-    /// Adds elements, and the first of each `step` only.
-    fn add(&mut self, elements: &[[u8; 2]], step: usize) {
-        // `None` never: as many
-        let Some(slots) = self.0.first_chunk_mut::<SHORT_VALUES>() else { return };
-        match step {
-            // in bounds: 2^16 values
-            1 => elements.iter().for_each(|&element| slots[usize::from(u16::from_le_bytes(element))] = 1),
-            _ => elements.iter().step_by(step).for_each(|&element| slots[usize::from(u16::from_le_bytes(element))] = 1),
-        }
-    }
-
-    /// Returns the number of values that occur.
-    fn count(&self) -> usize {
-        // exact: fewer than 2^16 in a run
-        let runs = self.0.as_chunks::<RUN>().0.iter();
-        runs.map(|run| usize::from(run.iter().sum::<u16>())).sum()
-    }
-
-    /// Numbers the values by their order. Returns them.
-    fn sort(&mut self, float: bool) -> Vec<u16> {
-        let mut sorted = Vec::new();
-        for (run, slots) in self.0.as_chunks::<RUN>().0.iter().enumerate() {
-            // vectors find runs of none
-            if slots.iter().fold(0, |any, &slot| any | slot) > 0 {
-                let values = (run * RUN..).zip(slots).filter(|&(_, &slot)| slot > 0);
-                sorted.extend(values.map(|(value, _)| value as u16)); // exact: below 2^16
+    /// Makes the table of the values of some elements, and returns them in their order.
+    fn new(elements: impl Iterator<Item = [u8; 2]>, float: bool) -> (Self, Vec<u16>) {
+        let mut numbers = vec![0; SHORT_VALUES];
+        // in bounds
+        elements.for_each(|element| numbers[usize::from(u16::from_le_bytes(element))] = 1);
+        let mut values = Vec::new();
+        for (i, eight) in numbers.chunks_exact(8).enumerate() {
+            if eight.iter().any(|&seen| seen != 0) {
+                let seen = eight.iter().enumerate().filter(|(_, seen)| **seen != 0);
+                values.extend(seen.map(|(k, _)| (8 * i + k) as u16)); // exact: below 2^16
             }
         }
-        // those with the highest bit are negative, and the least first
-        let negative = sorted.partition_point(|&value| value.cast_signed() >= 0);
-        sorted.rotate_left(negative);
-        let count = sorted.len() - negative; // of a part
-        if float && let Some(negative) = sorted.get_mut(..count) {
+        let positive = values.partition_point(|value: &u16| value.cast_signed() >= 0);
+        let negative = values.len() - positive;
+        values.rotate_left(positive);
+        if float && let Some(negative) = values.get_mut(..negative) {
             negative.reverse();
         }
-        for (number, &value) in (0..).zip(&sorted) {
-            if let Some(slot) = self.0.get_mut(usize::from(value)) {
-                *slot = number;
-            }
-        }
-        sorted
+        // in bounds
+        (0..=u16::MAX).zip(&values).for_each(|(number, &value)| numbers[usize::from(value)] = number);
+        (Self { numbers }, values)
+    }
+
+    /// Returns the sum of the bits of the distances from elements to the next greater values.
+    fn count_gap_bits(&self, values: &[u16], elements: &[u8]) -> u64 {
+        // in bounds
+        let gaps = values.windows(2).map(|pair| pair[1].abs_diff(pair[0]).checked_ilog2().unwrap_or(0));
+        let bits: Vec<u32> = gaps.chain([0]).collect();
+        let bits_of = |&element: &[u8; 2]| bits.get(usize::from(self.number(element))).copied().map_or(0, u64::from);
+        elements.as_chunks().0.iter().map(bits_of).sum()
     }
 
     fn number(&self, element: [u8; 2]) -> u16 {
-        self.0.get(usize::from(u16::from_le_bytes(element))).copied().unwrap_or(0)
+        self.numbers[usize::from(u16::from_le_bytes(element))] // in bounds
     }
 }
 
-/// Finds palettes, and sets the numbers to those of `raw`: all elements or a sample. Returns
-/// `false` if the elements have too many values.
-pub(in crate::codec) fn find_palettes(
-    width: Width,
-    geometry: &Geometry<'_>,
-    wanted: WantedPalettes<'_>,
-    raw: &[u8],
-    numbers: &mut Numbers,
-) -> bool {
-    match (width, wanted.order) {
-        (Width::W2, PaletteOrder::ByValue) => find_short(geometry, wanted, raw, numbers),
-        (Width::W1, _) => find::<1>(width, geometry, wanted, raw, numbers),
-        (Width::W2, _) => find::<2>(width, geometry, wanted, raw, numbers),
-        (Width::W4, _) => find::<4>(width, geometry, wanted, raw, numbers),
-        (Width::W8, _) => find::<8>(width, geometry, wanted, raw, numbers),
+/// Palettes of all elements of a part.
+pub(in crate::codec) struct FoundPalettes {
+    palettes: Palettes,
+    /// The bytes that they take.
+    bytes: usize,
+    tables: Tables,
+}
+
+enum Tables {
+    Short(Vec<ShortTable>),
+    Wide(Vec<ValueTable>),
+}
+
+/// Finds palettes; `None` if there are too many values.
+pub(in crate::codec) fn find_palettes(width: Width, wanted: WantedPalettes<'_>) -> Option<FoundPalettes> {
+    let most = wanted.most_values(width.bytes());
+    // a table for all values of two bytes costs less than looking
+    if let Some(sample) = wanted.sample
+        && (width, wanted.order) != (Width::W2, PaletteOrder::ByValue)
+        && !has_few(width, most, sample)
+    {
+        return None;
     }
+    match (width, wanted.order) {
+        (Width::W2, PaletteOrder::ByValue) => find_short(wanted),
+        (Width::W1, _) => None,
+        (Width::W2, _) => find::<2>(width, wanted),
+        (Width::W4, _) => find::<4>(width, wanted),
+        (Width::W8, _) => find::<8>(width, wanted),
+    }
+}
+
+/// Returns whether palettes of values of two bytes may save what their tables take, by those of a
+/// sample: more elements have more values, with shorter distances between them.
+fn may_save(sample: &[u8], element_bytes: usize) -> bool {
+    let sample = sample.as_chunks().0;
+    let mut seen = [0_u64; SHORT_VALUES / 64];
+    for value in sample.iter().copied().map(u16::from_le_bytes).map(usize::from) {
+        seen[value / 64] |= 1 << (value % 64); // in bounds
+    }
+    let value_count: u32 = seen.iter().map(|word| word.count_ones()).sum();
+    // the distance to the next greater value
+    let distance = |value: usize| {
+        let above = seen[value / 64] & (u64::MAX - 1) << (value % 64); // in bounds
+        let mut above = std::iter::once(above).chain(seen[value / 64 + 1..].iter().copied()).enumerate();
+        let next = above.find(|(_, word)| *word != 0);
+        next.map_or(1, |(words, word)| (value / 64 + words) * 64 + word.trailing_zeros() as usize - value)
+    };
+    let some = sample.iter().step_by((sample.len() / DISTANCES).max(1)).copied().map(u16::from_le_bytes);
+    let bits: usize = some.clone().map(|value| distance(value.into()).ilog2() as usize).sum();
+    bits * element_bytes / 2 / some.len().max(1) >= 8 * value_count as usize
 }
 
 /// Finds palettes by value of elements of two bytes.
-fn find_short(geometry: &Geometry<'_>, wanted: WantedPalettes<'_>, raw: &[u8], numbers: &mut Numbers) -> bool {
-    let count = wanted.count.max(1);
-    let mut tables: Vec<ShortTable> = (0..count).map(|_| ShortTable::new()).collect();
-    for elements in blocks_of(wanted.geometry, wanted.elements) {
-        for (place, table) in tables.iter_mut().enumerate() {
-            table.add(elements.get(place..).unwrap_or(&[]), count);
+fn find_short(wanted: WantedPalettes<'_>) -> Option<FoundPalettes> {
+    let WantedPalettes { count, geometry, elements, .. } = wanted;
+    if count == 1 && wanted.sample.is_some_and(|sample| !may_save(sample, elements.len())) {
+        return None;
+    }
+    let of_place = |place: usize| {
+        let blocks = blocks_of(geometry, elements);
+        let own = blocks.flat_map(move |block| block.get(place..).unwrap_or(&[]).iter().step_by(count.max(1)));
+        ShortTable::new(own.copied(), geometry.float)
+    };
+    let (tables, values): (Vec<_>, Vec<_>) = (0..count.max(1)).map(of_place).unzip();
+    let is_small = values.iter().map(Vec::len).sum::<usize>() <= wanted.most_values(2);
+    if !is_small || values.iter().any(Vec::is_empty) {
+        return None;
+    }
+    if let ([table], [values], Some(sample)) = (&tables[..], &values[..], wanted.sample) {
+        // what the distances to the next values save, and what the table takes
+        let saved = table.count_gap_bits(values, sample) * elements.len() as u64 / sample.len().max(1) as u64;
+        if saved < 8 * values.len() as u64 {
+            return None;
         }
     }
-    let counts: Vec<usize> = tables.iter().map(ShortTable::count).collect();
-    if counts.contains(&0) || counts.iter().sum::<usize>() > wanted.most_values(2) {
-        return false;
-    }
-    let mut palettes = Palettes::new(Width::W2, geometry.float, counts.iter().any(|&count| count > 256));
-    for table in &mut tables {
-        palettes.values.extend(table.sort(geometry.float).iter().flat_map(|value| value.to_le_bytes()));
+    let mut palettes = Palettes::new(Width::W2, geometry.float, values.iter().any(|values| values.len() > 256));
+    for values in values {
+        palettes.values.extend(values.into_iter().flat_map(u16::to_le_bytes));
         palettes.ends.push(palettes.values.len() / 2);
     }
-    set_numbers(palettes, &tables, geometry, raw, numbers, |table, element| table.number(element));
-    true
+    Some(FoundPalettes::new(palettes, Tables::Short(tables)))
 }
 
 /// Finds palettes of elements of `W` bytes.
-fn find<const W: usize>(
-    width: Width,
-    geometry: &Geometry<'_>,
-    wanted: WantedPalettes<'_>,
-    raw: &[u8],
-    numbers: &mut Numbers,
-) -> bool {
-    let Some(mut tables) = tables::<W>(wanted) else { return false };
-    let is_wide = tables.iter().any(|table| table.values.len() > 256);
-    let mut palettes = Palettes::new(width, geometry.float, is_wide);
+fn find<const W: usize>(width: Width, wanted: WantedPalettes<'_>) -> Option<FoundPalettes> {
+    let mut tables = tables::<W>(wanted)?;
+    let float = wanted.geometry.float;
+    let mut palettes = Palettes::new(width, float, tables.iter().any(|table| table.values.len() > 256));
     let key = |value: i64| {
         let value = signed(value, W);
-        if geometry.float && value < 0 { value ^ i64::MAX >> (64 - 8 * W) } else { value }
+        if float && value < 0 { value ^ i64::MAX >> (64 - 8 * W) } else { value }
     };
     for table in &mut tables {
         let values = table.sort(wanted.order, key);
         palettes.values.extend(values.iter().flat_map(|value| value.to_le_bytes().into_iter().take(W)));
         palettes.ends.push(palettes.values.len() / W);
     }
-    set_numbers(palettes, &tables, geometry, raw, numbers, |table, element| table.number(wide_of::<W>(element)));
-    true
+    Some(FoundPalettes::new(palettes, Tables::Wide(tables)))
 }
 
-/// Sets the numbers to those of the elements of each block, which use one table after the other.
-fn set_numbers<T, const W: usize>(
-    palettes: Palettes,
-    tables: &[T],
-    geometry: &Geometry<'_>,
-    raw: &[u8],
-    numbers: &mut Numbers,
-    number: impl Fn(&T, [u8; W]) -> u16,
-) {
-    let is_wide = palettes.number_width() == Width::W2;
-    numbers.set_palettes(palettes, |numbers| {
-        for elements in blocks_of(geometry, raw) {
-            let start = numbers.len();
-            numbers.resize(start + elements.len() * if is_wide { 2 } else { 1 }, 0);
-            let to = numbers.get_mut(start..).unwrap_or(&mut []);
-            // rows of one element for each table, of which the last may be cut off
-            for (i, table) in tables.iter().enumerate() {
-                let own = elements.get(i..).unwrap_or(&[]).iter().step_by(tables.len());
-                let own = own.map(|&element| number(table, element));
-                if is_wide {
-                    let to = to.as_chunks_mut().0.get_mut(i..).unwrap_or(&mut []).iter_mut().step_by(tables.len());
-                    to.zip(own).for_each(|(to, number)| *to = number.to_le_bytes());
-                } else {
-                    let to = to.get_mut(i..).unwrap_or(&mut []).iter_mut().step_by(tables.len());
-                    to.zip(own).for_each(|(to, number)| *to = number as u8); // exact: below 256
+impl FoundPalettes {
+    fn new(palettes: Palettes, tables: Tables) -> Self {
+        let mut written = Vec::new();
+        palettes.write(&mut written);
+        Self { palettes, bytes: written.len(), tables }
+    }
+
+    /// Sets the numbers to those of `raw`, some or all of the elements.
+    pub(in crate::codec) fn set(&self, geometry: &Geometry<'_>, raw: &[u8], numbers: &mut Numbers) {
+        match &self.tables {
+            Tables::Short(tables) => self.set_with(tables, ShortTable::number, geometry, raw, numbers),
+            Tables::Wide(tables) => match geometry.element_bytes {
+                2 => self.set_with(tables, ValueTable::number::<2>, geometry, raw, numbers),
+                4 => self.set_with(tables, ValueTable::number::<4>, geometry, raw, numbers),
+                _ => self.set_with(tables, ValueTable::number::<8>, geometry, raw, numbers),
+            },
+        }
+    }
+
+    fn set_with<T, const W: usize>(
+        &self,
+        tables: &[T],
+        number: impl Fn(&T, [u8; W]) -> u16,
+        geometry: &Geometry<'_>,
+        raw: &[u8],
+        numbers: &mut Numbers,
+    ) {
+        let is_wide = self.palettes.number_width() == Width::W2;
+        let count = tables.len().max(1);
+        numbers.set_palettes(self.palettes.clone(), self.bytes, |numbers| {
+            for elements in blocks_of(geometry, raw) {
+                let start = numbers.len();
+                numbers.resize(start + elements.len() * if is_wide { 2 } else { 1 }, 0);
+                let to = numbers.get_mut(start..).unwrap_or(&mut []);
+                // element `i` is in table `i` modulo their number
+                for (i, table) in tables.iter().enumerate() {
+                    let own = elements.get(i..).unwrap_or(&[]).iter().step_by(count);
+                    let own = own.map(|&element| number(table, element));
+                    if is_wide {
+                        let to = to.as_chunks_mut().0.get_mut(i..).unwrap_or(&mut []).iter_mut().step_by(count);
+                        to.zip(own).for_each(|(to, number)| *to = number.to_le_bytes());
+                    } else {
+                        let to = to.get_mut(i..).unwrap_or(&mut []).iter_mut().step_by(count);
+                        to.zip(own).for_each(|(to, number)| *to = number as u8); // exact: below 256
+                    }
                 }
             }
-        }
-    });
+        });
+    }
 }
 
 impl WantedPalettes<'_> {
@@ -288,48 +330,18 @@ impl WantedPalettes<'_> {
     }
 }
 
-/// Returns whether elements have so few values that palettes may pay.
-pub(in crate::codec) fn may_have_palettes(
-    order: PaletteOrder,
-    geometry: &Geometry<'_>,
-    width: Width,
-    raw: &[u8],
-) -> bool {
-    let most = match (order, width) {
-        (_, Width::W1) => return false, // they are short already
-        // numbers would be as long, and floats have few bits besides noise
-        (PaletteOrder::ByFrequency, Width::W2) if geometry.float => return false,
-        (PaletteOrder::ByValue, Width::W2) => MOST_IN_SHORT_SAMPLE,
-        (PaletteOrder::ByValue, _) => MOST_IN_SAMPLE,
-        (PaletteOrder::ByFrequency, _) => MOST_IN_SAMPLE_BY_FREQUENCY,
-    };
+/// Returns whether the first elements of a sample have at most `most` values.
+fn has_few(width: Width, most: usize, sample: &[u8]) -> bool {
+    fn has_few<const W: usize>(most: usize, sample: &[u8]) -> bool {
+        let mut table = ValueTable::new(most);
+        sample.as_chunks::<W>().0.iter().take(SAMPLE).all(|&element| table.add(wide_of(element)))
+    }
     match width {
         Width::W1 => false,
-        Width::W2 => count_short(sample(raw)) <= most,
-        Width::W4 => has_few::<4>(most, sample(raw)),
-        Width::W8 => has_few::<8>(most, sample(raw)),
+        Width::W2 => has_few::<2>(most, sample),
+        Width::W4 => has_few::<4>(most, sample),
+        Width::W8 => has_few::<8>(most, sample),
     }
-}
-
-/// Returns the elements of a sample.
-fn sample<const W: usize>(raw: &[u8]) -> impl Iterator<Item = [u8; W]> {
-    let elements = raw.as_chunks().0;
-    let sampled = windows(elements.len(), 256).flat_map(|window| elements.get(window).unwrap_or(&[]));
-    sampled.take(SAMPLE).copied()
-}
-
-/// Counts the values of elements of two bytes.
-fn count_short(elements: impl Iterator<Item = [u8; 2]>) -> usize {
-    let mut seen = [0_u64; SHORT_VALUES / 64];
-    // in bounds: the words of 2^16 bits
-    elements.map(u16::from_le_bytes).for_each(|value| seen[usize::from(value >> 6)] |= 1 << (value & 63));
-    seen.iter().map(|word| word.count_ones() as usize).sum() // exact
-}
-
-/// Returns whether elements have at most `most` values.
-fn has_few<const W: usize>(most: usize, mut elements: impl Iterator<Item = [u8; W]>) -> bool {
-    let mut table = ValueTable::new(most);
-    elements.all(|element| table.add(wide_of(element)))
 }
 
 /// Returns the values of each palette; `None` if there are too many.

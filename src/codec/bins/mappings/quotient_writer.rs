@@ -2,14 +2,15 @@
 
 use super::quotient::{MOST_DETAIL_BITS, Quotient};
 use crate::codec::float_type::FloatType;
-use crate::codec::sampling::windows;
 use crate::kernel::Width;
 
-/// The elements that are looked at.
-const SAMPLE: usize = 4096;
+/// The elements that are looked at, at least.
+const SAMPLE: usize = 1024;
 /// One element in this many may have bits below the lowest one of all others.
 const LOWER: usize = 512;
-/// One element in this many may be an exception of a divisor.
+/// One element of the sample in this many is tried.
+const LOOKED_AT_ONE_IN: usize = 4;
+/// One element in this many may be an exception.
 const EXCEPTIONS: usize = 64;
 
 /// Divisors that people use besides powers of two: of decimals, as factor and power of two, and of
@@ -37,15 +38,12 @@ impl OneBits {
     }
 }
 
-/// Returns quotients that may express the elements of a part. Those with details pay only if
-/// elements are predictable.
+/// Returns quotients that may express elements, of which some are looked at. Those with details pay
+/// only if elements are predictable.
 pub(in crate::codec) fn find_quotients(float_type: FloatType, raw: &[u8], may_have_details: bool) -> Vec<Quotient> {
     let w = float_type.width().bytes();
-    let count = raw.len() / w;
-    let elements = windows(count, 256)
-        .flat_map(|window| raw.get(window.start * w..window.end * w).unwrap_or(&[]).chunks_exact(w))
-        .take(SAMPLE);
-    let sample: Vec<&[u8]> = elements.collect();
+    // an odd step, since rows have even lengths
+    let sample: Vec<&[u8]> = raw.chunks_exact(w).step_by((raw.len() / w / SAMPLE) | 1).collect();
     let mut bits: Vec<OneBits> = sample.iter().filter_map(|element| OneBits::of(float_type.value(element))).collect();
     let Some(highest) = bits.iter().map(|bits| bits.highest).max() else { return Vec::new() };
     let rare = bits.len() / LOWER; // below their number, which is not 0
@@ -59,7 +57,14 @@ pub(in crate::codec) fn find_quotients(float_type: FloatType, raw: &[u8], may_ha
             DIVISORS.into_iter().find_map(|(divisor, exponent)| scaled(float_type, divisor, exponent, highest, &sample))
         }
     };
-    exact.into_iter().chain(decimals).flat_map(with_narrower).chain(with_details).collect()
+    let narrower = exact.into_iter().chain(decimals).flat_map(with_narrower);
+    narrower.filter(|quotient| gives_most(quotient, &sample)).chain(with_details).collect()
+}
+
+/// Returns whether a quotient expresses nearly all of the sample.
+fn gives_most(quotient: &Quotient, sample: &[&[u8]]) -> bool {
+    let mut exceptions = sample.iter().step_by(LOOKED_AT_ONE_IN).filter(|element| !quotient.gives(element));
+    exceptions.nth(sample.len() / LOOKED_AT_ONE_IN / EXCEPTIONS).is_none()
 }
 
 /// Returns a quotient, and the same with numbers of two bytes: each block has its own base.
@@ -120,7 +125,5 @@ fn scaled(float_type: FloatType, divisor: u32, exponent: i16, highest: i32, samp
     let divisor_bits = 32 - divisor.leading_zeros() as i32; // exact: at most 32
     let width = number_width(float_type, highest + divisor_bits + i32::from(exponent))?;
     let quotient = quotient(float_type, width, 0, divisor, exponent.into())?;
-    let most = sample.len() / EXCEPTIONS;
-    let mut exceptions = sample.iter().filter(|element| !quotient.gives(element));
-    exceptions.nth(most).is_none().then_some(quotient)
+    gives_most(&quotient, sample).then_some(quotient)
 }

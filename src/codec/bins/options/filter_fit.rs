@@ -18,6 +18,11 @@ pub(super) const UNIT: f64 = 4096.0;
 #[derive(Clone, Copy)]
 pub(super) struct Moments([f64; MOST_PRODUCTS]);
 
+/// Returns the number of products of a filter of `taps` coefficients; those after them are 0.
+fn product_count(taps: usize) -> usize {
+    (taps + 1) * (taps + 2) / 2 // at most MOST_PRODUCTS
+}
+
 /// Returns the place of the product of numbers `i` and `j` before another. `i` is at most `j`.
 fn place(i: usize, j: usize) -> usize {
     j * (j + 1) / 2 + i
@@ -54,7 +59,9 @@ impl Moments {
 
     /// Returns the sum of the squares of what a filter misses.
     fn missed(&self, filter: &ErrorForm) -> f64 {
-        sum_of_products(&self.0, &filter.0).max(0.0)
+        let ErrorForm { form, count } = filter;
+        let (moments, form) = (self.0.get(..*count).unwrap_or(&[]), form.get(..*count).unwrap_or(&[]));
+        sum_of_products(moments, form).max(0.0)
     }
 }
 
@@ -77,19 +84,24 @@ fn sum_of_products(a: &[f64], b: &[f64]) -> f64 {
 pub(super) type Coefficients = [f64; MOST_TAPS];
 
 /// The quadratic form of a filter: what it misses is the sum of products with moments.
-struct ErrorForm([f64; MOST_PRODUCTS]);
+struct ErrorForm {
+    form: [f64; MOST_PRODUCTS],
+    /// How many there are of them; the others are 0.
+    count: usize,
+}
 
 impl ErrorForm {
     fn of(filter: &Coefficients) -> Self {
+        let taps = filter.iter().rposition(|coefficient| *coefficient != 0.0).map_or(0, |last| last + 1);
         let error = |i: usize| i.checked_sub(1).map_or(1.0, |tap| -filter.get(tap).copied().unwrap_or(0.0));
         let mut form = [0.0; MOST_PRODUCTS];
-        for j in 0..=MOST_TAPS {
+        for j in 0..=taps {
             for i in 0..=j {
                 let product = error(i) * error(j);
                 form[place(i, j)] = if i == j { product } else { 2.0 * product }; // in bounds
             }
         }
-        Self(form)
+        Self { form, count: product_count(taps) }
     }
 }
 
@@ -102,7 +114,8 @@ pub(super) fn fit(segments: &[Moments], taps: usize, filter_count: usize) -> Vec
         let mut sums = vec![[0.0; MOST_PRODUCTS]; filter_count];
         for ((moments, weight), code) in segments.iter().zip(&weights).zip(&codes) {
             if let Some(sums) = sums.get_mut(usize::from(*code)) {
-                sums.iter_mut().zip(moments.0).for_each(|(sum, product)| *sum += product * weight);
+                let sums = sums.iter_mut().take(product_count(taps));
+                sums.zip(moments.0).for_each(|(sum, product)| *sum += product * weight);
             }
         }
         for (filter, sums) in filters.iter_mut().zip(&sums) {

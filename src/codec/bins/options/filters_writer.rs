@@ -11,6 +11,8 @@ use std::ops::Range;
 const RESTART_SEGMENTS: u16 = 8;
 /// Segments for each filter, at least.
 const SEGMENTS_OF_FILTER: usize = 8;
+/// The segments that are looked at first.
+const GLANCED: usize = 16;
 /// The most segments that filters are fitted to.
 const MOST_FITTED: usize = 512;
 /// The bits of each number that filters save at least, by the segments they are fitted to, compared
@@ -30,18 +32,34 @@ pub(in crate::codec) struct FilterPlan {
 
 impl FilterPlan {
     /// Finds filters of `taps` coefficients for numbers of 2 bytes. Returns whether they seem to
-    /// pay.
-    pub(in crate::codec) fn find(&mut self, taps: usize, geometry: &Geometry<'_>, numbers: &[u8]) -> bool {
+    /// pay; if `glance`, a few segments may tell that they do not.
+    pub(in crate::codec) fn find(
+        &mut self,
+        taps: usize,
+        glance: bool,
+        geometry: &Geometry<'_>,
+        numbers: &[u8],
+    ) -> bool {
         self.filters = None;
         let zero = mean(numbers);
         let all: usize = segments(geometry).count();
-        let step = all.div_ceil(MOST_FITTED).max(1);
-        self.set_moments(taps, zero, step, geometry, numbers);
-        let filter_count = (self.moments.len() / SEGMENTS_OF_FILTER).clamp(1, MOST_FILTERS);
-        let fitted = fit(&self.moments, taps, filter_count);
-        if self.gain(&assign(&self.moments, &fitted)) < LEAST_GAIN {
-            return false;
+        let mut fitted = Vec::new();
+        let mut step = 0;
+        // most numbers gain nothing
+        let steps = [(GLANCED, LEAST_GAIN / 4.0), (MOST_FITTED, LEAST_GAIN)];
+        for (most, least_gain) in steps.into_iter().skip(if glance { 0 } else { 1 }) {
+            if step == 1 {
+                break; // these were all
+            }
+            step = all.div_ceil(most).max(1);
+            self.set_moments(taps, zero, step, geometry, numbers);
+            let filter_count = (self.moments.len() / SEGMENTS_OF_FILTER).clamp(1, MOST_FILTERS);
+            fitted = fit(&self.moments, taps, filter_count);
+            if self.gain(&assign(&self.moments, &fitted)) < least_gain {
+                return false;
+            }
         }
+        let filter_count = fitted.len();
         if step > 1 {
             self.set_moments(taps, zero, 1, geometry, numbers);
         }

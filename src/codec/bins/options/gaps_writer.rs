@@ -3,12 +3,9 @@
 use super::gaps::Gaps;
 use super::marks::{RiceParameters, write_marks};
 use crate::codec::geometry::Geometry;
-use crate::codec::sampling::windows;
 use crate::kernel::Width;
 use std::ops::Range;
 
-/// Elements of a window in which a filler is looked for.
-const WINDOW: usize = 1024;
 /// A filler is at least one in this many elements.
 const FILLER_IS_ONE_IN: usize = 32;
 
@@ -105,9 +102,8 @@ impl Present {
 /// Returns the element that comes in stretches most often, if it is often enough: by the vote of
 /// R. S. Boyer and J. S. Moore (1981) among the elements that are equal to the one before them.
 fn find_filler<const W: usize>(elements: &[[u8; W]]) -> Option<[u8; W]> {
-    let sampled = || windows(elements.len(), WINDOW).filter_map(|window| elements.get(window));
     let mut vote = (None, 0_usize);
-    for (before, element) in sampled().flat_map(|window| window.iter().zip(window.iter().skip(1))) {
+    for (before, element) in elements.iter().zip(elements.iter().skip(1)) {
         if before != element {
             continue;
         }
@@ -118,7 +114,6 @@ fn find_filler<const W: usize>(elements: &[[u8; W]]) -> Option<[u8; W]> {
         };
     }
     let filler = vote.0?;
-    let found = sampled().flatten().filter(|element| **element == filler).count();
-    let all: usize = sampled().map(<[_]>::len).sum();
-    (found * FILLER_IS_ONE_IN >= all && found < all).then_some(filler)
+    let found = elements.iter().filter(|element| **element == filler).count();
+    (found * FILLER_IS_ONE_IN >= elements.len() && found < elements.len()).then_some(filler)
 }

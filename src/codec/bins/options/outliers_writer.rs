@@ -2,6 +2,7 @@
 
 use super::marks::{MarkWriter, RiceParameters, write_marks};
 use super::outliers::Outliers;
+use crate::codec::search::{Idea, Search};
 use std::ops::Range;
 
 /// Bits of a window.
@@ -13,7 +14,7 @@ const BIN_TELLS: usize = 2;
 
 /// Returns the bytes below the window with which integers take the fewest bits, and that number,
 /// without what bins take. `counts` are the integers of each bit length.
-pub(in crate::codec) fn low_bytes_of(counts: &[u32]) -> (usize, f64) {
+pub(in crate::codec) fn low_bytes_of(counts: &[u32], search: Search) -> (usize, f64) {
     let longest = counts.iter().rposition(|&count| count > 0).unwrap_or(0);
     let most = longest.saturating_sub(WINDOW_BITS).div_ceil(8);
     let bits = |low_bytes: usize| {
@@ -29,7 +30,8 @@ pub(in crate::codec) fn low_bytes_of(counts: &[u32]) -> (usize, f64) {
             counts.iter().enumerate().skip(top + 1).map(|(length, &n)| (length - top) as f64 * f64::from(n)).sum();
         (low_bytes, offsets - beside + marks + uppers)
     };
-    (0..=most).map(bits).min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((most, 0.0))
+    let least = if search.has(Idea::Outliers) { 0 } else { most };
+    (least..=most).map(bits).min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((most, 0.0))
 }
 
 /// The outliers of a part, in memory that is reused.

@@ -1,0 +1,196 @@
+//! What tensilo's choice of encodings misses, and what each of its ideas saves.
+
+use crate::data::more::{self, ElementType, Listed};
+use crate::data::{self, Dataset, Element};
+use anyhow::{Context, Result, ensure};
+use half::bf16;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use tensilo::search::{Idea, Search};
+use tensilo::sink::Stream;
+use tensilo::{ColumnBatch, ColumnSchema, Profile, Reader, Schema, Shape, Writer, WriterOptions};
+
+/// Compares what the encoder chose with the smallest of all that its profile allows.
+///
+/// A profile may use many combinations of encoding, transform, mapping and options. The encoder
+/// estimates them from a sample; an exhaustive search encodes each, which takes seconds for a
+/// chunk. The regret is what the encoder wrote above that, in the profile's own terms: what decodes
+/// more slowly has to save more. With `--ablation`, the bytes are printed that each idea saves in
+/// an exhaustive search, and the time of encoding without it.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// As in the comparison
+    #[arg(long, value_name = "DIR", env = "TENSILO_DATA")]
+    data: Option<PathBuf>,
+    /// As in the comparison; may be given several times
+    #[arg(long, value_name = "DIR")]
+    more: Vec<PathBuf>,
+    /// Only these data sets, separated by commas
+    #[arg(long, value_name = "DATASET", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Profiles, separated by commas
+    #[arg(long, value_name = "PROFILE", value_delimiter = ',', default_value = "fast,balanced,small", value_parser = profile)]
+    profile: Vec<Profile>,
+    /// Chunks of each data set, evenly spaced
+    #[arg(long, value_name = "COUNT", default_value = "3", value_parser = clap::value_parser!(u16).range(1..))]
+    chunks: u16,
+    /// Print what is lost without each idea
+    #[arg(long)]
+    ablation: bool,
+    /// Fail if a regret is greater: percents for each profile, separated by commas
+    #[arg(long, value_name = "PERCENT", value_delimiter = ',')]
+    at_most: Vec<f64>,
+}
+
+/// Some chunks of a data set.
+struct Chunks<'a, T> {
+    data: &'a Dataset<T>,
+    profile: Profile,
+    /// The samples of a chunk, and the first ones of those that are encoded.
+    samples: usize,
+    starts: Vec<usize>,
+}
+
+fn profile(name: &str) -> Result<Profile> {
+    Profile::ALL
+        .into_iter()
+        .find(|profile| profile.name() == name)
+        .with_context(|| format!("there is no profile {name}"))
+}
+
+/// What was written of some chunks.
+#[derive(Default)]
+struct Written {
+    /// The stored bytes of the values.
+    bytes: u64,
+    /// The same, weighted as the profile compares encodings.
+    cost: u64,
+    time: Duration,
+}
+
+impl Written {
+    /// Returns by how many percents the cost is greater than another.
+    fn percents_above(&self, least: &Self) -> f64 {
+        100.0 * (self.cost as f64 / least.cost.max(1) as f64 - 1.0)
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    ensure!(
+        [0, arguments.profile.len()].contains(&arguments.at_most.len()),
+        "--at-most has {} percents for {} profiles",
+        arguments.at_most.len(),
+        arguments.profile.len()
+    );
+    let is_wanted = |name: &str| arguments.only.is_empty() || arguments.only.iter().any(|only| only == name);
+    match arguments.ablation {
+        true => println!(
+            "| data | profile | idea | stored | without it | lost | time without it |\n|---|---|---|--:|--:|--:|--:|"
+        ),
+        false => println!("| data | profile | raw | stored | smallest | regret |\n|---|---|--:|--:|--:|--:|"),
+    }
+    let mut too_great = Vec::new();
+    for name in data::NAMES.into_iter().filter(|name| is_wanted(name)) {
+        measure(arguments, &data::load(name, arguments.data.as_deref())?, &mut too_great)?;
+    }
+    for folder in &arguments.more {
+        for set in more::list(folder)?.iter().filter(|set| is_wanted(&set.name)) {
+            measure_listed(arguments, set, &mut too_great)?;
+        }
+    }
+    ensure!(too_great.is_empty(), "regrets are too great: {}", too_great.join("; "));
+    Ok(())
+}
+
+fn measure_listed(arguments: &Arguments, set: &Listed, too_great: &mut Vec<String>) -> Result<()> {
+    match set.dtype {
+        ElementType::Bf16 => measure(arguments, &set.load::<bf16>()?, too_great),
+        ElementType::F32 => measure(arguments, &set.load::<f32>()?, too_great),
+        ElementType::F64 => measure(arguments, &set.load::<f64>()?, too_great),
+        ElementType::I16 => measure(arguments, &set.load::<i16>()?, too_great),
+        ElementType::I32 => measure(arguments, &set.load::<i32>()?, too_great),
+        ElementType::I64 => measure(arguments, &set.load::<i64>()?, too_great),
+    }
+}
+
+fn measure<T: Element>(arguments: &Arguments, data: &Dataset<T>, too_great: &mut Vec<String>) -> Result<()> {
+    for (i, &profile) in arguments.profile.iter().enumerate() {
+        let chunks = Chunks::new(data, profile, arguments.chunks.into());
+        let name = format!("{} | {}", data.name, profile.name());
+        if arguments.ablation {
+            chunks.print_ablation(&name)?;
+            continue;
+        }
+        let written = chunks.encode(Search::new())?;
+        let least = chunks.encode(Search::new().exhaustive())?;
+        let regret = written.percents_above(&least);
+        println!("| {name} | {} | {} | {} | {regret:.2} % |", chunks.raw_bytes(), written.bytes, least.bytes);
+        if arguments.at_most.get(i).is_some_and(|most| regret > *most) {
+            too_great.push(format!("{}, {}: {regret:.2} %", data.name, profile.name()));
+        }
+    }
+    Ok(())
+}
+
+impl<'a, T: Element> Chunks<'a, T> {
+    fn new(data: &'a Dataset<T>, profile: Profile, most: usize) -> Self {
+        let samples = data.samples_in(profile.chunk_bytes());
+        let all = data.samples().div_ceil(samples);
+        let count = all.min(most);
+        let starts = (0..count).map(|i| i * all / count * samples).collect();
+        Self { data, profile, samples, starts }
+    }
+
+    fn raw_bytes(&self) -> usize {
+        self.chunks().map(<[u8]>::len).sum()
+    }
+
+    fn chunks(&self) -> impl Iterator<Item = &'a [u8]> {
+        let (bytes, sample) = (self.data.bytes(), self.data.sample_bytes());
+        self.starts.iter().map(move |start| {
+            let end = (start + self.samples).min(bytes.len() / sample);
+            &bytes[start * sample..end * sample]
+        })
+    }
+
+    /// Encodes each chunk as a file.
+    fn encode(&self, search: Search) -> Result<Written> {
+        let options = WriterOptions::new().profile(self.profile).search(search).check_chunks(false);
+        let mut written = Written::default();
+        for chunk in self.chunks() {
+            let schema = Schema::new([ColumnSchema::tensor("x", T::DTYPE, Shape::fixed(&self.data.shape))]);
+            let samples = chunk.len() / self.data.sample_bytes();
+            let start = Instant::now();
+            let mut writer = Writer::new(Stream(Vec::new()), schema, &options)?;
+            writer.push_batch(&[ColumnBatch::from_bytes(T::DTYPE, samples, &[], chunk)])?;
+            let file = writer.finish()?.sink.0;
+            written.time += start.elapsed();
+            let reader = Reader::from_bytes(file)?;
+            let facts = reader.column("x")?.facts();
+            let weights = facts.encodings.iter().map(|(encoding, _)| self.profile.weight(encoding));
+            written.bytes += facts.stored_bytes;
+            written.cost += facts.stored_bytes * weights.max().unwrap_or(100);
+        }
+        Ok(written)
+    }
+
+    /// Prints what each idea saves, of those that save anything.
+    fn print_ablation(&self, name: &str) -> Result<()> {
+        let least = self.encode(Search::new().exhaustive())?;
+        let usual = self.encode(Search::new())?;
+        for idea in Idea::ALL {
+            let without = self.encode(Search::new().exhaustive().without(idea))?;
+            if without.cost != least.cost {
+                let shorter = self.encode(Search::new().without(idea))?;
+                println!(
+                    "| {name} | {idea:?} | {} | {} | {:.2} % | {:.0} % |",
+                    least.bytes,
+                    without.bytes,
+                    without.percents_above(&least),
+                    100.0 * shorter.time.as_secs_f64() / usual.time.as_secs_f64()
+                );
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! Estimates the bits of coded integers in bins, without choosing the bins.
+//!
+//! A symbol for each integer takes the place of its bin: the bit length of a residual and the two
+//! bits below the highest one, or the highest byte of what is not predicted. The entropy of the
+//! symbols, and the bits that they leave open, are the estimate. As bins do, groups of symbols may
+//! be divided into classes.
+
+use super::geometry::Geometry;
+use super::tier_plan::{Histogram, count, histogram, sum_of};
+use crate::kernel::Width;
+use crate::kernel::bins::GROUP;
+use std::sync::LazyLock;
+
+/// The bits of a frequency in the tables.
+const FREQUENCY_BITS: f64 = 8.0;
+/// The bits of the class of a group, and the classes up to which they suffice.
+const CLASS_BITS: [(usize, f64); 3] = [(1, 0.0), (4, 2.0), (16, 4.0)];
+
+/// Counts whose logarithm is looked up.
+const SMALL_COUNTS: usize = 1024;
+static COUNT_BITS: LazyLock<[f32; SMALL_COUNTS]> =
+    LazyLock::new(|| std::array::from_fn(|count| bits_of(count as f64) as f32));
+
+/// Returns a count times its binary logarithm.
+fn bits_of(count: f64) -> f64 {
+    if count == 0.0 { 0.0 } else { count * count.log2() }
+}
+
+/// Returns the bits of symbols with this histogram, if each takes as many as its share asks.
+pub(super) fn entropy_bits(counts: &[u32]) -> f64 {
+    let small = &*COUNT_BITS;
+    let total: u32 = counts.iter().sum(); // fewer than 2^32 symbols
+    let bits = |&count: &u32| small.get(count as usize).map_or_else(|| bits_of(count.into()), |&bits| bits.into());
+    bits_of(total.into()) - counts.iter().map(bits).sum::<f64>()
+}
+
+/// Leaves out the first row of each block, of which estimates see few: predictions from the row
+/// above would seem to cost more than they do. Returns how many bit lengths there were for each
+/// that is left.
+pub(super) fn drop_first_rows(geometry: &Geometry<'_>, lengths: &mut Vec<u8>) -> f64 {
+    let all = lengths.len();
+    let mut left = 0;
+    for block in geometry.block_ranges() {
+        let end = block.end.min(all);
+        let start = (block.start + geometry.longest_row(block.len() / 2)).min(end);
+        lengths.copy_within(start..end, left);
+        left += end - start;
+    }
+    lengths.truncate(left);
+    all as f64 / left.max(1) as f64
+}
+
+/// What the estimate of symbols depends on.
+#[derive(Clone, Copy)]
+pub(super) struct Coded {
+    pub most_classes: usize,
+    /// What there is for each symbol in the part; the tables count for their share.
+    pub one_in: f64,
+}
+
+impl Coded {
+    /// Returns about the bits of residuals with these [`refine`]d symbols.
+    pub(super) fn residual_bits(&self, symbols: &[u8]) -> f64 {
+        let open = |counts: &Histogram| {
+            let open = (0_u32..).zip(counts).map(|(symbol, count)| (symbol / 4).saturating_sub(1) * count);
+            f64::from(open.sum::<u32>()) // of a sample
+        };
+        self.bits(symbols, u8::MAX, &open)
+    }
+
+    /// Returns about the bits of elements that are coded themselves, of which `symbols` are the
+    /// highest bytes and `low_bytes` the planes of the others.
+    pub(super) fn plain_bits(&self, symbols: &[u8], low_bytes: &[u8], float: bool) -> f64 {
+        let mut planes: Vec<&[u8]> = low_bytes.chunks_exact(symbols.len().max(1)).collect();
+        planes.push(symbols);
+        let top = planes.iter().rposition(|plane| plane.iter().any(|&byte| byte != 0)).unwrap_or(0);
+        let symbols = planes.get(top).copied().unwrap_or(&[]);
+        // floats of both signs differ in magnitude, and hardly in sign
+        let mask = if float { 0x7F } else { u8::MAX };
+        8.0 * top as f64 * symbols.len() as f64 + self.bits(symbols, mask, &|_| 0.0)
+    }
+
+    /// Returns the bits of symbols in classes, to which groups belong by the mean of some of their
+    /// bits. `open` returns the bits that symbols leave open.
+    fn bits(&self, symbols: &[u8], mask: u8, open: &dyn Fn(&Histogram) -> f64) -> f64 {
+        let bits = |counts: &Histogram| {
+            let used = counts.iter().filter(|count| **count > 0).count();
+            entropy_bits(counts) + open(counts) + FREQUENCY_BITS * used as f64 / self.one_in
+        };
+        if self.most_classes <= 1 || symbols.len() < 2 * GROUP {
+            return bits(&histogram(symbols));
+        }
+        let sum = |group: &[u8]| group.iter().map(|&symbol| u32::from(symbol & mask)).sum::<u32>();
+        let mut groups: Vec<(u32, &[u8])> = symbols.chunks(GROUP).map(|group| (sum(group), group)).collect();
+        groups.sort_unstable_by_key(|(sum, _)| *sum);
+        let (mut one, mut in_classes) = ([0; 256], 0.0);
+        for class in groups.chunks(groups.len().div_ceil(self.most_classes)) {
+            let mut counts = [[0; 256]; 4]; // as those of `histogram`
+            for (_, group) in class {
+                count(group, &mut counts);
+            }
+            let counts = sum_of(counts);
+            one.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            in_classes += bits(&counts);
+        }
+        let class = CLASS_BITS.into_iter().find(|(most, _)| self.most_classes <= *most).map_or(4.0, |(_, bits)| bits);
+        bits(&one).min(in_classes + class * groups.len() as f64)
+    }
+}
+
+/// Sets `symbols`, the bit lengths of coded integers, to symbols that also tell the two bits below
+/// the highest one.
+pub(super) fn refine(width: Width, coded: &[u8], symbols: &mut [u8]) {
+    match width {
+        Width::W1 => coded.iter().zip(symbols).for_each(|(&x, to)| *to = refine_short(x.into())),
+        Width::W2 => {
+            let coded = coded.as_chunks().0.iter().map(|&bytes| u16::from_le_bytes(bytes));
+            coded.zip(symbols).for_each(|(x, to)| *to = refine_short(x));
+        }
+        Width::W4 => refine_wide::<4>(coded, symbols),
+        Width::W8 => refine_wide::<8>(coded, symbols),
+    }
+}
+
+fn refine_wide<const W: usize>(coded: &[u8], symbols: &mut [u8]) {
+    for (symbol, coded) in symbols.iter_mut().zip(coded.as_chunks::<W>().0) {
+        let mut bytes = [0; 8];
+        bytes.iter_mut().zip(coded).for_each(|(to, from)| *to = *from);
+        let open = symbol.saturating_sub(3);
+        // at most 4 * 61 + 7, since `open` leaves three bits
+        *symbol = 4 * open + (u64::from_le_bytes(bytes) >> open) as u8;
+    }
+}
+
+/// Returns the symbol that [`refine_wide`] sets for an integer: vectors have no shifts by two
+/// bytes, but floats have bit length and highest bits of an integer side by side.
+fn refine_short(integer: u16) -> u8 {
+    let float = f32::from(integer).to_bits() >> 21;
+    // exact: at most 4 * 14 + 3, since floats of integers from 4 begin with 4 * 129
+    if integer < 4 { integer as u8 } else { float.wrapping_sub(4 * 128) as u8 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{refine_short, refine_wide};
+
+    #[test]
+    fn symbols_of_short_integers() {
+        for integer in 0..=u16::MAX {
+            let mut symbol = [(u16::BITS - integer.leading_zeros()) as u8];
+            refine_wide::<2>(&integer.to_le_bytes(), &mut symbol);
+            assert_eq!(refine_short(integer), symbol[0], "{integer}");
+        }
+    }
+}

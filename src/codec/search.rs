@@ -1,0 +1,156 @@
+//! What encoders may use, and how thoroughly they choose.
+//!
+//! A writer estimates from samples of a part which combination of encoding, transform, mapping and
+//! options is the smallest, and encodes the part with that one. Two measurements keep this honest.
+//! The *regret* of a choice is what it takes above the smallest of all combinations, each of which
+//! is encoded as a whole: that is an exhaustive [`Search`], hundreds of times slower. The
+//! *ablation* leaves out one [`Idea`] after the other and counts the bytes that are lost without
+//! it.
+
+/// An idea that encoders use, of which an ablation measures what it saves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Idea {
+    /// The encoding `exponent-tiers`, in blocks and without.
+    ExponentTiers,
+    /// The encoding `residual-tiers`, in blocks and without.
+    ResidualTiers,
+    /// The encoding `bins`.
+    Bins,
+    /// The encoding `bitshuffle-zstd`, in blocks and without.
+    BitshuffleZstd,
+    /// The encoding `planes-zstd`.
+    PlanesZstd,
+    /// The encoding `zstd` without a dictionary.
+    Zstd,
+    /// The encoding `zstd` with a dictionary.
+    ZstdDictionary,
+    /// Encodings without blocks, for parts of one block.
+    Unblocked,
+    /// Widths of tiers that fit a part: without it, 2, 2 and 4 bits.
+    TierWidths,
+    /// Exponent tiers of elements of 4 and 8 bytes.
+    WideExponentTiers,
+    /// Floats that bins code without prediction.
+    PlainFloats,
+    /// Prediction from a row above.
+    Rows,
+    /// The 2-D Lorenzo predictor.
+    Lorenzo,
+    /// Separable prediction.
+    Separable,
+    /// Prediction from the sample before.
+    AcrossSamples,
+    /// Palettes by value.
+    Palettes,
+    /// A palette for each channel.
+    ChannelPalettes,
+    /// Palettes by frequency.
+    FrequencyPalettes,
+    /// Quotients.
+    Quotients,
+    /// Quotients with a divisor that is not a power of two.
+    Divisors,
+    /// Details of quotients.
+    Details,
+    /// Multiples of integers.
+    Multiples,
+    /// The upper bits of floats.
+    UpperBits,
+    /// The base of a part in place of one for each block.
+    PartBase,
+    /// Gaps.
+    Gaps,
+    /// Outliers.
+    Outliers,
+    /// Transposed rows.
+    Transposed,
+    /// Filters.
+    Filters,
+    /// Several classes.
+    Classes,
+    /// More than four classes.
+    ManyClasses,
+}
+
+impl Idea {
+    /// All ideas.
+    pub const ALL: [Self; 30] = [
+        Self::ExponentTiers,
+        Self::ResidualTiers,
+        Self::Bins,
+        Self::BitshuffleZstd,
+        Self::PlanesZstd,
+        Self::Zstd,
+        Self::ZstdDictionary,
+        Self::Unblocked,
+        Self::TierWidths,
+        Self::WideExponentTiers,
+        Self::PlainFloats,
+        Self::Rows,
+        Self::Lorenzo,
+        Self::Separable,
+        Self::AcrossSamples,
+        Self::Palettes,
+        Self::ChannelPalettes,
+        Self::FrequencyPalettes,
+        Self::Quotients,
+        Self::Divisors,
+        Self::Details,
+        Self::Multiples,
+        Self::UpperBits,
+        Self::PartBase,
+        Self::Gaps,
+        Self::Outliers,
+        Self::Transposed,
+        Self::Filters,
+        Self::Classes,
+        Self::ManyClasses,
+    ];
+
+    /// Returns the idea of an encoding, by its id; `None` if a writer cannot do without it.
+    pub(super) fn of_encoding(id: u16) -> Option<Self> {
+        match id {
+            2 | 9 => Some(Self::BitshuffleZstd),
+            3 => Some(Self::Zstd),
+            4 | 11 => Some(Self::ExponentTiers),
+            5 | 12 => Some(Self::ResidualTiers),
+            6 => Some(Self::PlanesZstd),
+            7 | 10 => Some(Self::ZstdDictionary),
+            13 => Some(Self::Bins),
+            _ => None,
+        }
+    }
+}
+
+/// What encoders may use, and how thoroughly they choose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Search {
+    /// The ideas that are left out, a bit for each.
+    without: u64,
+    /// Whether all combinations are encoded, instead of the one with the least estimate.
+    pub(super) is_exhaustive: bool,
+}
+
+impl Search {
+    /// Returns the search of writers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Leaves out an idea.
+    pub fn without(self, idea: Idea) -> Self {
+        Self { without: self.without | 1 << idea as u8, ..self } // fewer than 64
+    }
+
+    /// Encodes all combinations and keeps the smallest: hundreds of times slower.
+    pub fn exhaustive(self) -> Self {
+        Self { is_exhaustive: true, ..self }
+    }
+
+    /// Returns whether encoders may use an idea.
+    pub(super) fn has(&self, idea: Idea) -> bool {
+        self.without & 1 << idea as u8 == 0
+    }
+}
