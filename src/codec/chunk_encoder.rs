@@ -4,7 +4,7 @@ use super::blocked::{BinChoice, LEAST_IN_BLOCKS, block_ends, most_front_bytes, s
 use super::encoding::{Codec, Encoder};
 use super::geometry::{Geometry, SCALARS};
 use super::part_spec::PartSpec;
-use super::profile::{Profile, WeightedEncoder};
+use super::profile::{Candidates, Profile, WeightedEncoder};
 use super::registry::{RAW, RAW_BLOCKS, codec};
 use super::sample::SampledPart;
 use super::scratch::{DecodeScratch, EncodeScratch};
@@ -16,6 +16,7 @@ use crate::format::content::Content;
 use crate::format::part_table::{PART_TABLE_BYTES, Part, PartTable};
 use crate::format::region::HEAD_BYTES;
 use crate::format::schema::Layout;
+use crate::le::u64_of;
 use crate::{Error, ErrorKind, Result, limits, memory};
 use std::sync::Arc;
 
@@ -50,12 +51,16 @@ pub(crate) struct EncodedChunk {
     pub side_encodings: [Option<u16>; 2],
 }
 
-/// A short chunk is written without blocks if that saves one in this many of its bytes.
+/// A chunk that could have blocks is written without them if that saves one in this many of its
+/// bytes.
 const WHOLE_SAVES_ONE_IN: u64 = 20;
 
 /// Estimates are trusted to one in this many bytes: an encoding that is estimated to take more than
 /// that above what another took is not tried.
 const TRUSTED_TO_ONE_IN: u64 = 16;
+
+/// The same of chunks as a whole, which take the longest to encode.
+const WHOLE_TRUSTED_TO_ONE_IN: u64 = 32;
 
 /// A choice is compared with others again if the cost of a byte changes by more than one in this
 /// many.
@@ -67,6 +72,8 @@ const CONFIRMED_WITHIN_ONE_IN: u64 = 64;
 #[derive(Clone)]
 pub(crate) struct ValueChoice {
     candidate: &'static WeightedEncoder,
+    /// Whether it is not in blocks, although the values have several.
+    is_whole: bool,
     tier_transform: Option<Transform>,
     bin_choice: Option<BinChoice>,
     /// The cost of a byte.
@@ -79,12 +86,13 @@ pub(crate) struct ValueChoice {
 #[derive(Clone, Copy)]
 struct Limit {
     most: u64,
-    /// Whether an encoding is not tried if it is estimated to be above.
-    trusts_estimates: bool,
+    /// An encoding is not tried if its estimate is above by more than one in this many bytes.
+    /// `None` to try all.
+    trusted_to_one_in: Option<u64>,
 }
 
 impl Limit {
-    const NONE: Self = Self { most: u64::MAX, trusts_estimates: false };
+    const NONE: Self = Self { most: u64::MAX, trusted_to_one_in: None };
 }
 
 /// Encodes chunks one after the other, and reuses its memory.
@@ -279,8 +287,9 @@ impl ChunkEncoder {
             let cost = kept.candidate.cost(self.best.len());
             let cost_of_byte = cost as f64 / raw.len().max(1) as f64;
             if !kept.is_confirmed || (cost_of_byte - kept.cost).abs() > kept.cost / SURPRISE_ONE_IN {
-                let limit = Limit { most: cost - cost / CONFIRMED_WITHIN_ONE_IN, trusts_estimates: true };
-                match self.cheapest(geometry, is_string, raw, limit)? {
+                let limit =
+                    Limit { most: cost - cost / CONFIRMED_WITHIN_ONE_IN, trusted_to_one_in: Some(TRUSTED_TO_ONE_IN) };
+                match self.best_choice(geometry, is_string, raw, limit)? {
                     Some(better) => *kept = better,
                     None => (kept.is_confirmed, kept.cost) = (true, cost_of_byte),
                 }
@@ -288,19 +297,11 @@ impl ChunkEncoder {
             return Ok(Some(kept.candidate.encoder));
         }
         *choice = None;
-        let Some(found) = self.cheapest(geometry, is_string, raw, Limit::NONE)? else { return Ok(None) };
+        let Some(found) = self.best_choice(geometry, is_string, raw, Limit::NONE)? else { return Ok(None) };
         let encoder = found.candidate.encoder;
-        if !self.is_short(geometry) {
-            // a dictionary may come between texts
-            *choice = Some(found).filter(|_| !is_string && !self.scratch.search.is_exhaustive);
-        } else if self.may_be_whole(geometry) {
-            let cost = found.candidate.cost(self.best.len());
-            let end = geometry.blocks.last().copied().unwrap_or(0);
-            let limit = Limit { most: cost - cost / WHOLE_SAVES_ONE_IN, trusts_estimates: false };
-            if let Some(whole) = self.cheapest(&geometry.in_blocks(&[end]), is_string, raw, limit)? {
-                return Ok(Some(whole.candidate.encoder));
-            }
-        }
+        // a dictionary may come between texts
+        let is_kept = !self.is_short(geometry) && !is_string && !self.scratch.search.is_exhaustive;
+        *choice = Some(found).filter(|_| is_kept);
         Ok(Some(encoder))
     }
 
@@ -321,32 +322,67 @@ impl ChunkEncoder {
         let Self { scratch, best: stored, .. } = self;
         scratch.tier_transform = choice.tier_transform;
         scratch.bin_choice = choice.bin_choice.clone();
-        let is_encoded = !raw.is_empty() && choice.candidate.encoder.encode(geometry, raw, stored, scratch)?;
+        let whole = [geometry.end()];
+        let as_before = if choice.is_whole { geometry.in_blocks(&whole) } else { *geometry };
+        let is_encoded = !raw.is_empty() && choice.candidate.encoder.encode(&as_before, raw, stored, scratch)?;
         Ok(is_encoded && saves_enough(stored.len(), raw.len()) && !self.is_short(geometry))
     }
 
-    /// Returns the encoding for `raw` of the least cost, which is below the limit. Its
-    /// stored bytes are then in `self.best`, which is not changed if there is none.
-    fn cheapest(
+    /// Returns the encoding for `raw` of the least cost below the limit, in blocks or as a whole.
+    /// Its stored bytes are then in `self.best`, which is not changed if there is none.
+    fn best_choice(
         &mut self,
         geometry: &Geometry<'_>,
         is_string: bool,
         raw: &[u8],
         limit: Limit,
     ) -> Result<Option<ValueChoice>> {
-        if raw.is_empty() {
-            return Ok(None);
-        }
-        let Self { profile, scratch, candidate: stored, best, .. } = self;
-        let search = scratch.search;
+        let found = self.cheapest(geometry, self.candidates(geometry, is_string), raw, limit)?;
+        let is_short = found.is_some() && self.is_short(geometry);
+        let whole = [geometry.end()];
+        let whole = geometry.in_blocks(&whole);
+        let candidates = match geometry.is_in_blocks() {
+            true if is_short && self.may_be_whole(geometry) => self.candidates(&whole, is_string),
+            true if !is_string && !is_short => self.profile.candidates_for_whole(),
+            _ => &[],
+        };
+        let most = match &found {
+            Some(found) => found.candidate.cost(self.best.len()),
+            None => limit.most.min(100 * u64_of(raw.len())),
+        };
+        let trusted_to_one_in = (!is_short).then_some(WHOLE_TRUSTED_TO_ONE_IN);
+        let limit = Limit { most: most - most / WHOLE_SAVES_ONE_IN, trusted_to_one_in };
+        let of_whole = self.cheapest(&whole, candidates, raw, limit)?;
+        Ok(of_whole.map(|choice| ValueChoice { is_whole: true, ..choice }).or(found))
+    }
+
+    /// Returns the encoders for values with this geometry.
+    fn candidates(&self, geometry: &Geometry<'_>, is_string: bool) -> Candidates {
         let is_one_block = |end: &u32| is_string || *end as usize <= limits::BLOCK_ELEMENTS;
         let in_blocks = geometry.is_in_blocks()
-            || !search.has(Idea::Unblocked) && geometry.blocks.first().is_some_and(is_one_block);
+            || !self.scratch.search.has(Idea::Unblocked) && geometry.blocks.first().is_some_and(is_one_block);
+        self.profile.candidates(is_string, in_blocks)
+    }
+
+    /// Returns the candidate of the least cost below the limit. Its stored bytes are then in
+    /// `self.best`, which is not changed if there is none.
+    fn cheapest(
+        &mut self,
+        geometry: &Geometry<'_>,
+        candidates: Candidates,
+        raw: &[u8],
+        limit: Limit,
+    ) -> Result<Option<ValueChoice>> {
+        if raw.is_empty() || candidates.is_empty() {
+            return Ok(None);
+        }
+        let Self { scratch, candidate: stored, best, .. } = self;
+        let search = scratch.search;
         let may_use = |candidate: &&'static WeightedEncoder| {
             let idea = Idea::of_encoding(candidate.encoder.id());
             idea.is_none_or(|idea| search.has(idea))
         };
-        let candidates = profile.candidates(is_string, in_blocks).iter().filter(may_use);
+        let candidates = candidates.iter().filter(may_use);
         let mut part = SampledPart::new(geometry, raw, std::mem::take(&mut scratch.sample));
         (scratch.tier_transform, scratch.bin_choice) = (None, None);
         let mut estimates: Vec<(u64, &'static WeightedEncoder)> = Vec::new();
@@ -363,8 +399,9 @@ impl ChunkEncoder {
         let tier_transform = scratch.tier_transform;
         let (mut least, mut found) = (limit.most, None);
         for (estimate, candidate) in estimates {
+            let is_above = |one_in: u64| estimate - estimate / one_in >= least;
             // the others are estimated to be greater
-            if (found.is_some() || limit.trusts_estimates) && estimate - estimate / TRUSTED_TO_ONE_IN >= least {
+            if found.is_some() && is_above(TRUSTED_TO_ONE_IN) || limit.trusted_to_one_in.is_some_and(is_above) {
                 break;
             }
             if !candidate.encoder.encode(geometry, raw, stored, scratch)? {
@@ -375,7 +412,14 @@ impl ChunkEncoder {
                 least = cost;
                 let cost = cost as f64 / raw.len() as f64; // not empty
                 let bin_choice = scratch.last_bins.clone();
-                found = Some(ValueChoice { candidate, tier_transform, bin_choice, cost, is_confirmed: false });
+                found = Some(ValueChoice {
+                    candidate,
+                    is_whole: false,
+                    tier_transform,
+                    bin_choice,
+                    cost,
+                    is_confirmed: false,
+                });
                 std::mem::swap(stored, best);
             }
         }

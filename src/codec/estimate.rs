@@ -2,11 +2,12 @@
 //!
 //! A symbol for each integer takes the place of its bin: the bit length of a residual and the two
 //! bits below the highest one, or the highest byte of what is not predicted. The entropy of the
-//! symbols, and the bits that they leave open, are the estimate. As bins do, groups of symbols may
+//! symbols, and the bits that they leave open, are the estimate. A window has two bytes, so that
+//! the entropy of the byte below is added to that of the highest. As bins do, groups of symbols may
 //! be divided into classes.
 
 use super::geometry::Geometry;
-use super::tier_plan::{Histogram, count, histogram, sum_of};
+use super::tier_plan::{Histogram, count, sum_of};
 use crate::kernel::Width;
 use crate::kernel::bins::GROUP;
 use std::sync::LazyLock;
@@ -50,6 +51,9 @@ pub(super) fn drop_first_rows(geometry: &Geometry<'_>, lengths: &mut Vec<u8>) ->
     all as f64 / left.max(1) as f64
 }
 
+/// The symbols of a group, and the bytes below them.
+type Group<'a> = (&'a [u8], &'a [u8]);
+
 /// What the estimate of symbols depends on.
 #[derive(Clone, Copy)]
 pub(super) struct Coded {
@@ -65,7 +69,7 @@ impl Coded {
             let open = (0_u32..).zip(counts).map(|(symbol, count)| (symbol / 4).saturating_sub(1) * count);
             f64::from(open.sum::<u32>()) // of a sample
         };
-        self.bits(symbols, u8::MAX, &open)
+        self.bits(symbols, &[], u8::MAX, &open)
     }
 
     /// Returns about the bits of elements that are coded themselves, of which `symbols` are the
@@ -77,30 +81,42 @@ impl Coded {
         let symbols = planes.get(top).copied().unwrap_or(&[]);
         // floats of both signs differ in magnitude, and hardly in sign
         let mask = if float { 0x7F } else { u8::MAX };
-        8.0 * top as f64 * symbols.len() as f64 + self.bits(symbols, mask, &|_| 0.0)
+        // a window also has the byte below
+        let below = top.checked_sub(1).and_then(|below| planes.get(below).copied()).unwrap_or(&[]);
+        8.0 * top.saturating_sub(1) as f64 * symbols.len() as f64 + self.bits(symbols, below, mask, &|_| 0.0)
     }
 
     /// Returns the bits of symbols in classes, to which groups belong by the mean of some of their
-    /// bits. `open` returns the bits that symbols leave open.
-    fn bits(&self, symbols: &[u8], mask: u8, open: &dyn Fn(&Histogram) -> f64) -> f64 {
-        let bits = |counts: &Histogram| {
+    /// bits, and of the bytes below symbols, if there are any. `open` returns the bits that symbols
+    /// leave open.
+    fn bits(&self, symbols: &[u8], below: &[u8], mask: u8, open: &dyn Fn(&Histogram) -> f64) -> f64 {
+        let entropy = |counts: &Histogram| {
             let used = counts.iter().filter(|count| **count > 0).count();
-            entropy_bits(counts) + open(counts) + FREQUENCY_BITS * used as f64 / self.one_in
+            entropy_bits(counts) + FREQUENCY_BITS * used as f64 / self.one_in
         };
-        if self.most_classes <= 1 || symbols.len() < 2 * GROUP {
-            return bits(&histogram(symbols));
-        }
+        let bits = |[symbols, below, below_zeros]: &[Histogram; 3]| {
+            entropy(symbols) + open(symbols) + entropy(below) + entropy(below_zeros)
+        };
         let sum = |group: &[u8]| group.iter().map(|&symbol| u32::from(symbol & mask)).sum::<u32>();
-        let mut groups: Vec<(u32, &[u8])> = symbols.chunks(GROUP).map(|group| (sum(group), group)).collect();
+        let groups = symbols.chunks(GROUP).zip(below.chunks(GROUP).chain(std::iter::repeat(&[][..])));
+        let mut groups: Vec<(u32, Group<'_>)> = groups.map(|group| (sum(group.0), group)).collect();
         groups.sort_unstable_by_key(|(sum, _)| *sum);
-        let (mut one, mut in_classes) = ([0; 256], 0.0);
-        for class in groups.chunks(groups.len().div_ceil(self.most_classes)) {
+        let (mut one, mut in_classes) = ([[0; 256]; 3], 0.0);
+        for class in groups.chunks(groups.len().div_ceil(self.most_classes).max(1)) {
             let mut counts = [[0; 256]; 4]; // as those of `histogram`
-            for (_, group) in class {
-                count(group, &mut counts);
+            // zeros, of which nothing is below, are told from other elements by their symbol
+            let mut below_counts = [[0; 256]; 2];
+            for (_, (symbols, below)) in class {
+                count(symbols, &mut counts);
+                for (&symbol, &below) in symbols.iter().zip(*below) {
+                    below_counts[usize::from(symbol == 0)][usize::from(below)] += 1; // in bounds
+                }
             }
-            let counts = sum_of(counts);
-            one.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            let [below, below_zeros] = below_counts;
+            let counts = [sum_of(counts), below, below_zeros];
+            for (one, counts) in one.iter_mut().zip(&counts) {
+                one.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            }
             in_classes += bits(&counts);
         }
         let class = CLASS_BITS.into_iter().find(|(most, _)| self.most_classes <= *most).map_or(4.0, |(_, bits)| bits);

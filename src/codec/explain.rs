@@ -160,11 +160,11 @@ impl<'a> Values<'a> {
         for profile in built().filter(|profile| profile.block_bytes().is_some()) {
             let own = self.ends(profile);
             let are_same = own == self.ends.of_file || own.len() <= 1 && self.ends.of_file.len() == 1;
-            if are_same || self.encode_as(profile)?.2 {
+            if are_same || self.encode_as(profile, Search::new())?.2 {
                 continue;
             }
             self.with_blocks_of_file.push(profile);
-            if !self.encode_as(profile)?.2 {
+            if !self.encode_as(profile, Search::new())?.2 {
                 self.with_blocks_of_file.pop();
             }
         }
@@ -255,8 +255,8 @@ impl<'a> Values<'a> {
     }
 
     /// Encodes the values as a profile does. Returns whether the file has the result.
-    fn encode_as(&self, profile: Profile) -> Result<(&'static dyn Codec, Vec<u8>, bool)> {
-        let mut encoder = ChunkEncoder::new(profile, profile.block_bytes(), false, Search::new());
+    fn encode_as(&self, profile: Profile, search: Search) -> Result<(&'static dyn Codec, Vec<u8>, bool)> {
+        let mut encoder = ChunkEncoder::new(profile, profile.block_bytes(), false, search);
         let geometry = self.geometry(profile, self.in_blocks(profile));
         let (codec, stored) = encoder.encode_alone(&geometry, self.is_string, self.dictionary.as_ref(), &self.raw)?;
         let mut stored = stored.to_vec();
@@ -267,8 +267,19 @@ impl<'a> Values<'a> {
         Ok((codec, stored, in_file))
     }
 
+    /// Returns by how much the choice of a profile costs more than the cheapest of all combinations
+    /// that the profile allows, as a fraction of that.
+    pub(crate) fn regret(&self, profile: Profile) -> Result<f64> {
+        let cost = |search| {
+            let (codec, stored, _) = self.encode_as(profile, search)?;
+            // rounded anyway
+            Ok(profile.weight(codec.name()).saturating_mul(u64_of(stored.len())).max(1) as f64)
+        };
+        Ok(cost(Search::new())? / cost(Search::new().exhaustive())? - 1.0)
+    }
+
     fn choice(&self, profile: Profile, trials: &[Trial]) -> Result<Choice> {
-        let (codec, stored, in_file) = self.encode_as(profile)?;
+        let (codec, stored, in_file) = self.encode_as(profile, Search::new())?;
         Ok(Choice {
             profile,
             encoding: codec.name().to_owned(),
@@ -288,6 +299,13 @@ impl<'a> Values<'a> {
             return "the profile stores all values raw".to_owned();
         }
         let is_candidate = |name: &str| candidates.iter().any(|candidate| candidate.encoder.name() == name);
+        if self.in_blocks(profile)
+            && chosen.blocks().is_none()
+            && chosen.id() != RAW.id()
+            && !is_candidate(chosen.name())
+        {
+            return "blocks take 5 % more".to_owned();
+        }
         let tried = trials.iter().filter(|trial| is_candidate(&trial.encoding) && trial.profiles.contains(&profile));
         let smallest = tried.filter_map(|trial| Some((trial.stored_bytes?, &trial.encoding))).min();
         let Some((least, name)) = smallest else {
@@ -295,9 +313,6 @@ impl<'a> Values<'a> {
         };
         if !usize::try_from(least).is_ok_and(|least| saves_enough(least, self.raw.len())) {
             return format!("no encoding saves 5 %, so the values stay raw; the smallest is {name}");
-        }
-        if self.in_blocks(profile) && chosen.blocks().is_none() && !is_candidate(chosen.name()) {
-            return "blocks take 5 % more of a chunk that readers read whole".to_owned();
         }
         if u64_of(stored.len()) <= least {
             return "the smallest encoding of the profile".to_owned();
@@ -307,7 +322,7 @@ impl<'a> Values<'a> {
             let percent = 100 - 100 * due / weight.max(1); // `due` is less than `weight`
             return format!("{name} is smaller, but decodes more slowly and would have to save {percent} %");
         }
-        format!("{name} is smaller, but the sampled windows predicted otherwise")
+        format!("{name} is smaller, but its estimate from a sample was greater")
     }
 }
 

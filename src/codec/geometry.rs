@@ -54,6 +54,11 @@ impl<'a> Geometry<'a> {
         self.blocks.len() > 1
     }
 
+    /// Returns the element at which the last block ends; 0 if there are no blocks.
+    pub(super) fn end(&self) -> u32 {
+        self.blocks.last().copied().unwrap_or(0)
+    }
+
     /// Returns the elements of each block.
     pub(super) fn block_ranges(&self) -> impl Iterator<Item = Range<usize>> {
         // exact: no target has a smaller usize

@@ -50,7 +50,7 @@ impl WeightedEncoder {
 }
 
 /// The encoders that a profile chooses from, besides raw.
-type Candidates = &'static [WeightedEncoder];
+pub(super) type Candidates = &'static [WeightedEncoder];
 
 const fn candidate(encoder: &'static dyn Encoder, weight: u64) -> WeightedEncoder {
     WeightedEncoder { encoder, weight }
@@ -99,6 +99,8 @@ const SMALL_BLOCKS: Candidates = &[
     candidate(&Blocked(ResidualBlocks), 100),
     candidate(&Blocked(BitshuffleBlocks), 100),
 ];
+/// Those that see repetitions which are farther apart than a block.
+const SMALL_WHOLE: Candidates = &[candidate(&PlanesZstd, 100)];
 const STRING_BLOCKS: Candidates = &[CONSTANT, TEXT, candidate(&Blocked(ZstdBlocks), 100)];
 
 impl Profile {
@@ -175,6 +177,14 @@ impl Profile {
             (Self::Balanced, true) => STRINGS,
             (Self::Small, true) => SMALL_STRINGS,
             (Self::BitshuffleZstd, true) => CLASSIC_STRINGS,
+        }
+    }
+
+    /// Returns the encoders for the values of a whole chunk that are tried besides those of blocks.
+    pub(super) fn candidates_for_whole(self) -> Candidates {
+        match self {
+            Self::Small => SMALL_WHOLE,
+            _ => NOTHING,
         }
     }
 

@@ -68,8 +68,9 @@ impl Sample {
         let count = raw.len() / w;
         let mut all: Vec<Range<usize>> = geometry.block_ranges().collect();
         if !geometry.is_in_blocks() {
-            // whole samples or rows
-            let length = BLOCK.next_multiple_of(geometry.row_up_to(2 * BLOCK as u32) as usize); // exact
+            // whole samples or rows, and two rows of each dimension
+            let rows = BLOCK.max(LEAST_ROWS * geometry.longest_row(count / LEAST_ROWS));
+            let length = rows.next_multiple_of(geometry.row_up_to(2 * BLOCK as u32) as usize); // exact
             all = (0..count.div_ceil(length)).map(|i| i * length..count.min((i + 1) * length)).collect();
         }
         let some = (all.len() / ONE_IN).clamp(LEAST_BLOCKS, MOST_BLOCKS);
@@ -78,7 +79,8 @@ impl Sample {
         }
         let least = (count / PIECES_ONE_IN).max(LEAST_IN_PIECES) / MOST_PIECES.min(all.len().max(1));
         for elements in evenly_spaced(&all, MOST_PIECES) {
-            let row = geometry.longest_row(elements.len() / LEAST_ROWS);
+            // at least the half of a second row
+            let row = geometry.longest_row(elements.len() * 2 / 3);
             let length = least.max(LEAST_ROWS * row).min(elements.len());
             // prediction restarts where it does in the block
             let unit = geometry.row_up_to((elements.len() / 2) as u32) as usize; // exact

@@ -4,9 +4,9 @@ use super::chunk_blocks::{ChunkBlocks, ColdRead};
 use super::chunk_info::ChunkInfo;
 use super::chunk_location::ChunkLocation;
 use super::opened_column::OpenedColumn;
-use crate::Result;
 use crate::codec::{Anatomy, Body, Choice, Section, StoredChunk, Trial, Values};
 use crate::le::u64_of;
+use crate::{Profile, Result};
 
 /// The composition of a chunk, and its size in other encodings: see
 /// [`Column::explain`](super::Column::explain).
@@ -68,6 +68,38 @@ impl Explanation {
 
 /// Explains a chunk.
 pub(super) fn explain(column: &OpenedColumn, location: &ChunkLocation) -> Result<Explanation> {
+    with_values(column, location, |values| {
+        let Anatomy { transform, sections } = values.anatomy()?;
+        let trials = values.trials()?;
+        let blocks = column.chunk_blocks(location)?;
+        Ok(Explanation {
+            chunk: location.chunk,
+            info: column.chunk_info(location)?,
+            element_count: u64_of(values.element_count()),
+            raw_bytes: u64_of(values.raw.len()),
+            stored_bytes: u64_of(values.stored.len()),
+            transform,
+            sections,
+            cold_read: column.cold_read(location, blocks.as_ref())?,
+            blocks,
+            choices: values.choices(&trials)?,
+            trials,
+        })
+    })
+}
+
+/// Returns the regret of a profile for a chunk: see [`Column::regret`](super::Column::regret).
+pub(super) fn regret(column: &OpenedColumn, location: &ChunkLocation, profile: Profile) -> Result<f64> {
+    profile.check_built()?;
+    with_values(column, location, |values| values.regret(profile))
+}
+
+/// Reads and decodes the values of a chunk.
+fn with_values<T>(
+    column: &OpenedColumn,
+    location: &ChunkLocation,
+    then: impl FnOnce(&Values<'_>) -> Result<T>,
+) -> Result<T> {
     let entry = &location.entry;
     let mut buffer = Vec::new();
     let (region, head, body) = column.fetch_chunk(entry, &mut buffer)?;
@@ -78,21 +110,5 @@ pub(super) fn explain(column: &OpenedColumn, location: &ChunkLocation) -> Result
         head: &head,
         body: Body::whole(body),
     });
-    let values = values.map_err(|error| error.with_offset(entry.offset).with_samples(entry.samples()))?;
-    let Anatomy { transform, sections } = values.anatomy()?;
-    let trials = values.trials()?;
-    let blocks = column.chunk_blocks(location)?;
-    Ok(Explanation {
-        chunk: location.chunk,
-        info: column.chunk_info(location)?,
-        element_count: u64_of(values.element_count()),
-        raw_bytes: u64_of(values.raw.len()),
-        stored_bytes: u64_of(values.stored.len()),
-        transform,
-        sections,
-        cold_read: column.cold_read(location, blocks.as_ref())?,
-        blocks,
-        choices: values.choices(&trials)?,
-        trials,
-    })
+    then(&values.map_err(|error| error.with_offset(entry.offset).with_samples(entry.samples()))?)
 }

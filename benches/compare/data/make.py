@@ -4,7 +4,7 @@
     pip install numpy scipy scikit-learn Pillow pyarrow onnx
     pip install --no-deps silero-vad magika
     apt-get install espeak-ng
-    python3 make.py DIR [--data DIR] [--safetensors FILE]
+    python3 make.py DIR [--data DIR] [--parquet DIR] [--safetensors FILE]
 
 Only numpy is required. If a step lacks something, it is skipped with a message. The values are the
 same in each run with the same versions.
@@ -82,7 +82,7 @@ class Folder:
         (self.path / "sets.json").write_text(text + "\n")
 
 
-NUMPY = {"f32": "<f4", "f64": "<f8", "i32": "<i4", "i64": "<i8"}
+NUMPY = {"f32": "<f4", "f64": "<f8", "i16": "<i2", "i32": "<i4", "i64": "<i8"}
 
 
 def bf16(values):
@@ -231,6 +231,27 @@ def shared(folder, arguments):
         folder.add(name, "f32", values, shape, f"column {column} of {file}")
 
 
+def parquet(folder, arguments):
+    """Writes the column `x` of each Parquet file of a folder, tensors of a fixed shape."""
+    if arguments.parquet is None:
+        raise Unavailable("no --parquet")
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise Unavailable(f"{error}; pip install pyarrow") from error
+    for path in sorted(arguments.parquet.glob("*.parquet")):
+        tensors = parquet.read_table(path, columns=["x"])["x"].combine_chunks()
+        if not isinstance(tensors.type, pyarrow.FixedShapeTensorType):
+            raise Unavailable(f"column x of {path.name} is no tensor of a fixed shape")
+        values = tensors.storage.flatten().to_numpy()
+        name, origin = f"{arguments.parquet.name}-{path.stem}", f"column x of {path.name}"
+        if values.dtype.kind == "f":
+            folder.add_floats(name, values.astype("<f4"), tensors.type.shape, origin)
+        else:
+            folder.add(name, f"i{8 * values.itemsize}", values, tensors.type.shape, origin)
+
+
 def add_large_tensors(folder, name, path, origin):
     """Adds the large tensors of a safetensors file, in rows of 1,024 elements."""
     file = path.read_bytes()
@@ -290,13 +311,14 @@ def magika(folder, _):
     folder.add_floats("magika", np.concatenate(large), (1024,), origin)
 
 
-STEPS = [shared, images, speech, trained, silero_vad, magika, generated, tensors]
+STEPS = [shared, images, speech, trained, silero_vad, magika, generated, parquet, tensors]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("folder", type=Path, help="folder to write to")
     parser.add_argument("--data", type=Path, help="folder that the comparison reads with --data")
+    parser.add_argument("--parquet", type=Path, help="a folder of Parquet files with a column x")
     parser.add_argument("--safetensors", type=Path, help="a file with weights of F32 or BF16")
     arguments = parser.parse_args()
     folder = Folder(arguments.folder)

@@ -28,7 +28,7 @@ use crate::kernel::{Width, extra_bits};
 /// many; at most that many of them.
 const CLOSE_ONE_IN: f64 = 8.0;
 const MOST_FINALISTS: usize = 2;
-const MOST_FINALISTS_FOR_SIZE: usize = 3;
+const MOST_FINALISTS_FOR_SIZE: usize = 4;
 /// Further predictions of a mapping are looked at if the first of them is greater than the least by
 /// at most one in this many.
 const PROMISING_ONE_IN: f64 = 2.0;
@@ -205,7 +205,7 @@ fn finalists(means: Means, may_transpose: bool, mut sorted: Vec<Combination>) ->
         let other = sorted.iter().position(|other| prediction(other) != prediction(&best));
         finalists.extend(take(other, &mut sorted));
     }
-    let is_plain = |of: &Combination| of.transform == Transform::None && !of.has_filters;
+    let is_plain = |of: &Combination| of.transform == Transform::None && !of.has_filters && !of.has_gaps;
     if may_transpose && !finalists.iter().any(is_plain) {
         let plain = sorted.iter().position(is_plain);
         finalists.extend(take(plain, &mut sorted));
@@ -381,9 +381,14 @@ fn each_numbering(
         scratch.filters.filters = None;
         visit_weighted(means, best, some, one_in, scratch, visit)?;
     }
-    for best in lines.iter().filter(|best| is_likely(best)) {
-        set_numbers(best.numbering, some, scratch);
-        visit_filtered(means, *best, some, one_in, scratch, visit)?;
+    for best in lines.into_iter().filter(is_likely) {
+        // filters count from one number for all blocks
+        let of_part = best.of_part().filter(|_| search.has(Idea::PartBase));
+        for of in [Some(best), of_part].into_iter().flatten() {
+            if set_numbers(of.numbering, some, scratch) {
+                visit_filtered(means, of, some, one_in, scratch, visit)?;
+            }
+        }
     }
     Ok(())
 }
@@ -524,18 +529,18 @@ fn of_numbers<'a>(
 }
 
 /// Fits filters to the numbers of elements that are in the scratch. Returns whether they seem to
-/// pay; if `glance`, a few of the numbers may tell that they do not.
+/// pay.
 fn set_filters(
     means: Means,
     numbering: Numbering,
     elements: Elements<'_>,
-    glance: bool,
+    is_sample: bool,
     scratch: &mut EncodeScratch,
 ) -> bool {
     let EncodeScratch { numbers, filters, .. } = scratch;
     let (_, geometry) = of_numbers(means.width, numbering, numbers, &elements.geometry);
     let integers = if let Numbering::None = numbering { elements.bytes } else { &numbers.bytes };
-    filters.find(if means.for_size { 16 } else { 8 }, glance, &geometry, integers)
+    filters.find(if means.for_size { 16 } else { 8 }, is_sample, &geometry, integers)
 }
 
 /// Sets numbers and filters to those of a combination, of elements that are no gaps if it has gaps.
@@ -574,7 +579,6 @@ fn bytes_of(
     }
     let shared = one_in as usize; // saturating, and at least 1
     let mut other = if is_mapped { numbers.other_bytes(means.width.bytes(), shared) } else { 0 };
-    other += if filters.filters.is_some() { filters.other_bytes() / shared.max(1) } else { 0 };
     other += elements.mark_bytes;
-    (bits / 8.0 + other as f64) * one_in
+    (bits / 8.0 + other as f64 + filters.other_bytes(one_in)) * one_in
 }

@@ -166,6 +166,9 @@ const TRANSPOSED_SAVE_ONE_IN: usize = 4;
 impl BlockEncoder for BinBlocks {
     fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(part.geometry.element_bytes)?;
+        if !has_fitting_blocks(&part.geometry) {
+            return Some(usize::MAX);
+        }
         let means = self.means(width, scratch.search);
         let choice = choose(means, part, scratch);
         let bytes = choice.bytes();

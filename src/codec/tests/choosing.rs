@@ -68,7 +68,8 @@ fn pieces_are_rows_in_the_middle_of_blocks() {
     assert_eq!(of([0, 0]), (ends(512), 3800, 59_800 + 511), "512 of each");
     assert_eq!(of([10, 50]), (ends(512), 3800, 59_800 + 511), "from the start of a sample");
     assert_eq!(of([300, 0]), (ends(600), 3900, 59_900 + 599), "two rows");
-    assert_eq!(of([5000, 300]), (ends(600), 3900, 59_900 + 599), "but of rows that come twice");
+    assert_eq!(of([5000, 300]), (ends(8000), 0, 63_999), "all, to have the half of a second row");
+    assert_eq!(of([6000, 300]), (ends(600), 3900, 59_900 + 599), "but of rows that come twice");
 }
 
 #[test]

@@ -41,6 +41,9 @@ pub(in crate::codec) struct PlanesZstd;
 /// many.
 const STRONG_SAVES_ONE_IN: usize = 6;
 
+/// Few repetitions that the quickest level finds: they save one byte in this many.
+const FEW_SAVE_ONE_IN: usize = 64;
+
 /// The packing of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packing {
@@ -355,12 +358,16 @@ fn estimate_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> 
     if let Some(constant) = constant(stream) {
         return Ok((Packing::Constant, constant));
     }
-    let FrameEncodeScratch { quick, frame, .. } = frames;
-    quick.encode(stream, frame)?;
+    let FrameEncodeScratch { quick, literals, frame, other, .. } = frames;
+    literals.encode(stream, frame)?;
     if !has_matches(stream, frame) {
         return Ok((Packing::Raw, frame.get(..stream.len()).unwrap_or(frame)));
     }
-    Ok((Packing::Zstd, frame.get(..frame.len() - frame.len() / STRONG_SAVES_ONE_IN).unwrap_or(frame)))
+    quick.encode(stream, other)?;
+    // the strongest level finds no repetitions where the quickest finds none
+    let has_found = other.len() < frame.len() - frame.len() / FEW_SAVE_ONE_IN;
+    let least = if has_found { other.len() - other.len() / STRONG_SAVES_ONE_IN } else { frame.len() };
+    Ok((Packing::Zstd, frame.get(..least).unwrap_or(frame)))
 }
 
 /// Returns the byte that a stream repeats, if it does.

@@ -112,9 +112,9 @@ fn check_reason(explanation: &Explanation, choice: &Choice) {
         "the profile stores all values raw" => choice.profile == Profile::Raw,
         "no encoding of the profile can express the values" => raw > 0 && smallest.is_none(),
         "the smallest encoding of the profile" => chosen == least && chosen < raw - raw / 20,
-        " is smaller, but the sampled windows predicted otherwise" => least < chosen,
-        "blocks take 5 % more of a chunk that readers read whole" => {
-            in_blocks && !is_blocked(&choice.encoding) && chosen < 8 << 10
+        " is smaller, but its estimate from a sample was greater" => least < chosen,
+        "blocks take 5 % more" => {
+            in_blocks && !is_blocked(&choice.encoding) && (chosen < 8 << 10 || choice.encoding == "planes-zstd")
         }
         reason => {
             let best = reason.strip_prefix("no encoding saves 5 %, so the values stay raw; the smallest is ");

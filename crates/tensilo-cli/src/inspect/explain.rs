@@ -11,16 +11,31 @@ use tensilo::explain::{Choice, Explanation, Section, Trial};
 use tensilo::facts::BlockInfo;
 use tensilo::{Column, Profile};
 
+/// A chunk that is explained.
+pub(super) struct Explained {
+    explanation: Explanation,
+    /// The regret of each choice, if requested.
+    regrets: Vec<Option<f64>>,
+}
+
 /// Explains the requested chunk of a column; `None` if the column has no such chunk.
-pub(super) fn explain(args: &InspectArgs, column: &Column) -> tensilo::Result<Option<Explanation>> {
-    match args.sample {
-        Some(sample) => column.explain_chunk_of(sample).map(Some),
-        None => column.explain(args.chunk.unwrap_or(0)),
-    }
+pub(super) fn explain(args: &InspectArgs, column: &Column) -> tensilo::Result<Option<Explained>> {
+    let explanation = match args.sample {
+        Some(sample) => Some(column.explain_chunk_of(sample)?),
+        None => column.explain(args.chunk.unwrap_or(0))?,
+    };
+    let Some(explanation) = explanation else { return Ok(None) };
+    let regret = |choice: &Choice| match args.regret {
+        true => column.regret(explanation.chunk, choice.profile),
+        false => Ok(None),
+    };
+    let regrets = explanation.choices.iter().map(regret).collect::<tensilo::Result<_>>()?;
+    Ok(Some(Explained { explanation, regrets }))
 }
 
 /// Returns the member `explanation` of a column.
-pub(super) fn object(explanation: &Explanation) -> Value {
+pub(super) fn object(Explained { explanation, regrets }: &Explained) -> Value {
+    let choices = explanation.choices.iter().zip(regrets);
     let info = &explanation.info;
     json!({
         "chunk": explanation.chunk,
@@ -33,7 +48,7 @@ pub(super) fn object(explanation: &Explanation) -> Value {
         "bits_per_element": explanation.bits_per_element(explanation.stored_bytes),
         "pieces": explanation.sections.iter().map(|section| section_object(explanation, section)).collect::<Vec<_>>(),
         "trials": explanation.trials.iter().map(|trial| trial_object(explanation, trial)).collect::<Vec<_>>(),
-        "choices": explanation.choices.iter().map(choice_object).collect::<Vec<_>>(),
+        "choices": choices.map(|(choice, regret)| choice_object(choice, *regret)).collect::<Vec<_>>(),
         "blocks": explanation.blocks.as_ref().map(|blocks| blocks.blocks.iter().map(block_object).collect::<Vec<_>>()),
         "front_bytes": explanation.cold_read.front_bytes,
         "cold_read_bytes": explanation.cold_read.bytes(),
@@ -70,13 +85,14 @@ fn trial_object(explanation: &Explanation, trial: &Trial) -> Value {
     })
 }
 
-fn choice_object(choice: &Choice) -> Value {
+fn choice_object(choice: &Choice, regret: Option<f64>) -> Value {
     json!({
         "profile": choice.profile.name(),
         "encoding": choice.encoding,
         "stored_bytes": choice.stored_bytes,
         "reason": choice.reason,
         "in_file": choice.in_file,
+        "regret": regret,
     })
 }
 
@@ -88,11 +104,11 @@ fn names(profiles: &[Profile]) -> Vec<&'static str> {
 pub(super) fn write(
     output: &mut impl Write,
     column: &Column,
-    explanation: Option<&Explanation>,
+    explained: Option<&Explained>,
     width: usize,
 ) -> io::Result<()> {
     let (name, chunks) = (human::excerpt(&column.schema().name), column.facts().chunk_count);
-    let Some(explanation) = explanation else {
+    let Some(explained @ Explained { explanation, .. }) = explained else {
         return heading(output, &format!("column {name}: no such chunk, it has {chunks}"), width);
     };
     let (info, chunk) = (&explanation.info, explanation.chunk);
@@ -108,7 +124,7 @@ pub(super) fn write(
     writeln!(output)?;
     trials_table(explanation).write(output, width)?;
     writeln!(output)?;
-    choices_table(explanation).write(output, width)?;
+    choices_table(explained).write(output, width)?;
     write_wrapped(output, origin(explanation), width)?;
     write_wrapped(output, &cold_read(explanation), width)
 }
@@ -155,22 +171,22 @@ fn trials_table(explanation: &Explanation) -> Table<'static> {
     table
 }
 
-fn choices_table(explanation: &Explanation) -> Table<'static> {
-    let mut table = Table::new(&[
-        ("profile", Cells::Text),
-        ("takes", Cells::Text),
-        ("bytes", Cells::Number),
-        ("", Cells::Text),
-        ("because", Cells::Prose),
-    ]);
-    for choice in &explanation.choices {
-        table.row(vec![
+fn choices_table(Explained { explanation, regrets }: &Explained) -> Table<'static> {
+    let has_regrets = regrets.iter().any(Option::is_some);
+    let regret_heading = has_regrets.then_some(("regret", Cells::Number));
+    let headings = [("profile", Cells::Text), ("takes", Cells::Text), ("bytes", Cells::Number), ("", Cells::Text)];
+    let headings: Vec<_> = headings.into_iter().chain(regret_heading).chain([("because", Cells::Prose)]).collect();
+    let mut table = Table::new(&headings);
+    for (choice, regret) in explanation.choices.iter().zip(regrets) {
+        let mut row = vec![
             choice.profile.name().to_owned(),
             choice.encoding.clone(),
             choice.stored_bytes.to_string(),
             mark(choice.in_file),
-            choice.reason.clone(),
-        ]);
+        ];
+        row.extend(regret.map(|regret| format!("{:.1} %", 100.0 * regret)));
+        row.push(choice.reason.clone());
+        table.row(row);
     }
     table
 }
@@ -184,7 +200,8 @@ fn origin(explanation: &Explanation) -> &'static str {
     if explanation.choices.iter().any(|choice| choice.in_file) {
         "* stored in this file"
     } else {
-        "no profile of this release produces the stored encoding: another release wrote the file"
+        "no profile chooses the stored encoding for this chunk: the writer kept the one of the chunks before it, or \
+         another release wrote the file"
     }
 }
 

@@ -142,7 +142,7 @@ fn an_explanation_has_what_the_contract_names() {
     let keys = |list: &str| explanation[list][0].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys("pieces"), ["name", "detail", "stored_bytes", "bits_per_element"]);
     assert_eq!(keys("trials"), ["encoding", "profiles", "stored_bytes", "bits_per_element", "ratio", "in_file"]);
-    assert_eq!(keys("choices"), ["profile", "encoding", "stored_bytes", "reason", "in_file"]);
+    assert_eq!(keys("choices"), ["profile", "encoding", "stored_bytes", "reason", "in_file", "regret"]);
     // a chunk of one sample: its body and its head
     let stored = mel["stored_bytes"].as_u64().unwrap();
     assert_eq!(mel["cold_read_bytes"], stored + 64);
@@ -206,6 +206,22 @@ fn an_explanation_says_why_an_encoding_was_chosen() {
     ] {
         assert!(text.contains(reason), "{reason}: {text}");
     }
+}
+
+#[test]
+fn regrets_are_printed_if_requested() {
+    let folder = Folder::new();
+    let file = speech(&folder, "");
+    assert!(!on("inspect", &file, "--explain").done().text().contains("regret"));
+    let text = on("inspect", &file, "--explain --regret").done().text();
+    assert_eq!(text.matches("regret").count(), 7, "{text}");
+    let document = on("inspect", &file, "--explain --regret --json").done().json();
+    for column in document["columns"].as_array().unwrap() {
+        for choice in column["explanation"]["choices"].as_array().unwrap() {
+            assert!(choice["regret"].as_f64().unwrap() < 0.1, "{column}");
+        }
+    }
+    on("inspect", &file, "--regret").failed(2, "--explain");
 }
 
 #[test]

@@ -17,6 +17,12 @@ const SAMPLE: usize = 4096;
 const SLOTS_OF_VALUE: usize = 4;
 /// The elements of a sample whose distance to the next greater value is looked at.
 const DISTANCES: usize = 512;
+/// Bits that the distances between values have to save for each value. A table takes about 8; but
+/// distances are rounded down, and predictions gain more than elements themselves.
+const BITS_OF_VALUE: usize = 6;
+/// So few values in a sample are looked at in any case: their numbers ascend as floats of both
+/// signs do, which filters need.
+const FEW_VALUES: u32 = 320;
 /// Values of two bytes.
 const SHORT_VALUES: usize = 1 << 16;
 
@@ -153,15 +159,6 @@ impl ShortTable {
         (Self { numbers }, values)
     }
 
-    /// Returns the sum of the bits of the distances from elements to the next greater values.
-    fn count_gap_bits(&self, values: &[u16], elements: &[u8]) -> u64 {
-        // in bounds
-        let gaps = values.windows(2).map(|pair| pair[1].abs_diff(pair[0]).checked_ilog2().unwrap_or(0));
-        let bits: Vec<u32> = gaps.chain([0]).collect();
-        let bits_of = |&element: &[u8; 2]| bits.get(usize::from(self.number(element))).copied().map_or(0, u64::from);
-        elements.as_chunks().0.iter().map(bits_of).sum()
-    }
-
     fn number(&self, element: [u8; 2]) -> u16 {
         self.numbers[usize::from(u16::from_le_bytes(element))] // in bounds
     }
@@ -208,6 +205,9 @@ fn may_save(sample: &[u8], element_bytes: usize) -> bool {
         seen[value / 64] |= 1 << (value % 64); // in bounds
     }
     let value_count: u32 = seen.iter().map(|word| word.count_ones()).sum();
+    if value_count <= FEW_VALUES {
+        return true;
+    }
     // the distance to the next greater value
     let distance = |value: usize| {
         let above = seen[value / 64] & (u64::MAX - 1) << (value % 64); // in bounds
@@ -217,7 +217,7 @@ fn may_save(sample: &[u8], element_bytes: usize) -> bool {
     };
     let some = sample.iter().step_by((sample.len() / DISTANCES).max(1)).copied().map(u16::from_le_bytes);
     let bits: usize = some.clone().map(|value| distance(value.into()).ilog2() as usize).sum();
-    bits * element_bytes / 2 / some.len().max(1) >= 8 * value_count as usize
+    bits * element_bytes / 2 / some.len().max(1) >= BITS_OF_VALUE * value_count as usize
 }
 
 /// Finds palettes by value of elements of two bytes.
@@ -235,13 +235,6 @@ fn find_short(wanted: WantedPalettes<'_>) -> Option<FoundPalettes> {
     let is_small = values.iter().map(Vec::len).sum::<usize>() <= wanted.most_values(2);
     if !is_small || values.iter().any(Vec::is_empty) {
         return None;
-    }
-    if let ([table], [values], Some(sample)) = (&tables[..], &values[..], wanted.sample) {
-        // what the distances to the next values save, and what the table takes
-        let saved = table.count_gap_bits(values, sample) * elements.len() as u64 / sample.len().max(1) as u64;
-        if saved < 8 * values.len() as u64 {
-            return None;
-        }
     }
     let mut palettes = Palettes::new(Width::W2, geometry.float, values.iter().any(|values| values.len() > 256));
     for values in values {

@@ -11,6 +11,8 @@ use std::ops::Range;
 const RESTART_SEGMENTS: u16 = 8;
 /// Segments for each filter, at least.
 const SEGMENTS_OF_FILTER: usize = 8;
+/// The same of a sample: neighbours are alike, and a sample has few that are not.
+const SEGMENTS_OF_FILTER_IN_SAMPLE: usize = 16;
 /// The segments that are looked at first.
 const GLANCED: usize = 16;
 /// The most segments that filters are fitted to.
@@ -32,28 +34,29 @@ pub(in crate::codec) struct FilterPlan {
 
 impl FilterPlan {
     /// Finds filters of `taps` coefficients for numbers of 2 bytes. Returns whether they seem to
-    /// pay; if `glance`, a few segments may tell that they do not.
+    /// pay; of a sample, a few segments may tell that they do not.
     pub(in crate::codec) fn find(
         &mut self,
         taps: usize,
-        glance: bool,
+        is_sample: bool,
         geometry: &Geometry<'_>,
         numbers: &[u8],
     ) -> bool {
         self.filters = None;
         let zero = mean(numbers);
+        let segments_of_filter = if is_sample { SEGMENTS_OF_FILTER_IN_SAMPLE } else { SEGMENTS_OF_FILTER };
         let all: usize = segments(geometry).count();
         let mut fitted = Vec::new();
         let mut step = 0;
         // most numbers gain nothing
         let steps = [(GLANCED, LEAST_GAIN / 4.0), (MOST_FITTED, LEAST_GAIN)];
-        for (most, least_gain) in steps.into_iter().skip(if glance { 0 } else { 1 }) {
+        for (most, least_gain) in steps.into_iter().skip(if is_sample { 0 } else { 1 }) {
             if step == 1 {
                 break; // these were all
             }
             step = all.div_ceil(most).max(1);
             self.set_moments(taps, zero, step, geometry, numbers);
-            let filter_count = (self.moments.len() / SEGMENTS_OF_FILTER).clamp(1, MOST_FILTERS);
+            let filter_count = (self.moments.len() / segments_of_filter).clamp(1, MOST_FILTERS);
             fitted = fit(&self.moments, taps, filter_count);
             if self.gain(&assign(&self.moments, &fitted)) < least_gain {
                 return false;
@@ -117,12 +120,14 @@ impl FilterPlan {
         }
     }
 
-    /// Returns the bytes of the fields and of all codes.
-    pub(in crate::codec) fn other_bytes(&self) -> usize {
-        let mut fields = Vec::new();
-        let Some(filters) = &self.filters else { return 0 };
-        filters.write(&mut fields);
-        fields.len() + filters.codes().bytes(self.codes.len()).unwrap_or(0)
+    /// Returns the bytes of fields and codes. The numbers are a sample, one in `one_in` of all, and
+    /// these are the bytes of all, divided by that.
+    pub(in crate::codec) fn other_bytes(&self, one_in: f64) -> f64 {
+        let Some(filters) = &self.filters else { return 0.0 };
+        let segments = self.codes.len() as f64 * one_in;
+        let filter_count = (segments / SEGMENTS_OF_FILTER as f64).clamp(1.0, MOST_FILTERS as f64);
+        let coefficients = filter_count * (2 * filters.bank.taps) as f64;
+        (coefficients + segments * filter_count.log2().ceil() / 8.0) / one_in
     }
 
     /// Appends the codes of a block, if there are filters.
