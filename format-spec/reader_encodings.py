@@ -103,7 +103,7 @@ def read_transform(fields, known=TRANSFORMS):
            "R-5.7 weights": max(weights) <= (8 if transform == SEPARABLE else 0), "R-5.7 reserved": reserved == reserved_2 == 0})
     return transform, restart, stride, weights
 
-def undo(transform, restart, stride, weights, y, w):  # from the bytes of all y to those of all x
+def undo(transform, restart, stride, weights, y, w):  # bytes of all y -> bytes of all x
     if transform == NONE:
         return y
     layout, top = f"<{len(y) // w}{'_BH_I___Q'[w]}", 1 << 8 * w - 1
@@ -506,7 +506,7 @@ def read_filters(fields):
            "R-5.22 restart_segments 0": restart_segments > 0})
     return restart_segments, zero, [fields.unpack(f"{taps}h") for _ in range(filter_count)]
 
-def undo_filters(y, codes, restart_segments, zero, filters):  # from the bytes of all y to those of all k
+def undo_filters(y, codes, restart_segments, zero, filters):  # bytes of all y -> bytes of all k
     k = []
     for i, value in enumerate(struct.unpack(f"<{len(y) // 2}H", y)):
         a = filters[codes[i // 128 % len(codes)]]

@@ -1,6 +1,6 @@
 //! Encodes chunks: chooses an encoding for each part, and lays out the parts as a body.
 
-use super::blocked::{BinChoice, LEAST_IN_BLOCKS, block_ends, most_front_bytes, seal};
+use super::blocked::{BinChoice, BlockEncoder, LEAST_IN_BLOCKS, block_ends, most_front_bytes, seal};
 use super::encoding::{Codec, Encoder};
 use super::geometry::{Geometry, SCALARS};
 use super::part_spec::PartSpec;
@@ -59,6 +59,9 @@ const WHOLE_SAVES_ONE_IN: u64 = 20;
 /// that above what another took is not tried.
 const TRUSTED_TO_ONE_IN: u64 = 16;
 
+/// The same of estimates by encoding a sample.
+const ENCODED_TRUSTED_TO_ONE_IN: u64 = 128;
+
 /// The same of chunks as a whole, which take the longest to encode.
 const WHOLE_TRUSTED_TO_ONE_IN: u64 = 32;
 
@@ -68,7 +71,7 @@ const SURPRISE_ONE_IN: f64 = 16.0;
 /// A choice is kept, and confirmed, if no other saves one in this many bytes.
 const CONFIRMED_WITHIN_ONE_IN: u64 = 64;
 
-/// What was chosen for the values of a chunk, and is tried first for those of the next.
+/// The choice for the values of a chunk. The next chunk tries it first.
 #[derive(Clone)]
 pub(crate) struct ValueChoice {
     candidate: &'static WeightedEncoder,
@@ -78,21 +81,30 @@ pub(crate) struct ValueChoice {
     bin_choice: Option<BinChoice>,
     /// The cost of a byte.
     cost: f64,
-    /// Whether it was compared with what another chunk asks.
+    /// Whether it was compared with other choices for a second chunk.
     is_confirmed: bool,
+}
+
+impl ValueChoice {
+    /// Returns the choice to be compared with others again.
+    pub(crate) fn unconfirmed(self) -> Self {
+        Self { is_confirmed: false, ..self }
+    }
 }
 
 /// What an encoding has to stay below.
 #[derive(Clone, Copy)]
-struct Limit {
+struct Limit<'a> {
     most: u64,
+    /// Nothing is encoded if this choice is estimated to be the best.
+    kept: Option<&'a ValueChoice>,
     /// An encoding is not tried if its estimate is above by more than one in this many bytes.
     /// `None` to try all.
     trusted_to_one_in: Option<u64>,
 }
 
-impl Limit {
-    const NONE: Self = Self { most: u64::MAX, trusted_to_one_in: None };
+impl Limit<'_> {
+    const NONE: Self = Self { most: u64::MAX, kept: None, trusted_to_one_in: None };
 }
 
 /// Encodes chunks one after the other, and reuses its memory.
@@ -246,7 +258,7 @@ impl ChunkEncoder {
         let start = body.len();
         // not the double of it
         memory::reserve(body, raw.len().saturating_add(most_front_bytes(geometry.blocks.len())))?;
-        let appended = RAW_BLOCKS.append(geometry, raw, &[], body, &mut self.scratch)?;
+        let appended = RAW_BLOCKS.0.append(geometry, raw, &[], body, &mut self.scratch)?;
         if !appended {
             body.truncate(start);
         }
@@ -287,8 +299,11 @@ impl ChunkEncoder {
             let cost = kept.candidate.cost(self.best.len());
             let cost_of_byte = cost as f64 / raw.len().max(1) as f64;
             if !kept.is_confirmed || (cost_of_byte - kept.cost).abs() > kept.cost / SURPRISE_ONE_IN {
-                let limit =
-                    Limit { most: cost - cost / CONFIRMED_WITHIN_ONE_IN, trusted_to_one_in: Some(TRUSTED_TO_ONE_IN) };
+                let limit = Limit {
+                    most: cost - cost / CONFIRMED_WITHIN_ONE_IN,
+                    kept: Some(kept),
+                    trusted_to_one_in: Some(TRUSTED_TO_ONE_IN),
+                };
                 match self.best_choice(geometry, is_string, raw, limit)? {
                     Some(better) => *kept = better,
                     None => (kept.is_confirmed, kept.cost) = (true, cost_of_byte),
@@ -300,6 +315,7 @@ impl ChunkEncoder {
         let Some(found) = self.best_choice(geometry, is_string, raw, Limit::NONE)? else { return Ok(None) };
         let encoder = found.candidate.encoder;
         // a dictionary may come between texts
+        // whether the kept choice would be tried first, so that it is confirmed
         let is_kept = !self.is_short(geometry) && !is_string && !self.scratch.search.is_exhaustive;
         *choice = Some(found).filter(|_| is_kept);
         Ok(Some(encoder))
@@ -335,7 +351,7 @@ impl ChunkEncoder {
         geometry: &Geometry<'_>,
         is_string: bool,
         raw: &[u8],
-        limit: Limit,
+        limit: Limit<'_>,
     ) -> Result<Option<ValueChoice>> {
         let found = self.cheapest(geometry, self.candidates(geometry, is_string), raw, limit)?;
         let is_short = found.is_some() && self.is_short(geometry);
@@ -343,7 +359,9 @@ impl ChunkEncoder {
         let whole = geometry.in_blocks(&whole);
         let candidates = match geometry.is_in_blocks() {
             true if is_short && self.may_be_whole(geometry) => self.candidates(&whole, is_string),
-            true if !is_string && !is_short => self.profile.candidates_for_whole(),
+            true if !is_string && !is_short && limit.kept.is_none_or(|kept| kept.is_whole) => {
+                self.profile.candidates_for_whole()
+            }
             _ => &[],
         };
         let most = match &found {
@@ -351,7 +369,7 @@ impl ChunkEncoder {
             None => limit.most.min(100 * u64_of(raw.len())),
         };
         let trusted_to_one_in = (!is_short).then_some(WHOLE_TRUSTED_TO_ONE_IN);
-        let limit = Limit { most: most - most / WHOLE_SAVES_ONE_IN, trusted_to_one_in };
+        let limit = Limit { most: most - most / WHOLE_SAVES_ONE_IN, kept: None, trusted_to_one_in };
         let of_whole = self.cheapest(&whole, candidates, raw, limit)?;
         Ok(of_whole.map(|choice| ValueChoice { is_whole: true, ..choice }).or(found))
     }
@@ -371,7 +389,7 @@ impl ChunkEncoder {
         geometry: &Geometry<'_>,
         candidates: Candidates,
         raw: &[u8],
-        limit: Limit,
+        limit: Limit<'_>,
     ) -> Result<Option<ValueChoice>> {
         if raw.is_empty() || candidates.is_empty() {
             return Ok(None);
@@ -379,8 +397,7 @@ impl ChunkEncoder {
         let Self { scratch, candidate: stored, best, .. } = self;
         let search = scratch.search;
         let may_use = |candidate: &&'static WeightedEncoder| {
-            let idea = Idea::of_encoding(candidate.encoder.id());
-            idea.is_none_or(|idea| search.has(idea))
+            Idea::of_encoding(candidate.encoder.id(), geometry.element_bytes).all(|idea| search.has(idea))
         };
         let candidates = candidates.iter().filter(may_use);
         let mut part = SampledPart::new(geometry, raw, std::mem::take(&mut scratch.sample));
@@ -394,9 +411,21 @@ impl ChunkEncoder {
             // those that are not estimated are tried
             estimates.push((candidate.cost(bytes.unwrap_or(0)), candidate));
         }
-        scratch.sample = part.sample;
         estimates.sort_by_key(|(estimate, _)| *estimate);
         let tier_transform = scratch.tier_transform;
+        // whether the kept choice would be tried first, so that it is confirmed
+        let is_kept = |kept: &ValueChoice| {
+            let is_first =
+                estimates.first().is_some_and(|(_, first)| first.encoder.id() == kept.candidate.encoder.id());
+            let is_alike = match &kept.bin_choice {
+                Some(kept) => scratch.bin_choice.as_ref().is_some_and(|found| found.is_like(kept)),
+                None => tier_transform == kept.tier_transform,
+            };
+            is_first && !kept.is_whole && is_alike
+        };
+        if limit.kept.is_some_and(is_kept) {
+            estimates.clear();
+        }
         let (mut least, mut found) = (limit.most, None);
         for (estimate, candidate) in estimates {
             let is_above = |one_in: u64| estimate - estimate / one_in >= least;
@@ -404,6 +433,15 @@ impl ChunkEncoder {
             if found.is_some() && is_above(TRUSTED_TO_ONE_IN) || limit.trusted_to_one_in.is_some_and(is_above) {
                 break;
             }
+            if !search.is_exhaustive
+                && let Some(bytes) = candidate.encoder.estimate_by_encoding(&mut part, scratch)?
+            {
+                let estimate = candidate.cost(bytes);
+                if estimate - estimate / ENCODED_TRUSTED_TO_ONE_IN >= least {
+                    continue;
+                }
+            }
+            scratch.last_bins = None;
             if !candidate.encoder.encode(geometry, raw, stored, scratch)? {
                 continue;
             }
@@ -411,7 +449,7 @@ impl ChunkEncoder {
             if saves_enough(stored.len(), raw.len()) && cost < least {
                 least = cost;
                 let cost = cost as f64 / raw.len() as f64; // not empty
-                let bin_choice = scratch.last_bins.clone();
+                let bin_choice = scratch.last_bins.take();
                 found = Some(ValueChoice {
                     candidate,
                     is_whole: false,
@@ -423,6 +461,7 @@ impl ChunkEncoder {
                 std::mem::swap(stored, best);
             }
         }
+        scratch.sample = part.sample;
         Ok(found)
     }
 

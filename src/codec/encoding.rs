@@ -87,6 +87,12 @@ pub(crate) trait Encoder: Codec {
         None
     }
 
+    /// Estimates the stored bytes of a part more closely and more slowly, after [`Self::estimate`],
+    /// by encoding the blocks of its sample. Returns `None` if that would not help.
+    fn estimate_by_encoding(&self, _part: &mut SampledPart<'_>, _scratch: &mut EncodeScratch) -> Result<Option<usize>> {
+        Ok(None)
+    }
+
     /// Encodes `raw`, which is not empty, to `stored`, which it clears first. Returns
     /// `false` if this encoding cannot express `raw`.
     fn encode(

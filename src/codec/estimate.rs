@@ -1,10 +1,10 @@
 //! Estimates the bits of coded integers in bins, without choosing the bins.
 //!
-//! A symbol for each integer takes the place of its bin: the bit length of a residual and the two
-//! bits below the highest one, or the highest byte of what is not predicted. The entropy of the
-//! symbols, and the bits that they leave open, are the estimate. A window has two bytes, so that
-//! the entropy of the byte below is added to that of the highest. As bins do, groups of symbols may
-//! be divided into classes.
+//! A symbol for each integer takes the place of its bin. Residuals below 16 are their own symbol;
+//! for others it is the bit length and the two bits below the highest one. If integers are not
+//! predicted, their symbol is the highest byte, and the byte below it, which a window has, too, is
+//! a second symbol. The estimate is the entropy of the symbols and the bits that they leave open.
+//! As in bins, groups of symbols may be divided into classes.
 
 use super::geometry::Geometry;
 use super::tier_plan::{Histogram, count, sum_of};
@@ -35,9 +35,9 @@ pub(super) fn entropy_bits(counts: &[u32]) -> f64 {
     bits_of(total.into()) - counts.iter().map(bits).sum::<f64>()
 }
 
-/// Leaves out the first row of each block, of which estimates see few: predictions from the row
-/// above would seem to cost more than they do. Returns how many bit lengths there were for each
-/// that is left.
+/// Leaves out the first row of each block: a sample has more of them than the part has, so
+/// predictions from the row above would seem to cost more than they do. Returns how many bit
+/// lengths there were for each that is left.
 pub(super) fn drop_first_rows(geometry: &Geometry<'_>, lengths: &mut Vec<u8>) -> f64 {
     let all = lengths.len();
     let mut left = 0;
@@ -54,11 +54,11 @@ pub(super) fn drop_first_rows(geometry: &Geometry<'_>, lengths: &mut Vec<u8>) ->
 /// The symbols of a group, and the bytes below them.
 type Group<'a> = (&'a [u8], &'a [u8]);
 
-/// What the estimate of symbols depends on.
+/// How symbols are coded.
 #[derive(Clone, Copy)]
 pub(super) struct Coded {
     pub most_classes: usize,
-    /// What there is for each symbol in the part; the tables count for their share.
+    /// The elements of the part for each symbol: tables are shared by all of them.
     pub one_in: f64,
 }
 
@@ -66,14 +66,14 @@ impl Coded {
     /// Returns about the bits of residuals with these [`refine`]d symbols.
     pub(super) fn residual_bits(&self, symbols: &[u8]) -> f64 {
         let open = |counts: &Histogram| {
-            let open = (0_u32..).zip(counts).map(|(symbol, count)| (symbol / 4).saturating_sub(1) * count);
+            let open = (0..=u8::MAX).zip(counts).map(|(symbol, count)| open_bits(symbol) * count);
             f64::from(open.sum::<u32>()) // of a sample
         };
         self.bits(symbols, &[], u8::MAX, &open)
     }
 
-    /// Returns about the bits of elements that are coded themselves, of which `symbols` are the
-    /// highest bytes and `low_bytes` the planes of the others.
+    /// Returns about the bits of elements that are coded without prediction. `symbols` are their
+    /// highest bytes, and `low_bytes` the planes of the others.
     pub(super) fn plain_bits(&self, symbols: &[u8], low_bytes: &[u8], float: bool) -> f64 {
         let mut planes: Vec<&[u8]> = low_bytes.chunks_exact(symbols.len().max(1)).collect();
         planes.push(symbols);
@@ -103,8 +103,8 @@ impl Coded {
         groups.sort_unstable_by_key(|(sum, _)| *sum);
         let (mut one, mut in_classes) = ([[0; 256]; 3], 0.0);
         for class in groups.chunks(groups.len().div_ceil(self.most_classes).max(1)) {
-            let mut counts = [[0; 256]; 4]; // as those of `histogram`
-            // zeros, of which nothing is below, are told from other elements by their symbol
+            let mut counts = [[0; 256]; 4]; // four, as in `histogram`
+            // symbols tell zeros, below which there is nothing, from other elements
             let mut below_counts = [[0; 256]; 2];
             for (_, (symbols, below)) in class {
                 count(symbols, &mut counts);
@@ -124,8 +124,15 @@ impl Coded {
     }
 }
 
-/// Sets `symbols`, the bit lengths of coded integers, to symbols that also tell the two bits below
-/// the highest one.
+/// The symbols that are integers themselves.
+const EXACT: u8 = 16;
+
+/// Returns the bits that a symbol leaves open: all below the highest three.
+fn open_bits(symbol: u8) -> u32 {
+    symbol.checked_sub(EXACT).map_or(0, |above| u32::from(above / 4) + 2)
+}
+
+/// Sets `symbols`, the bit lengths of coded integers, to the symbols that estimates count.
 pub(super) fn refine(width: Width, coded: &[u8], symbols: &mut [u8]) {
     match width {
         Width::W1 => coded.iter().zip(symbols).for_each(|(&x, to)| *to = refine_short(x.into())),
@@ -142,9 +149,12 @@ fn refine_wide<const W: usize>(coded: &[u8], symbols: &mut [u8]) {
     for (symbol, coded) in symbols.iter_mut().zip(coded.as_chunks::<W>().0) {
         let mut bytes = [0; 8];
         bytes.iter_mut().zip(coded).for_each(|(to, from)| *to = *from);
-        let open = symbol.saturating_sub(3);
-        // at most 4 * 61 + 7, since `open` leaves three bits
-        *symbol = 4 * open + (u64::from_le_bytes(bytes) >> open) as u8;
+        let integer = u64::from_le_bytes(bytes);
+        *symbol = match *symbol {
+            // at most 16 + 4 * 59 + 3
+            length @ 5.. => EXACT + 4 * (length - 5) + (integer >> (length - 3)) as u8 % 4,
+            _ => integer as u8, // less than 16
+        };
     }
 }
 
@@ -152,8 +162,8 @@ fn refine_wide<const W: usize>(coded: &[u8], symbols: &mut [u8]) {
 /// bytes, but floats have bit length and highest bits of an integer side by side.
 fn refine_short(integer: u16) -> u8 {
     let float = f32::from(integer).to_bits() >> 21;
-    // exact: at most 4 * 14 + 3, since floats of integers from 4 begin with 4 * 129
-    if integer < 4 { integer as u8 } else { float.wrapping_sub(4 * 128) as u8 }
+    // exact: floats of integers from 16 begin with 4 * 131
+    if integer < EXACT.into() { integer as u8 } else { float.wrapping_sub(4 * 131 - u32::from(EXACT)) as u8 }
 }
 
 #[cfg(test)]

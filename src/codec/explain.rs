@@ -213,7 +213,13 @@ impl<'a> Values<'a> {
         let fallbacks =
             in_blocks.into_iter().map(|profile| Way { profile, is_own: true, encoder: raw, in_blocks: true });
         for Way { profile, is_own, encoder, in_blocks } in fallbacks.chain(self.ways()) {
-            let can = encoder.encode(&self.geometry(profile, in_blocks), &self.raw, &mut stored, &mut scratch)?;
+            let geometry = self.geometry(profile, in_blocks);
+            // as writers do
+            scratch.estimated(&geometry, &self.raw, |part, scratch| {
+                encoder.estimate(part, scratch);
+                encoder.estimate_by_encoding(part, scratch)
+            })?;
+            let can = encoder.encode(&geometry, &self.raw, &mut stored, &mut scratch)?;
             if encoder.blocks().is_some() {
                 seal(self.before, &mut stored);
             }

@@ -63,10 +63,7 @@ pub(super) fn transforms(
     if let Some(transform) = scratch.tier_transform.take() {
         return vec![transform];
     }
-    let mut part = SampledPart::new(geometry, raw, std::mem::take(&mut scratch.sample));
-    let (transform, _) = best_tier_transform(width, &mut part, scratch);
-    scratch.sample = part.sample;
-    vec![transform]
+    vec![scratch.estimated(geometry, raw, |part, scratch| best_tier_transform(width, part, scratch)).0]
 }
 
 /// Returns the best transform for residual tiers, and an estimate of their stored bytes.
@@ -166,23 +163,11 @@ pub(super) fn bit_lengths(transform: Transform, width: Width, elements: &[u8], s
     let EncodeScratch { coded, symbols, .. } = scratch;
     coded.resize(elements.len(), 0);
     symbols.resize(elements.len() / width.bytes(), 0);
-    bit_lengths_of(transform, width, elements, coded, symbols);
-}
-
-/// Computes the coded integers of elements, to `coded`, and their bit lengths, to `lengths`. Both
-/// have as many elements.
-pub(super) fn bit_lengths_of(
-    transform: Transform,
-    width: Width,
-    elements: &[u8],
-    coded: &mut [u8],
-    lengths: &mut [u8],
-) {
     match transform {
         Transform::Predict(prediction) => predict::best().residuals(&prediction, width, elements, coded),
         _ => coded.copy_from_slice(elements), // equal lengths
     }
-    extra_bits::best().lengths(width, coded, lengths);
+    extra_bits::best().lengths(width, coded, symbols);
 }
 
 /// Returns the number of extra bits of integers whose bit lengths have this histogram.

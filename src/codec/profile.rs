@@ -180,7 +180,7 @@ impl Profile {
         }
     }
 
-    /// Returns the encoders for the values of a whole chunk that are tried besides those of blocks.
+    /// Returns the encoders that are tried for whole chunks in addition to encoders of blocks.
     pub(super) fn candidates_for_whole(self) -> Candidates {
         match self {
             Self::Small => SMALL_WHOLE,

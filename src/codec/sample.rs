@@ -90,7 +90,7 @@ impl Sample {
     }
 }
 
-/// A part whose stored bytes encoders estimate, and what their estimates share.
+/// A part whose stored bytes encoders estimate, and the sample that their estimates share.
 pub(super) struct SampledPart<'a> {
     pub geometry: Geometry<'a>,
     pub raw: &'a [u8],

@@ -4,7 +4,8 @@ use super::bins::{
     BinPlan, FilterPlan, FoundPalettes, KeptBins, MappedScratch, Marks, Numbers, Present, WindowScratch,
 };
 use super::blocked::{BinChoice, KeptTables};
-use super::sample::Sample;
+use super::geometry::Geometry;
+use super::sample::{Sample, SampledPart};
 use super::search::Search;
 use super::tier_head::TierHead;
 use super::tier_plan::TierEncodeScratch;
@@ -79,4 +80,19 @@ pub(crate) struct EncodeScratch {
     pub(super) planned: Vec<u8>,
     /// The tables in the front of blocks.
     pub(super) tables: Vec<u8>,
+}
+
+impl EncodeScratch {
+    /// Returns an estimate of a part, whose sample is taken into the memory of this scratch.
+    pub(super) fn estimated<'a, T>(
+        &mut self,
+        geometry: &Geometry<'a>,
+        raw: &'a [u8],
+        estimate: impl FnOnce(&mut SampledPart<'a>, &mut Self) -> T,
+    ) -> T {
+        let mut part = SampledPart::new(geometry, raw, std::mem::take(&mut self.sample));
+        let estimated = estimate(&mut part, self);
+        self.sample = part.sample;
+        estimated
+    }
 }

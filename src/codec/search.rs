@@ -2,12 +2,12 @@
 //!
 //! A writer estimates from samples of a part which combination of encoding, transform, mapping and
 //! options is the smallest, and encodes the part with that one. Two measurements keep this honest.
-//! The *regret* of a choice is what it takes above the smallest of all combinations, each of which
-//! is encoded as a whole: that is an exhaustive [`Search`], hundreds of times slower. The
+//! The *regret* of a choice is what it takes above the smallest of all combinations. An exhaustive
+//! [`Search`] finds that one: it encodes the whole part with each, hundreds of times slower. The
 //! *ablation* leaves out one [`Idea`] after the other and counts the bytes that are lost without
 //! it.
 
-/// An idea that encoders use, of which an ablation measures what it saves.
+/// An idea that encoders use. An ablation measures what it saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -32,8 +32,6 @@ pub enum Idea {
     TierWidths,
     /// Exponent tiers of elements of 4 and 8 bytes.
     WideExponentTiers,
-    /// Floats that bins code without prediction.
-    PlainFloats,
     /// Prediction from a row above.
     Rows,
     /// The 2-D Lorenzo predictor.
@@ -76,7 +74,7 @@ pub enum Idea {
 
 impl Idea {
     /// All ideas.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 29] = [
         Self::ExponentTiers,
         Self::ResidualTiers,
         Self::Bins,
@@ -87,7 +85,6 @@ impl Idea {
         Self::Unblocked,
         Self::TierWidths,
         Self::WideExponentTiers,
-        Self::PlainFloats,
         Self::Rows,
         Self::Lorenzo,
         Self::Separable,
@@ -109,9 +106,10 @@ impl Idea {
         Self::ManyClasses,
     ];
 
-    /// Returns the idea of an encoding, by its id; `None` if a writer cannot do without it.
-    pub(super) fn of_encoding(id: u16) -> Option<Self> {
-        match id {
+    /// Returns the ideas of an encoding, by its id, for elements of this length: none if a writer
+    /// cannot do without it.
+    pub(super) fn of_encoding(id: u16, element_bytes: usize) -> impl Iterator<Item = Self> {
+        let encoding = match id {
             2 | 9 => Some(Self::BitshuffleZstd),
             3 => Some(Self::Zstd),
             4 | 11 => Some(Self::ExponentTiers),
@@ -120,7 +118,9 @@ impl Idea {
             7 | 10 => Some(Self::ZstdDictionary),
             13 => Some(Self::Bins),
             _ => None,
-        }
+        };
+        let is_wide = encoding == Some(Self::ExponentTiers) && element_bytes > 2;
+        encoding.into_iter().chain(is_wide.then_some(Self::WideExponentTiers))
     }
 }
 

@@ -68,7 +68,7 @@ impl<K: Sink> Writer<K> {
         let rest: Vec<RawChunk> = self.pending.iter_mut().flat_map(PendingColumn::cut_rest).collect();
         rest.into_iter().try_for_each(|chunk| self.enqueue(chunk))?;
         self.write_queue()?;
-        self.columns.iter_mut().for_each(EncodedColumn::end_run);
+        self.columns.iter_mut().for_each(EncodedColumn::forget_choices);
         self.failed = true; // until all is written
         self.write_and_sync(finished)?;
         self.failed = false;

@@ -1,9 +1,10 @@
 //! Encodes chunks on several threads. The results are in the order of the chunks.
 //!
-//! To choose an encoding takes longer than to encode, and consecutive chunks of a column are alike.
-//! So the chunks of a column come in runs: each tries what was chosen before it, and all is
-//! compared again for the second chunk of a run and where the cost of a byte changes. Where runs
-//! end depends on the chunks and commits alone, not on threads or batches.
+//! Choosing an encoding takes longer than encoding, and consecutive chunks of a column are alike.
+//! So the chunks of a column come in runs. Each chunk first tries the choice of the chunk before
+//! it, and the first chunk of a run tries the choice that the column's first run ended with. The
+//! choice is compared with others once in each run, and where the cost of a byte changes. Where
+//! runs end depends on chunks and commits only, not on threads or batches.
 
 use super::options::WriterOptions;
 use crate::codec::{ChunkEncoder, EncodedChunk, EncodingDictionary, RawChunk, ValueChoice};
@@ -17,39 +18,59 @@ pub(super) struct EncodedColumn {
     pub layout: Layout,
     /// The last table of the column.
     pub dictionary: Option<Arc<EncodingDictionary>>,
-    /// What was chosen for the last chunk, if the run of chunks goes on.
-    choice: Option<ValueChoice>,
-    /// The decoded bytes of the run.
+    /// The choice for the last chunk.
+    last_choice: Option<ValueChoice>,
+    /// The choice that runs after the first one begin with.
+    first_choice: Option<ValueChoice>,
+    /// The number of runs so far; the last one may continue.
+    run_count: usize,
+    /// The decoded bytes of the last run.
     run_bytes: usize,
 }
 
 impl EncodedColumn {
     pub(super) fn new(layout: Layout, dictionary: Option<Arc<EncodingDictionary>>) -> Self {
-        Self { layout, dictionary, choice: None, run_bytes: 0 }
+        Self { layout, dictionary, last_choice: None, first_choice: None, run_count: 0, run_bytes: 0 }
     }
 
-    /// Ends the run of chunks: what follows a commit does not depend on what came before it.
-    pub(super) fn end_run(&mut self) {
-        (self.choice, self.run_bytes) = (None, 0);
+    /// Begins again with the first run: chunks after a commit do not depend on chunks before it.
+    pub(super) fn forget_choices(&mut self) {
+        (self.last_choice, self.first_choice) = (None, None);
+        (self.run_count, self.run_bytes) = (0, 0);
+    }
+
+    /// Returns the choice that a run begins with. The run before it has ended if it is the first.
+    fn choice_for_run(&mut self, number: usize) -> Option<ValueChoice> {
+        if number == 1 {
+            self.first_choice = self.last_choice.take().map(ValueChoice::unconfirmed);
+        }
+        self.first_choice.clone()
     }
 }
 
-/// Chunks after which a run ends, and the most decoded bytes after which it does.
+/// The chunks after which a run ends, and the decoded bytes after which it ends anyway.
 const RUN_CHUNKS: usize = 8;
-const MOST_RUN_BYTES: usize = 4 << 20;
+const MAX_RUN_BYTES: usize = 4 << 20;
 /// Runs of each thread that are encoded together, so that threads end at about the same time.
 const RUNS_OF_THREAD: usize = 2;
 /// Decoded bytes for each thread that are worth starting it.
 const LEAST_BUSY_BYTES: usize = 1 << 20;
 
-/// Consecutive chunks of a column: what is chosen for the first is tried first for the others. One
-/// thread encodes them, so that bytes do not depend on threads.
+/// Consecutive chunks of a column. One thread encodes them, so that bytes do not depend on threads.
 struct Run<'c> {
     column: usize,
+    /// Its number among the runs of the column.
+    number: usize,
+    /// Whether it began with earlier chunks, which are encoded.
+    is_continued: bool,
+    /// The choice of the chunk before the next one.
     choice: Option<ValueChoice>,
     /// The chunks, and where their results belong.
     chunks: Vec<(usize, &'c RawChunk)>,
 }
+
+/// Where a chunk is put when it is encoded.
+type Slot = Mutex<Option<Result<EncodedChunk>>>;
 
 /// An encoder for each thread, with the memory that it reuses.
 pub(super) struct EncodePool {
@@ -64,7 +85,7 @@ impl EncodePool {
             |_| ChunkEncoder::new(options.profile, options.resolved_block_bytes(), options.check, options.search);
         Self {
             encoders: (0..options.threads.max(1)).map(encoder).collect(),
-            run_bytes: options.resolved_chunk_bytes().saturating_mul(RUN_CHUNKS).min(MOST_RUN_BYTES),
+            run_bytes: options.resolved_chunk_bytes().saturating_mul(RUN_CHUNKS).min(MAX_RUN_BYTES),
         }
     }
 
@@ -75,12 +96,28 @@ impl EncodePool {
 
     /// Encodes `chunks` of these columns, the next of each.
     pub(super) fn encode(&mut self, columns: &mut [EncodedColumn], chunks: &[RawChunk]) -> Result<Vec<EncodedChunk>> {
-        let runs: Vec<Mutex<Run<'_>>> = runs(self.run_bytes, columns, chunks)?.into_iter().map(Mutex::new).collect();
-        let slots: Vec<Mutex<Option<Result<EncodedChunk>>>> = chunks.iter().map(|_| Mutex::new(None)).collect();
+        let (first, mut later): (Vec<_>, Vec<_>) =
+            runs(self.run_bytes, columns, chunks)?.into_iter().partition(|run| run.number == 0);
+        let slots: Vec<Slot> = chunks.iter().map(|_| Mutex::new(None)).collect();
+        self.encode_runs(columns, first, &slots);
+        for run in later.iter_mut().filter(|run| !run.is_continued) {
+            run.choice = columns.get_mut(run.column).and_then(|column| column.choice_for_run(run.number));
+        }
+        self.encode_runs(columns, later, &slots);
+        let result = |slot: Slot| {
+            let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+            result.unwrap_or_else(|| Err(Error::internal("a chunk was not encoded")))
+        };
+        slots.into_iter().map(result).collect()
+    }
+
+    /// Encodes runs on all threads.
+    fn encode_runs(&mut self, columns: &mut [EncodedColumn], runs: Vec<Run<'_>>, slots: &[Slot]) {
+        let runs: Vec<Mutex<Run<'_>>> = runs.into_iter().map(Mutex::new).collect();
         let next = AtomicUsize::new(0);
         let encode_runs = |encoder: &mut ChunkEncoder| {
             while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                lock(run).encode(encoder, columns, &slots);
+                lock(run).encode(encoder, columns, slots);
             }
         };
         match self.encoders.as_mut_slice() {
@@ -90,18 +127,13 @@ impl EncodePool {
         for run in runs {
             let Run { column, choice, .. } = run.into_inner().unwrap_or_else(PoisonError::into_inner);
             if let Some(column) = columns.get_mut(column) {
-                column.choice = choice;
+                column.last_choice = choice;
             }
         }
-        let result = |slot: Mutex<Option<Result<EncodedChunk>>>| {
-            let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
-            result.unwrap_or_else(|| Err(Error::internal("a chunk was not encoded")))
-        };
-        slots.into_iter().map(result).collect()
     }
 }
 
-/// Divides chunks into runs, of which the last of each column may go on.
+/// Divides chunks into runs. The last run of each column may continue with later chunks.
 fn runs<'c>(run_bytes: usize, columns: &mut [EncodedColumn], chunks: &'c [RawChunk]) -> Result<Vec<Run<'c>>> {
     let mut runs: Vec<Run<'c>> = Vec::new();
     // the run of each column
@@ -110,16 +142,19 @@ fn runs<'c>(run_bytes: usize, columns: &mut [EncodedColumn], chunks: &'c [RawChu
         let number = numbered.1.column;
         let unknown = || Error::internal("a chunk belongs to an unknown column");
         let (column, open) = columns.get_mut(number).zip(open.get_mut(number)).ok_or_else(unknown)?;
-        let is_new = column.run_bytes >= run_bytes;
+        let is_new = column.run_count == 0 || column.run_bytes >= run_bytes;
         if is_new {
-            column.end_run();
+            (column.run_count, column.run_bytes) = (column.run_count + 1, 0);
         }
         column.run_bytes = column.run_bytes.saturating_add(numbered.1.values.len());
         match open.filter(|_| !is_new).and_then(|run| runs.get_mut(run)) {
             Some(run) => run.chunks.push(numbered),
             None => {
                 *open = Some(runs.len());
-                runs.push(Run { column: number, choice: column.choice.take(), chunks: vec![numbered] });
+                let choice = if is_new { None } else { column.last_choice.take() };
+                let run_number = column.run_count - 1; // one at least
+                let chunks = vec![numbered];
+                runs.push(Run { column: number, number: run_number, is_continued: !is_new, choice, chunks });
             }
         }
     }
@@ -128,12 +163,7 @@ fn runs<'c>(run_bytes: usize, columns: &mut [EncodedColumn], chunks: &'c [RawChu
 
 impl Run<'_> {
     /// Encodes the chunks up to the first that fails.
-    fn encode(
-        &mut self,
-        encoder: &mut ChunkEncoder,
-        columns: &[EncodedColumn],
-        slots: &[Mutex<Option<Result<EncodedChunk>>>],
-    ) {
+    fn encode(&mut self, encoder: &mut ChunkEncoder, columns: &[EncodedColumn], slots: &[Slot]) {
         let Some(EncodedColumn { layout, dictionary, .. }) = columns.get(self.column) else { return };
         for &(slot, chunk) in &self.chunks {
             let result = encoder.encode(layout, dictionary.as_ref(), chunk, &mut self.choice);

@@ -147,9 +147,13 @@ fn regrets_are_what_estimates_miss() {
     for profile in profiles() {
         for pattern in Pattern::ALL {
             let reader = Reader::from_bytes(patterned(pattern, DType::Bf16, profile)).unwrap();
-            let regret = reader.column("x").unwrap().regret(0, profile).unwrap().unwrap();
-            // so few values say little, and weights are found downhill, on a sample or on all
-            assert!((-0.02..1.0).contains(&regret), "{profile:?}, {pattern:?}: {regret}");
+            let column = reader.column("x").unwrap();
+            let regret = column.regret(0, profile).unwrap().unwrap();
+            let choices = column.explain(0).unwrap().unwrap().choices;
+            let choice = choices.iter().find(|choice| choice.profile == profile).unwrap();
+            // weights are found downhill, on a sample or on all; tables are much of so few values
+            let missed_bytes = regret / (1.0 + regret) * choice.stored_bytes as f64;
+            assert!(regret > -0.02 && (regret < 0.1 || missed_bytes < 512.0), "{profile:?}, {pattern:?}: {regret}");
             assert!(
                 ![Profile::Raw, Profile::BitshuffleZstd].contains(&profile) || regret == 0.0,
                 "{pattern:?}: {regret}"

@@ -210,14 +210,19 @@ def generated(folder, _arguments):
     folder.add("tokens", "i32", tokens, (512,), "generated: token ids of a vocabulary of 50257, Zipf-distributed")
 
 
+def imported_pyarrow():
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise Unavailable(f"{error}; pip install pyarrow") from error
+    return pyarrow
+
+
 def shared(folder, arguments):
     """Writes columns of 32-bit floats of the files that the comparison reads with `--data`."""
     if arguments.data is None:
         raise Unavailable("no --data")
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise Unavailable(f"{error}; pip install pyarrow") from error
+    pyarrow = imported_pyarrow()
     columns = [
         ("embeddings", "sentence_embeddings.parquet", "embedding", (384,)),
         ("mel", "speech_features.parquet", "mel", (101, 128)),
@@ -225,25 +230,21 @@ def shared(folder, arguments):
         ("f0", "speech_features.parquet", "f0_hz", (101,)),
     ]
     for name, file, column, shape in columns:
-        lists = parquet.read_table(arguments.data / file, columns=[column])[column].combine_chunks()
+        lists = pyarrow.parquet.read_table(arguments.data / file, columns=[column])[column].combine_chunks()
         lists = getattr(lists, "storage", lists)
         values = lists.flatten().to_numpy()
         folder.add(name, "f32", values, shape, f"column {column} of {file}")
 
 
-def parquet(folder, arguments):
+def parquet_files(folder, arguments):
     """Writes the column `x` of each Parquet file of a folder, tensors of a fixed shape."""
     if arguments.parquet is None:
         raise Unavailable("no --parquet")
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise Unavailable(f"{error}; pip install pyarrow") from error
+    pyarrow = imported_pyarrow()
     for path in sorted(arguments.parquet.glob("*.parquet")):
-        tensors = parquet.read_table(path, columns=["x"])["x"].combine_chunks()
+        tensors = pyarrow.parquet.read_table(path, columns=["x"])["x"].combine_chunks()
         if not isinstance(tensors.type, pyarrow.FixedShapeTensorType):
-            raise Unavailable(f"column x of {path.name} is no tensor of a fixed shape")
+            raise Unavailable(f"column x of {path.name} is not a tensor of a fixed shape")
         values = tensors.storage.flatten().to_numpy()
         name, origin = f"{arguments.parquet.name}-{path.stem}", f"column x of {path.name}"
         if values.dtype.kind == "f":
@@ -311,7 +312,7 @@ def magika(folder, _):
     folder.add_floats("magika", np.concatenate(large), (1024,), origin)
 
 
-STEPS = [shared, images, speech, trained, silero_vad, magika, generated, parquet, tensors]
+STEPS = [shared, images, speech, trained, silero_vad, magika, generated, parquet_files, tensors]
 
 
 def main():

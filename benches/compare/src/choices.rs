@@ -2,6 +2,7 @@
 
 use crate::data::more::{self, ElementType, Listed};
 use crate::data::{self, Dataset, Element};
+use crate::nested;
 use anyhow::{Context, Result, ensure};
 use half::bf16;
 use std::path::PathBuf;
@@ -25,6 +26,9 @@ pub struct Arguments {
     /// As in the comparison; may be given several times
     #[arg(long, value_name = "DIR")]
     more: Vec<PathBuf>,
+    /// As in the comparison
+    #[arg(long, value_name = "DIR", env = "TENSILO_TEXTS")]
+    texts: Option<PathBuf>,
     /// Only these data sets, separated by commas
     #[arg(long, value_name = "DATASET", value_delimiter = ',')]
     only: Vec<String>,
@@ -45,12 +49,23 @@ pub struct Arguments {
 
 /// Consecutive chunks that are written as a file.
 const RUN: usize = 4;
+/// The raw bytes of texts.
+const TEXT_BYTES: usize = 2 << 20;
+
+/// What is written with different searches.
+trait Source {
+    fn name(&self) -> &str;
+
+    fn raw_bytes(&self) -> usize;
+
+    /// Writes files.
+    fn write(&self, options: &WriterOptions) -> Result<Vec<Vec<u8>>>;
+}
 
 /// Some chunks of a data set.
 struct Chunks<'a, T> {
     data: &'a Dataset<T>,
-    profile: Profile,
-    /// The samples of a run, and the first one of each.
+    /// The number of samples in a run, and the first sample of each run.
     samples: usize,
     starts: Vec<usize>,
 }
@@ -95,12 +110,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let mut too_great = Vec::new();
     for name in data::NAMES.into_iter().filter(|name| is_wanted(name)) {
-        measure(arguments, &data::load(name, arguments.data.as_deref())?, &mut too_great)?;
+        measure_chunks(arguments, &data::load(name, arguments.data.as_deref())?, &mut too_great)?;
     }
     for folder in &arguments.more {
         for set in more::list(folder)?.iter().filter(|set| is_wanted(&set.name)) {
             measure_listed(arguments, set, &mut too_great)?;
         }
+    }
+    let folders = nested::data::Folders { tensors: arguments.data.as_deref(), texts: arguments.texts.as_deref() };
+    for name in nested::data::NAMES.into_iter().filter(|name| is_wanted(name)) {
+        let data = nested::data::load(name, folders, TEXT_BYTES)?;
+        arguments.profile.iter().try_for_each(|&profile| measure(arguments, &data, profile, &mut too_great))?;
     }
     ensure!(too_great.is_empty(), "regrets are too great: {}", too_great.join("; "));
     Ok(())
@@ -108,32 +128,76 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 fn measure_listed(arguments: &Arguments, set: &Listed, too_great: &mut Vec<String>) -> Result<()> {
     match set.dtype {
-        ElementType::Bf16 => measure(arguments, &set.load::<bf16>()?, too_great),
-        ElementType::F32 => measure(arguments, &set.load::<f32>()?, too_great),
-        ElementType::F64 => measure(arguments, &set.load::<f64>()?, too_great),
-        ElementType::I16 => measure(arguments, &set.load::<i16>()?, too_great),
-        ElementType::I32 => measure(arguments, &set.load::<i32>()?, too_great),
-        ElementType::I64 => measure(arguments, &set.load::<i64>()?, too_great),
+        ElementType::Bf16 => measure_chunks(arguments, &set.load::<bf16>()?, too_great),
+        ElementType::F32 => measure_chunks(arguments, &set.load::<f32>()?, too_great),
+        ElementType::F64 => measure_chunks(arguments, &set.load::<f64>()?, too_great),
+        ElementType::I16 => measure_chunks(arguments, &set.load::<i16>()?, too_great),
+        ElementType::I32 => measure_chunks(arguments, &set.load::<i32>()?, too_great),
+        ElementType::I64 => measure_chunks(arguments, &set.load::<i64>()?, too_great),
     }
 }
 
-fn measure<T: Element>(arguments: &Arguments, data: &Dataset<T>, too_great: &mut Vec<String>) -> Result<()> {
-    for (i, &profile) in arguments.profile.iter().enumerate() {
-        let chunks = Chunks::new(data, profile, arguments.chunks.into());
-        let name = format!("{} | {}", data.name, profile.name());
-        if arguments.ablation {
-            chunks.print_ablation(&name)?;
-            continue;
-        }
-        let written = chunks.encode(Search::new())?;
-        let least = chunks.encode(Search::new().exhaustive())?;
-        let regret = written.percents_above(&least);
-        println!("| {name} | {} | {} | {} | {regret:.2} % |", chunks.raw_bytes(), written.bytes, least.bytes);
-        if arguments.at_most.get(i).is_some_and(|most| regret > *most) {
-            too_great.push(format!("{}, {}: {regret:.2} %", data.name, profile.name()));
+fn measure_chunks<T: Element>(arguments: &Arguments, data: &Dataset<T>, too_great: &mut Vec<String>) -> Result<()> {
+    arguments.profile.iter().try_for_each(|&profile| {
+        measure(arguments, &Chunks::new(data, profile, arguments.chunks.into()), profile, too_great)
+    })
+}
+
+/// Prints the lines of a source for a profile.
+fn measure(arguments: &Arguments, source: &dyn Source, profile: Profile, too_great: &mut Vec<String>) -> Result<()> {
+    let name = format!("{} | {}", source.name(), profile.name());
+    if arguments.ablation {
+        return print_ablation(&name, source, profile);
+    }
+    let written = encode(source, profile, Search::new())?;
+    let least = encode(source, profile, Search::new().exhaustive())?;
+    let regret = written.percents_above(&least);
+    println!("| {name} | {} | {} | {} | {regret:.2} % |", source.raw_bytes(), written.bytes, least.bytes);
+    let mut limits = arguments.profile.iter().zip(&arguments.at_most);
+    if limits.any(|(of, most)| *of == profile && regret > *most) {
+        too_great.push(format!("{}, {}: {regret:.2} %", source.name(), profile.name()));
+    }
+    Ok(())
+}
+
+/// Prints what each idea saves, if it saves anything.
+fn print_ablation(name: &str, source: &dyn Source, profile: Profile) -> Result<()> {
+    let least = encode(source, profile, Search::new().exhaustive())?;
+    let usual = encode(source, profile, Search::new())?;
+    for idea in Idea::ALL {
+        let without = encode(source, profile, Search::new().exhaustive().without(idea))?;
+        if without.cost != least.cost {
+            let shorter = encode(source, profile, Search::new().without(idea))?;
+            println!(
+                "| {name} | {idea:?} | {} | {} | {:.2} % | {:.0} % |",
+                least.bytes,
+                without.bytes,
+                without.percents_above(&least),
+                100.0 * shorter.time.as_secs_f64() / usual.time.as_secs_f64()
+            );
         }
     }
     Ok(())
+}
+
+/// Writes all files of a source, and adds up their chunks.
+fn encode(source: &dyn Source, profile: Profile, search: Search) -> Result<Written> {
+    let options = WriterOptions::new().profile(profile).search(search).check_chunks(false);
+    let start = Instant::now();
+    let files = source.write(&options)?;
+    let mut written = Written { time: start.elapsed(), ..Written::default() };
+    for file in files {
+        let reader = Reader::from_bytes(file)?;
+        for column in reader.columns() {
+            for number in 0..column.facts().chunk_count {
+                let chunk = column.chunk(number)?.context("a chunk is missing")?;
+                let bytes = chunk.file_range.end - chunk.file_range.start;
+                written.bytes += bytes;
+                written.cost += bytes * profile.weight(&chunk.encoding);
+            }
+        }
+    }
+    Ok(written)
 }
 
 impl<'a, T: Element> Chunks<'a, T> {
@@ -143,11 +207,7 @@ impl<'a, T: Element> Chunks<'a, T> {
         let count = all.min(most_chunks.div_ceil(RUN));
         // from the middle of each share
         let starts = (0..count).map(|i| (2 * i + 1) * all / (2 * count) * samples).collect();
-        Self { data, profile, samples, starts }
-    }
-
-    fn raw_bytes(&self) -> usize {
-        self.runs().map(<[u8]>::len).sum()
+        Self { data, samples, starts }
     }
 
     fn runs(&self) -> impl Iterator<Item = &'a [u8]> {
@@ -157,48 +217,40 @@ impl<'a, T: Element> Chunks<'a, T> {
             &bytes[start * sample..end * sample]
         })
     }
+}
 
-    /// Encodes each run as a file.
-    fn encode(&self, search: Search) -> Result<Written> {
-        let options = WriterOptions::new().profile(self.profile).search(search).check_chunks(false);
-        let mut written = Written::default();
-        for run in self.runs() {
-            let schema = Schema::new([ColumnSchema::tensor("x", T::DTYPE, Shape::fixed(&self.data.shape))]);
-            let samples = run.len() / self.data.sample_bytes();
-            let start = Instant::now();
-            let mut writer = Writer::new(Stream(Vec::new()), schema, &options)?;
-            writer.push_batch(&[ColumnBatch::from_bytes(T::DTYPE, samples, &[], run)])?;
-            let file = writer.finish()?.sink.0;
-            written.time += start.elapsed();
-            let reader = Reader::from_bytes(file)?;
-            let column = reader.column("x")?;
-            for number in 0..column.facts().chunk_count {
-                let chunk = column.chunk(number)?.context("a chunk is missing")?;
-                let bytes = chunk.file_range.end - chunk.file_range.start;
-                written.bytes += bytes;
-                written.cost += bytes * self.profile.weight(&chunk.encoding);
-            }
-        }
-        Ok(written)
+impl<T: Element> Source for Chunks<'_, T> {
+    fn name(&self) -> &str {
+        &self.data.name
     }
 
-    /// Prints what each idea saves, of those that save anything.
-    fn print_ablation(&self, name: &str) -> Result<()> {
-        let least = self.encode(Search::new().exhaustive())?;
-        let usual = self.encode(Search::new())?;
-        for idea in Idea::ALL {
-            let without = self.encode(Search::new().exhaustive().without(idea))?;
-            if without.cost != least.cost {
-                let shorter = self.encode(Search::new().without(idea))?;
-                println!(
-                    "| {name} | {idea:?} | {} | {} | {:.2} % | {:.0} % |",
-                    least.bytes,
-                    without.bytes,
-                    without.percents_above(&least),
-                    100.0 * shorter.time.as_secs_f64() / usual.time.as_secs_f64()
-                );
-            }
-        }
-        Ok(())
+    fn raw_bytes(&self) -> usize {
+        self.runs().map(<[u8]>::len).sum()
+    }
+
+    /// Writes a file of each run.
+    fn write(&self, options: &WriterOptions) -> Result<Vec<Vec<u8>>> {
+        let schema = Schema::new([ColumnSchema::tensor("x", T::DTYPE, Shape::fixed(&self.data.shape))]);
+        let file = |run: &[u8]| {
+            let samples = run.len() / self.data.sample_bytes();
+            let mut writer = Writer::new(Stream(Vec::new()), schema.clone(), options)?;
+            writer.push_batch(&[ColumnBatch::from_bytes(T::DTYPE, samples, &[], run)])?;
+            Ok(writer.finish()?.sink.0)
+        };
+        self.runs().map(file).collect()
+    }
+}
+
+impl Source for nested::data::Dataset {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn raw_bytes(&self) -> usize {
+        self.raw_bytes()
+    }
+
+    fn write(&self, options: &WriterOptions) -> Result<Vec<Vec<u8>>> {
+        Ok(vec![nested::write(self, Stream(Vec::new()), options)?.0])
     }
 }

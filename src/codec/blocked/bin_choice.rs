@@ -32,13 +32,13 @@ const MOST_FINALISTS_FOR_SIZE: usize = 4;
 /// Further predictions of a mapping are looked at if the first of them is greater than the least by
 /// at most one in this many.
 const PROMISING_ONE_IN: f64 = 2.0;
-/// The predictions that are tried of numbers: those that predict elements themselves best.
+/// The predictions that are tried for numbers of a mapping: the best predictions of the elements,
+/// and differences, which suit numbers even if elements have noise.
 const MOST_LIKELY: usize = 2;
 const MOST_LIKELY_FOR_SIZE: usize = 6;
 /// Filters and weights are looked at if what they may replace is greater than the least by at most
 /// one in this many: fitting them takes time.
-const LIKELY_ONE_IN: f64 = 16.0;
-const LIKELY_ONE_IN_FOR_SIZE: f64 = 2.0;
+const LIKELY_ONE_IN: f64 = 8.0;
 /// The elements that weights are fitted to, at least.
 const WEIGHED: usize = 1024;
 /// The most elements of the innermost dimension that have palettes of their own.
@@ -47,7 +47,7 @@ const MOST_CHANNELS: u32 = 16;
 /// What bins of a profile may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Means {
-    /// Whether what takes the most time to decode may be used.
+    /// Whether details below numbers and transposed rows may be used, which are slow to decode.
     pub for_size: bool,
     pub most_classes: usize,
     pub width: Width,
@@ -58,12 +58,7 @@ impl Means {
         if self.for_size { MOST_FINALISTS_FOR_SIZE } else { MOST_FINALISTS }
     }
 
-    fn likely_one_in(&self) -> f64 {
-        if self.for_size { LIKELY_ONE_IN_FOR_SIZE } else { LIKELY_ONE_IN }
-    }
-
-    /// Returns whether rows of parts with this geometry may be transposed, of which estimates know
-    /// nothing.
+    /// Returns whether rows of parts with this geometry may be transposed, which is not estimated.
     pub(super) fn may_transpose(&self, geometry: &Geometry<'_>, search: Search) -> bool {
         self.for_size
             && search.has(Idea::Transposed)
@@ -75,16 +70,18 @@ impl Means {
     }
 }
 
-/// Elements of a part, or of some of its blocks.
+/// Elements of a part, or some of them.
 #[derive(Clone, Copy)]
 struct Elements<'a> {
     geometry: Geometry<'a>,
     bytes: &'a [u8],
-    /// The bytes that the gaps between them take.
+    /// The stored bytes of the gaps between them.
     mark_bytes: usize,
+    /// The elements of the part for each of these.
+    one_in: f64,
 }
 
-/// A visitor of combinations of all elements.
+/// A visitor of combinations for all elements.
 type VisitWhole<'v> = dyn FnMut(Combination, &mut EncodeScratch) -> Result<()> + 'v;
 
 /// Calls `visit` for each of the combinations that a part can have. Its gaps, numbers and
@@ -97,7 +94,7 @@ pub(super) fn each_finalist(
     scratch: &mut EncodeScratch,
     visit: &mut VisitWhole<'_>,
 ) -> Result<()> {
-    let whole = Elements { geometry: *geometry, bytes: raw, mark_bytes: 0 };
+    let whole = Elements { geometry: *geometry, bytes: raw, mark_bytes: 0, one_in: 1.0 };
     let mut present = std::mem::take(&mut scratch.present);
     present.gaps = None;
     if choice.finalists.iter().any(|combination| combination.has_gaps) {
@@ -108,7 +105,7 @@ pub(super) fn each_finalist(
         if has_gaps && present.gaps.is_none() {
             continue;
         }
-        let elements = if has_gaps { Elements::between(&present, &whole) } else { whole };
+        let elements = if has_gaps { whole.between(&present) } else { whole };
         let numbering = match choice.is_fitted {
             true => Some(combination.numbering),
             false => fitted(means, combination.numbering, elements, &mut scratch.palettes),
@@ -161,13 +158,13 @@ fn fitted(
 pub(super) fn choose(means: Means, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> BinChoice {
     let SampledPart { geometry, raw, .. } = *part;
     let sample = std::mem::take(&mut part.sample);
-    let whole = Elements { geometry, bytes: raw, mark_bytes: 0 };
+    let whole = Elements { geometry, bytes: raw, mark_bytes: 0, one_in: 1.0 };
     let pieces = &sample.pieces;
-    let of_pieces = Elements { geometry: geometry.in_blocks(&pieces.ends), bytes: &pieces.bytes, mark_bytes: 0 };
+    let of_pieces = whole.some(geometry.in_blocks(&pieces.ends), &pieces.bytes);
     scratch.palettes.clear();
     let mut found = Vec::new();
-    let estimated = each_combination(means, whole, of_pieces, scratch, &mut |combination, some, one_in, scratch| {
-        let bytes = bytes_of(means, &combination, some, one_in, scratch);
+    let estimated = each_combination(means, whole, of_pieces, scratch, &mut |combination, some, scratch| {
+        let bytes = bytes_of(means, &combination, some, scratch);
         found.push(Combination { bytes, ..combination });
         Ok(bytes)
     });
@@ -180,7 +177,7 @@ pub(super) fn choose(means: Means, part: &mut SampledPart<'_>, scratch: &mut Enc
         && scratch.search.has(Idea::PartBase)
         && let Some(other) = best.of_part().filter(|other| !other.has_gaps && set(means, other, of_pieces, scratch))
     {
-        let bytes = bytes_of(means, &other, of_pieces, whole.one_in(&of_pieces), scratch);
+        let bytes = bytes_of(means, &other, of_pieces, scratch);
         if bytes < best.bytes {
             *best = Combination { bytes, ..other };
         }
@@ -189,9 +186,9 @@ pub(super) fn choose(means: Means, part: &mut SampledPart<'_>, scratch: &mut Enc
     BinChoice { finalists, is_fitted: true }
 }
 
-/// Returns the best combinations, of which the best are first: for the smallest profile also the
-/// best that numbers elements otherwise than the best of all, and the best that predicts them
-/// otherwise; and, if rows may be transposed, the best without prediction.
+/// Returns the best combinations, the best one first. For the smallest profile, also returns the
+/// best one with another kind of mapping and the best one with another prediction; and, if rows may
+/// be transposed, the best one without prediction.
 fn finalists(means: Means, may_transpose: bool, mut sorted: Vec<Combination>) -> Vec<Combination> {
     let mut finalists = Vec::new();
     let take = |place: Option<usize>, sorted: &mut Vec<Combination>| place.map(|place| sorted.remove(place));
@@ -224,16 +221,16 @@ pub(super) fn each_choice(
     scratch: &mut EncodeScratch,
     visit: &mut VisitWhole<'_>,
 ) -> Result<()> {
-    let whole = Elements { geometry: *geometry, bytes: raw, mark_bytes: 0 };
+    let whole = Elements { geometry: *geometry, bytes: raw, mark_bytes: 0, one_in: 1.0 };
     scratch.palettes.clear();
-    each_combination(means, whole, whole, scratch, &mut |combination, _, _, scratch| {
+    each_combination(means, whole, whole, scratch, &mut |combination, _, scratch| {
         visit(combination, scratch).map(|()| 0.0)
     })
 }
 
-/// A visitor of combinations: of elements that are no gaps, each of which stands for some of all.
-/// Returns an estimate of the bytes.
-type Visit<'v> = dyn FnMut(Combination, Elements<'_>, f64, &mut EncodeScratch) -> Result<f64> + 'v;
+/// A visitor of combinations and of the elements that are not gaps. Returns an estimate of the
+/// bytes.
+type Visit<'v> = dyn FnMut(Combination, Elements<'_>, &mut EncodeScratch) -> Result<f64> + 'v;
 
 /// Calls `visit` for each combination, on some elements of all. Numbers and filters are in the
 /// scratch, and, if these are all elements, gaps.
@@ -249,34 +246,26 @@ fn each_combination(
     if !scratch.search.has(Idea::Gaps) {
         return Ok(());
     }
-    let mut between = Present::default();
-    if !between.find(means.width, &some.geometry, some.bytes) {
+    let (mut of_all, mut of_some) = (Present::default(), Present::default());
+    let Elements { geometry, bytes, .. } = some;
+    if !of_some.find(means.width, &geometry, bytes) || !of_all.find(means.width, &whole.geometry, whole.bytes) {
         return Ok(());
     }
-    let is_all = whole.bytes.len() == some.bytes.len();
-    if is_all {
+    if bytes.len() == whole.bytes.len() {
         // what is visited may be encoded
-        let mut present = std::mem::take(&mut scratch.present);
-        present.find(means.width, &whole.geometry, whole.bytes);
-        scratch.present = present;
+        scratch.present.find(means.width, &whole.geometry, whole.bytes);
     }
-    let some = Elements::between(&between, &some);
-    if is_all {
-        return each_numbering(means, true, some, some, scratch, visit);
-    }
-    let mut of_all = std::mem::take(&mut scratch.present);
-    let visited = match of_all.find(means.width, &whole.geometry, whole.bytes) {
-        true => each_numbering(means, true, Elements::between(&of_all, &whole), some, scratch, visit),
-        false => Ok(()),
-    };
-    scratch.present = of_all;
-    visited
+    let whole = whole.between(&of_all);
+    let between = some.between(&of_some);
+    let some = Elements { mark_bytes: between.mark_bytes, ..whole.some(between.geometry, between.bytes) };
+    each_numbering(means, true, whole, some, scratch, visit)
 }
 
 impl<'a> Elements<'a> {
-    /// Returns how many of these elements there are for each of some of them.
-    fn one_in(&self, some: &Elements<'_>) -> f64 {
-        self.bytes.len().max(1) as f64 / some.bytes.len().max(1) as f64
+    /// Returns some of these elements.
+    fn some<'s>(&self, geometry: Geometry<'s>, bytes: &'s [u8]) -> Elements<'s> {
+        let one_in = self.bytes.len().max(1) as f64 / bytes.len().max(1) as f64;
+        Elements { geometry, bytes, mark_bytes: 0, one_in }
     }
 
     /// Returns the start of the first block, of `count` elements or two rows.
@@ -287,9 +276,10 @@ impl<'a> Elements<'a> {
         ([end as u32], self.bytes.get(..end * self.geometry.element_bytes).unwrap_or(&[]))
     }
 
-    /// Returns the elements that are no gaps.
-    fn between(present: &'a Present, all: &Elements<'_>) -> Self {
-        Self { geometry: present.geometry(&all.geometry), bytes: &present.bytes, mark_bytes: present.mark_bytes() }
+    /// Returns the elements of these that are not gaps.
+    fn between(&self, present: &'a Present) -> Elements<'a> {
+        let geometry = present.geometry(&self.geometry);
+        Elements { geometry, bytes: &present.bytes, mark_bytes: present.mark_bytes(), one_in: 1.0 }
     }
 }
 
@@ -301,10 +291,9 @@ fn each_numbering(
     scratch: &mut EncodeScratch,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
-    let one_in = whole.one_in(&some);
     let search = scratch.search;
     let mut least = f64::INFINITY;
-    // the best that is predicted from the row above, and those that filters may predict
+    // the best with a prediction from the row above, and combinations that filters may predict
     let mut planar: Option<Combination> = None;
     let mut lines = Vec::new();
     let keep = |best: &mut Option<Combination>, combination: Combination| {
@@ -312,7 +301,6 @@ fn each_numbering(
             *best = Some(combination);
         }
     };
-    // those that predict elements themselves best, first
     let mut likely: Option<Vec<Prediction>> = None;
     for numbering in numberings(means, whole, some, search, &mut scratch.palettes) {
         if !set_numbers(numbering, some, scratch) {
@@ -334,7 +322,7 @@ fn each_numbering(
                 break;
             }
             let combination = Combination { has_gaps, numbering, transform, has_filters: false, bytes: 0.0 };
-            let bytes = visit(combination, some, one_in, scratch)?;
+            let bytes = visit(combination, some, scratch)?;
             own = own.min(bytes);
             let combination = Combination { bytes, ..combination };
             if let Transform::Predict(prediction) = transform {
@@ -350,7 +338,10 @@ fn each_numbering(
         lines.extend(line);
         if likely.is_none() {
             estimates.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-            likely = Some(estimates.into_iter().take(means.most_likely()).map(|(_, prediction)| prediction).collect());
+            let mut best: Vec<_> =
+                estimates.into_iter().map(|(_, prediction)| prediction).take(means.most_likely()).collect();
+            best.extend(predictions.first().filter(|delta| !best.contains(delta)));
+            likely = Some(best);
         }
         if search.is_exhaustive {
             let mut planar: Vec<Prediction> = predictions.into_iter().filter(|of| of.stride > 1).collect();
@@ -363,30 +354,30 @@ fn each_numbering(
                     has_filters: false,
                     bytes: 0.0,
                 };
-                visit_weighted(means, combination, some, one_in, scratch, visit)?;
+                visit_weighted(means, combination, some, scratch, visit)?;
             }
             if may_be_filtered {
                 let combination =
                     Combination { has_gaps, numbering, transform: Transform::None, has_filters: false, bytes: 0.0 };
-                visit_filtered(means, combination, some, one_in, scratch, visit)?;
+                visit_filtered(means, combination, some, scratch, visit)?;
             }
         }
     }
     if search.is_exhaustive {
         return Ok(());
     }
-    let is_likely = |best: &Combination| best.bytes <= least + least / means.likely_one_in();
+    let is_likely = |best: &Combination| best.bytes <= least + least / LIKELY_ONE_IN;
     if let Some(best) = planar.filter(is_likely) {
         set_numbers(best.numbering, some, scratch);
         scratch.filters.filters = None;
-        visit_weighted(means, best, some, one_in, scratch, visit)?;
+        visit_weighted(means, best, some, scratch, visit)?;
     }
     for best in lines.into_iter().filter(is_likely) {
         // filters count from one number for all blocks
         let of_part = best.of_part().filter(|_| search.has(Idea::PartBase));
         for of in [Some(best), of_part].into_iter().flatten() {
             if set_numbers(of.numbering, some, scratch) {
-                visit_filtered(means, of, some, one_in, scratch, visit)?;
+                visit_filtered(means, of, some, scratch, visit)?;
             }
         }
     }
@@ -398,7 +389,6 @@ fn visit_weighted(
     means: Means,
     combination: Combination,
     some: Elements<'_>,
-    one_in: f64,
     scratch: &mut EncodeScratch,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
@@ -411,13 +401,14 @@ fn visit_weighted(
         Combination { transform: Transform::Predict(prediction), ..combination }
     };
     let (start, start_bytes) = some.start(if means.for_size { 4 * WEIGHED } else { WEIGHED });
-    let start = Elements { geometry: some.geometry.in_blocks(&start), bytes: start_bytes, mark_bytes: 0 };
+    // tables count as much as in an estimate of all
+    let start = Elements { geometry: some.geometry.in_blocks(&start), bytes: start_bytes, ..some };
     if !set_numbers(combination.numbering, start, scratch) {
         return Ok(());
     }
-    let weights = best_weights(|weights| bytes_of(means, &weighted(weights), start, one_in, scratch));
+    let weights = best_weights(|weights| bytes_of(means, &weighted(weights), start, scratch));
     set_numbers(combination.numbering, some, scratch);
-    visit(weighted(weights), some, one_in, scratch).map(drop)
+    visit(weighted(weights), some, scratch).map(drop)
 }
 
 /// Visits filters in place of a prediction.
@@ -425,12 +416,11 @@ fn visit_filtered(
     means: Means,
     combination: Combination,
     some: Elements<'_>,
-    one_in: f64,
     scratch: &mut EncodeScratch,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
     if set_filters(means, combination.numbering, some, !scratch.search.is_exhaustive, scratch) {
-        visit(Combination { transform: Transform::None, has_filters: true, ..combination }, some, one_in, scratch)?;
+        visit(Combination { transform: Transform::None, has_filters: true, ..combination }, some, scratch)?;
     }
     scratch.filters.filters = None;
     Ok(())
@@ -543,8 +533,8 @@ fn set_filters(
     filters.find(if means.for_size { 16 } else { 8 }, is_sample, &geometry, integers)
 }
 
-/// Sets numbers and filters to those of a combination, of elements that are no gaps if it has gaps.
-/// Returns whether that is possible.
+/// Sets the numbers and filters that a combination has for these elements. Returns whether that is
+/// possible.
 fn set(means: Means, combination: &Combination, elements: Elements<'_>, scratch: &mut EncodeScratch) -> bool {
     scratch.filters.filters = None;
     set_numbers(combination.numbering, elements, scratch)
@@ -552,13 +542,7 @@ fn set(means: Means, combination: &Combination, elements: Elements<'_>, scratch:
 }
 
 /// Returns an estimate of the bytes of all elements, from those whose numbers are in the scratch.
-fn bytes_of(
-    means: Means,
-    combination: &Combination,
-    elements: Elements<'_>,
-    one_in: f64,
-    scratch: &mut EncodeScratch,
-) -> f64 {
+fn bytes_of(means: Means, combination: &Combination, elements: Elements<'_>, scratch: &mut EncodeScratch) -> f64 {
     let EncodeScratch { numbers, filters, coded, symbols, low_bytes, .. } = scratch;
     let (width, geometry) = of_numbers(means.width, combination.numbering, numbers, &elements.geometry);
     let is_mapped = !matches!(combination.numbering, Numbering::None);
@@ -571,14 +555,14 @@ fn bytes_of(
     extra_bits::best().lengths(width, coded, symbols);
     refine(width, coded, symbols);
     let one_in_left = drop_first_rows(&geometry, symbols);
-    let coded = Coded { most_classes: means.most_classes, one_in };
+    let coded = Coded { most_classes: means.most_classes, one_in: elements.one_in };
     let mut bits = coded.residual_bits(symbols) * one_in_left;
     if combination.transform == Transform::None && filters.filters.is_none() {
         split(width, false, integers, symbols, low_bytes);
         bits = bits.min(coded.plain_bits(symbols, low_bytes, geometry.float));
     }
-    let shared = one_in as usize; // saturating, and at least 1
+    let shared = elements.one_in as usize; // saturating, and at least 1
     let mut other = if is_mapped { numbers.other_bytes(means.width.bytes(), shared) } else { 0 };
     other += elements.mark_bytes;
-    (bits / 8.0 + other as f64 + filters.other_bytes(one_in)) * one_in
+    (bits / 8.0 + other as f64 + filters.other_bytes(elements.one_in)) * elements.one_in
 }

@@ -10,20 +10,20 @@ use crate::codec::bins::{BinTables, Mapping, PlannedPart, StoredBins, planes_of,
 use crate::codec::exponent_tiers::split;
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
-use crate::codec::sample::SampledPart;
+use crate::codec::predict::transform_blocks;
+use crate::codec::sample::{Pieces, SampledPart};
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::search::{Idea, Search};
 use crate::codec::transform::Transform;
-use crate::kernel::{Width, predict};
+use crate::kernel::Width;
 use crate::{Error, Result, limits, memory};
 use std::ops::Range;
 use std::sync::Arc;
 
 pub(in crate::codec) struct BinBlocks {
-    /// The most classes of groups that it writes.
+    /// The maximum number of classes of groups that it writes.
     pub most_classes: usize,
-    /// Whether it writes what takes the most time to decode: details below numbers, and transposed
-    /// rows.
+    /// Whether it writes details below numbers and transposed rows, which are slow to decode.
     pub for_size: bool,
 }
 
@@ -160,6 +160,12 @@ fn has_fitting_blocks(geometry: &Geometry<'_>) -> bool {
     !geometry.blocks.is_empty() && geometry.block_ranges().all(|block| block.len() <= limits::BLOCK_ELEMENTS)
 }
 
+/// Parts have at least this many times the elements of samples that are encoded.
+const LEAST_ONE_IN: f64 = 3.0;
+/// The finalists that encode the sample to at most one in this many bytes more than the smallest
+/// encode the part, too: at most `MOST_EQUAL` of them, and one unless size counts.
+const EQUAL_TO_ONE_IN: usize = 128;
+const MOST_EQUAL: usize = 2;
 /// Transposed rows save up to one in this many bytes.
 const TRANSPOSED_SAVE_ONE_IN: usize = 4;
 
@@ -177,6 +183,40 @@ impl BlockEncoder for BinBlocks {
             true => bytes - bytes / TRANSPOSED_SAVE_ONE_IN,
             false => bytes,
         })
+    }
+
+    /// Encodes the blocks of the sample with each finalist, and keeps those that are the smallest.
+    fn estimate_by_encoding(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Result<Option<usize>> {
+        let one_in = part.one_in();
+        if one_in < LEAST_ONE_IN {
+            return Ok(None);
+        }
+        let Some(choice) = scratch.bin_choice.take() else { return Ok(None) };
+        let Some(width) = Width::from_bytes(part.geometry.element_bytes) else { return Ok(None) };
+        let Pieces { bytes, ends } = &part.sample.blocks;
+        let geometry = part.geometry.in_blocks(ends);
+        let (mut tables, mut stored) = (Vec::new(), Vec::new());
+        let mut measured = Vec::new();
+        let mut measure = |combination: Combination, scratch: &mut EncodeScratch| {
+            tables.clear();
+            stored.clear();
+            if self.plan_with(combination.transform, self.for_size, &geometry, bytes, &mut tables, scratch)?
+                && self.append(&geometry, bytes, &tables, &mut stored, scratch)?
+            {
+                // tables are in front of blocks; an estimate, and saturating
+                let bytes = tables.len() + ((stored.len() - tables.len()) as f64 * one_in) as usize;
+                measured.push((combination.cost(bytes), bytes, combination));
+            }
+            Ok(())
+        };
+        each_finalist(&choice, self.means(width, scratch.search), &geometry, bytes, scratch, &mut measure)?;
+        measured.sort_by_key(|(cost, ..)| *cost);
+        let Some(&(least, least_bytes, _)) = measured.first() else { return Ok(None) };
+        measured.retain(|(cost, ..)| *cost <= least + least / EQUAL_TO_ONE_IN);
+        let finalists = measured.into_iter().map(|(.., combination)| combination);
+        let finalists = finalists.take(if self.for_size { MOST_EQUAL } else { 1 }).collect();
+        scratch.bin_choice = Some(BinChoice { finalists, ..choice });
+        Ok(Some(least_bytes))
     }
 
     fn each_plan(
@@ -211,12 +251,10 @@ impl BlockEncoder for BinBlocks {
         if is_exhaustive {
             return each_choice(means, geometry, raw, scratch, &mut visit_combination);
         }
-        let choice = scratch.bin_choice.take().unwrap_or_else(|| {
-            let mut part = SampledPart::new(geometry, raw, std::mem::take(&mut scratch.sample));
-            let choice = choose(means, &mut part, scratch);
-            scratch.sample = part.sample;
-            choice
-        });
+        let choice = scratch
+            .bin_choice
+            .take()
+            .unwrap_or_else(|| scratch.estimated(geometry, raw, |part, scratch| choose(means, part, scratch)));
         each_finalist(&choice, means, geometry, raw, scratch, &mut visit_combination)?;
         scratch.last_bins = best.map(BinChoice::of);
         Ok(())
@@ -281,25 +319,11 @@ impl BinBlocks {
         };
         let number_width = numbers.mapping.widths(width).number;
         let integers = if let Mapping::None = numbers.mapping { raw } else { &numbers.bytes };
-        match transform {
-            _ if filters.filters.is_some() => {
-                filters.residuals(&geometry, integers, coded);
-                split(number_width, false, coded, symbols, low_bytes);
-            }
-            Transform::Predict(prediction) => {
-                coded.resize(integers.len(), 0);
-                for elements in geometry.block_ranges() {
-                    let v = number_width.bytes();
-                    let bytes = elements.start * v..elements.end * v;
-                    let (Some(integers), Some(coded)) = (integers.get(bytes.clone()), coded.get_mut(bytes)) else {
-                        return Err(Error::internal("a block has elements that its part has not"));
-                    };
-                    predict::best().residuals(&prediction, number_width, integers, coded);
-                }
-                split(number_width, false, coded, symbols, low_bytes);
-            }
-            _ => split(number_width, false, integers, symbols, low_bytes),
+        match filters.filters {
+            Some(_) => filters.residuals(&geometry, integers, coded),
+            None => transform_blocks(transform, number_width, &geometry, integers, coded),
         }
+        split(number_width, false, coded, symbols, low_bytes);
         let (planes, count) = planes_of(number_width, low_bytes, symbols);
         let part = PlannedPart {
             mapping: &numbers.mapping,

@@ -1,5 +1,6 @@
 //! The interface of an encoding of one block.
 
+use super::front::FrontWriter;
 use crate::Result;
 use crate::codec::anatomy::Anatomy;
 use crate::codec::geometry::Geometry;
@@ -145,6 +146,13 @@ pub(in crate::codec) trait BlockEncoder: BlockCodec {
         None
     }
 
+    /// Estimates the stored bytes of a part, as
+    /// [`Encoder::estimate_by_encoding`](crate::codec::encoding::Encoder::estimate_by_encoding)
+    /// does.
+    fn estimate_by_encoding(&self, _part: &mut SampledPart<'_>, _scratch: &mut EncodeScratch) -> Result<Option<usize>> {
+        Ok(None)
+    }
+
     /// Calls `visit` with the tables of each plan for `raw`. Does not call it if this encoding
     /// cannot express `raw`.
     fn each_plan(
@@ -185,4 +193,26 @@ pub(in crate::codec) trait BlockEncoder: BlockCodec {
         stored: &mut Vec<u8>,
         scratch: &mut EncodeScratch,
     ) -> Result<()>;
+
+    /// Appends front and blocks to `stored`; `tables` are the planned ones. Returns
+    /// `false` if they are too many; some of them were appended then.
+    fn append(
+        &self,
+        geometry: &Geometry<'_>,
+        raw: &[u8],
+        tables: &[u8],
+        stored: &mut Vec<u8>,
+        scratch: &mut EncodeScratch,
+    ) -> Result<bool> {
+        let Some(mut front) = FrontWriter::new(stored, tables, geometry.blocks.len(), Self::ALIGN) else {
+            return Ok(false);
+        };
+        for (&end, elements) in geometry.blocks.iter().zip(geometry.block_ranges()) {
+            let encode = |stored: &mut Vec<u8>| self.encode(geometry, raw, &elements, stored, scratch);
+            if !front.add(end, encode)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
 }

@@ -2,6 +2,8 @@
 
 use crate::codec::bins::{Bases, Multiple, PaletteOrder, Quotient};
 use crate::codec::transform::Transform;
+use crate::kernel::predict::Prediction;
+use std::mem::discriminant;
 
 /// Gaps and filters save at least one in this many bytes: they take time to undo.
 const SLOW_SAVES_ONE_IN: usize = 128;
@@ -42,6 +44,20 @@ impl Combination {
         stored_bytes + if is_slow { stored_bytes / SLOW_SAVES_ONE_IN } else { 0 }
     }
 
+    /// Returns whether another combination is the same, except for parameters that are fitted to a
+    /// part.
+    fn is_like(&self, other: &Self) -> bool {
+        let prediction = |of: &Self| match of.transform {
+            Transform::Predict(Prediction { predictor, restart, stride }) => {
+                Some((discriminant(&predictor), restart, stride))
+            }
+            _ => None,
+        };
+        (self.has_gaps, self.has_filters) == (other.has_gaps, other.has_filters)
+            && discriminant(&self.numbering) == discriminant(&other.numbering)
+            && prediction(self) == prediction(other)
+    }
+
     /// Returns the same combination with the base of the part, if it has bases of blocks.
     pub(super) fn of_part(&self) -> Option<Self> {
         let numbering = match self.numbering {
@@ -65,6 +81,12 @@ impl BinChoice {
     /// Returns an estimate of the stored bytes.
     pub(super) fn bytes(&self) -> usize {
         self.finalists.first().map_or(usize::MAX, |best| best.bytes as usize) // saturating
+    }
+
+    /// Returns whether the best combinations of both choices are alike.
+    pub(in crate::codec) fn is_like(&self, other: &Self) -> bool {
+        let both = self.finalists.first().zip(other.finalists.first());
+        both.is_some_and(|(best, other)| best.is_like(other))
     }
 
     /// Returns the choice of a combination for other parts.

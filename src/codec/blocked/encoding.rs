@@ -1,7 +1,7 @@
 //! Encodings in blocks, as encodings of chapter 5.
 
 use super::block_codec::{Block, BlockCodec, BlockEncoder};
-use super::front::{BlockEntry, FRONT_HEAD_BYTES, FrontWriter};
+use super::front::{BlockEntry, FRONT_HEAD_BYTES};
 use super::part::{BlockedCodec, BlockedPart, outside};
 use crate::codec::anatomy::Anatomy;
 use crate::codec::body::Body;
@@ -194,6 +194,10 @@ impl<B: BlockEncoder> Encoder for Blocked<B> {
         self.0.estimate(part, scratch)
     }
 
+    fn estimate_by_encoding(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Result<Option<usize>> {
+        self.0.estimate_by_encoding(part, scratch)
+    }
+
     /// Encodes `raw`, except for the checksum of the front, which [`seal`](super::front::seal)
     /// sets.
     fn encode(
@@ -208,7 +212,7 @@ impl<B: BlockEncoder> Encoder for Blocked<B> {
         let mut least = usize::MAX;
         let encoded = self.0.each_plan(geometry, raw, scratch, &mut |tables, cost, scratch| {
             planned.clear();
-            let is_written = self.append(geometry, raw, tables, &mut planned, scratch)?;
+            let is_written = self.0.append(geometry, raw, tables, &mut planned, scratch)?;
             let is_best = is_written && cost(planned.len()) < least;
             if is_best {
                 least = cost(planned.len());
@@ -224,29 +228,5 @@ impl<B: BlockEncoder> Encoder for Blocked<B> {
 impl<B: BlockCodec> Blocked<B> {
     fn part<'a>(&'a self, spec: PartSpec<'a>, stored: &'a [u8]) -> Result<BlockedPart<'a>> {
         BlockedPart::parse(self, spec, Body::whole(stored), &(0..stored.len()))
-    }
-}
-
-impl<B: BlockEncoder> Blocked<B> {
-    /// Appends front and blocks to `stored`; `tables` are those of what was planned. Returns
-    /// `false` if they are too many; some of them were appended then.
-    pub(in crate::codec) fn append(
-        &self,
-        geometry: &Geometry<'_>,
-        raw: &[u8],
-        tables: &[u8],
-        stored: &mut Vec<u8>,
-        scratch: &mut EncodeScratch,
-    ) -> Result<bool> {
-        let Some(mut front) = FrontWriter::new(stored, tables, geometry.blocks.len(), B::ALIGN) else {
-            return Ok(false);
-        };
-        for (&end, elements) in geometry.blocks.iter().zip(geometry.block_ranges()) {
-            let encode = |stored: &mut Vec<u8>| self.0.encode(geometry, raw, &elements, stored, scratch);
-            if !front.add(end, encode)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 }

@@ -6,7 +6,7 @@ use crate::codec::anatomy::Anatomy;
 use crate::codec::extra_bits::sum_extra_bits;
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
-use crate::codec::predict::{best_tier_transform, bit_lengths_of, transforms};
+use crate::codec::predict::{best_tier_transform, transform_blocks, transforms};
 use crate::codec::residual_tiers::{StoredResiduals, check_lengths, malformed};
 use crate::codec::sample::SampledPart;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
@@ -167,15 +167,9 @@ impl ResidualBlocks {
         let spec = PartSpec::new(geometry.element_bytes, raw.len());
         let Ok((width, count)) = spec.width_and_count() else { return Ok(false) };
         let EncodeScratch { symbols, coded, head, search, .. } = scratch;
-        coded.resize(raw.len(), 0);
+        transform_blocks(transform, width, geometry, raw, coded);
         symbols.resize(count, 0);
-        let w = width.bytes();
-        for elements in geometry.block_ranges() {
-            let bytes = elements.start * w..elements.end * w;
-            let block = (raw.get(bytes.clone()), coded.get_mut(bytes), symbols.get_mut(elements));
-            let (Some(raw), Some(coded), Some(symbols)) = block else { return Err(not_of_part()) };
-            bit_lengths_of(transform, width, raw, coded, symbols);
-        }
+        extra_bits::best().lengths(width, coded, symbols);
         *head = TierPlan::new(&histogram(symbols), 31, *search).head;
         TierTables::new(transform, *head).write(tables);
         Ok(true)

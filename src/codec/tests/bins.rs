@@ -136,7 +136,7 @@ fn options_and_mappings_are_found() {
         (Pattern::Halves, 8, true, 3),
         (Pattern::Decimals, 8, true, 128 | 2),
         (Pattern::Pixels, 4, true, 1),
-        (Pattern::Multiples, 8, false, 128 | 3),
+        (Pattern::Multiples, 8, false, 3),
         (Pattern::Sound, 2, false, 128),
         (Pattern::Sound, 4, true, 128 | 2),
     ] {

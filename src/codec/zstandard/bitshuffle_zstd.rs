@@ -39,7 +39,7 @@ impl Codec for BitshuffleZstd {
 const QUICKEST_MISSES_ONE_IN: usize = 8;
 
 impl Encoder for BitshuffleZstd {
-    /// Compresses half of the sample with the quickest level; that of the profile finds more.
+    /// Compresses half of the sample with the fastest level, which finds less than the profile's.
     fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(part.geometry.element_bytes)?;
         let FrameEncodeScratch { quick, bytes, frame, .. } = &mut scratch.frames;

@@ -216,8 +216,10 @@ impl Encoder for PlanesZstd {
     /// part of what is left.
     fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
         let mut least = usize::MAX;
-        let is_split =
-            each_split(&part.geometry, part.raw, scratch, estimate_stream, |stored| least = stored.len().min(least));
+        let splits = &[Split::Plain, Split::Bytes]; // bits are hardly ever much smaller than both
+        let is_split = each_split(splits, &part.geometry, part.raw, scratch, estimate_stream, |stored| {
+            least = stored.len().min(least);
+        });
         // one of more is not written
         is_split.is_ok_and(|is_split| is_split).then_some(least.min(part.raw.len()))
     }
@@ -231,7 +233,7 @@ impl Encoder for PlanesZstd {
         scratch: &mut EncodeScratch,
     ) -> Result<bool> {
         stored.clear();
-        each_split(geometry, raw, scratch, pack_stream, |candidate| {
+        each_split(&Split::ALL, geometry, raw, scratch, pack_stream, |candidate| {
             if stored.is_empty() || candidate.len() < stored.len() {
                 std::mem::swap(stored, candidate);
             }
@@ -239,9 +241,25 @@ impl Encoder for PlanesZstd {
     }
 }
 
-/// Packs the bytes of the elements (of floats, rotated), and the bits and the bytes of their
-/// residuals. Calls `each` with the stored bytes. Returns `false` if elements have no planes.
+/// How elements are divided into streams.
+#[derive(Clone, Copy)]
+enum Split {
+    /// Bytes of elements; floats are rotated.
+    Plain,
+    /// Bits of residuals.
+    Bits,
+    /// Bytes of residuals.
+    Bytes,
+}
+
+impl Split {
+    const ALL: [Self; 3] = [Self::Plain, Self::Bits, Self::Bytes];
+}
+
+/// Packs elements with each of these splits, and calls `each` with the stored bytes. Returns
+/// `false` if elements have no planes.
 fn each_split(
+    splits: &[Split],
     geometry: &Geometry<'_>,
     raw: &[u8],
     scratch: &mut EncodeScratch,
@@ -251,17 +269,26 @@ fn each_split(
     let spec = PartSpec::new(geometry.element_bytes, raw.len());
     let Ok((width, _)) = spec.width_and_count() else { return Ok(false) };
     let mut candidate = std::mem::take(&mut scratch.frames.candidate);
-    let plain = if geometry.float { Transform::Rotate } else { Transform::None };
-    split(width, geometry.float, raw, &mut scratch.symbols, &mut scratch.low_bytes);
-    pack_bytes(plain, scratch, packer, &mut candidate)?;
-    each(&mut candidate);
     let transform = transforms(width, geometry, raw, scratch).first().copied().unwrap_or(Transform::None);
-    bit_lengths(transform, width, raw, scratch);
-    pack_bits(transform, width, scratch, packer, &mut candidate)?;
-    each(&mut candidate);
-    split(width, false, &scratch.coded, &mut scratch.symbols, &mut scratch.low_bytes);
-    pack_bytes(transform, scratch, packer, &mut candidate)?;
-    each(&mut candidate);
+    for of in splits {
+        match of {
+            Split::Plain => {
+                let rotated = if geometry.float { Transform::Rotate } else { Transform::None };
+                split(width, geometry.float, raw, &mut scratch.symbols, &mut scratch.low_bytes);
+                pack_bytes(rotated, scratch, packer, &mut candidate)?;
+            }
+            Split::Bits => {
+                bit_lengths(transform, width, raw, scratch);
+                pack_bits(transform, width, scratch, packer, &mut candidate)?;
+            }
+            Split::Bytes => {
+                bit_lengths(transform, width, raw, scratch);
+                split(width, false, &scratch.coded, &mut scratch.symbols, &mut scratch.low_bytes);
+                pack_bytes(transform, scratch, packer, &mut candidate)?;
+            }
+        }
+        each(&mut candidate);
+    }
     scratch.frames.candidate = candidate;
     Ok(true)
 }

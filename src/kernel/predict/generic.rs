@@ -261,8 +261,8 @@ impl<V: Tiles + Lanes> Undo<V> {
         }
     }
 
-    /// Sets the start of `data`, at most `left` bytes, to those of `vector`. Returns the
-    /// bytes after it, and how many of `left` remain.
+    /// Stores the bytes of `vector`, at most `left`, at the start of `data`. Returns the bytes
+    /// after them, and how many of `left` remain.
     #[inline(always)]
     fn store<'d>(&self, vector: V::Vector, data: &'d mut [u8], left: usize) -> (&'d mut [u8], usize) {
         // in bounds: `data` has `left` bytes

@@ -6,8 +6,8 @@ use tensilo::sink::Stream;
 use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::mix;
 
-/// Of each column, words of the description of its coding: if the profile writes details below
-/// numbers, and if it does not. An encoding instead if its cost is below that of bins.
+/// For each column, words of the description of its coding: for a profile that writes details below
+/// numbers, and for one that does not; or the name of an encoding that costs less than bins.
 const CODINGS: [(&str, [&str; 2]); 8] = [
     ("skewed", ["none", "none"]),
     ("field", ["separable", "blocked-residual-tiers"]),

@@ -8,3 +8,4 @@ mod peers;
 pub use columns::{Columns, Indexed};
 pub use compared::run;
 pub use peers::arrow;
+pub use peers::tensilo::write;

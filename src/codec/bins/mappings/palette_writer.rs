@@ -131,7 +131,7 @@ impl ValueTable {
 
 /// The values of two bytes that occur, each with a number.
 struct ShortTable {
-    /// The number of each value; that of others has no meaning.
+    /// The number of each value. Numbers of other values are not used.
     numbers: Vec<u16>,
 }
 
@@ -196,7 +196,7 @@ pub(in crate::codec) fn find_palettes(width: Width, wanted: WantedPalettes<'_>) 
     }
 }
 
-/// Returns whether palettes of values of two bytes may save what their tables take, by those of a
+/// Returns whether palettes of values of two bytes may save the bytes of their tables, judged by a
 /// sample: more elements have more values, with shorter distances between them.
 fn may_save(sample: &[u8], element_bytes: usize) -> bool {
     let sample = sample.as_chunks().0;
@@ -268,7 +268,7 @@ impl FoundPalettes {
         Self { palettes, bytes: written.len(), tables }
     }
 
-    /// Sets the numbers to those of `raw`, some or all of the elements.
+    /// Sets `numbers` for `raw`, which is some or all of the elements.
     pub(in crate::codec) fn set(&self, geometry: &Geometry<'_>, raw: &[u8], numbers: &mut Numbers) {
         match &self.tables {
             Tables::Short(tables) => self.set_with(tables, ShortTable::number, geometry, raw, numbers),

@@ -38,8 +38,8 @@ impl OneBits {
     }
 }
 
-/// Returns quotients that may express elements, of which some are looked at. Those with details pay
-/// only if elements are predictable.
+/// Returns quotients that may express elements, judged by some of them. Details pay only if
+/// elements are predictable.
 pub(in crate::codec) fn find_quotients(float_type: FloatType, raw: &[u8], may_have_details: bool) -> Vec<Quotient> {
     let w = float_type.width().bytes();
     // an odd step, since rows have even lengths

@@ -14,7 +14,7 @@ mod arrow_ipc;
 mod lmdb;
 mod memory;
 mod parquet;
-mod tensilo;
+pub mod tensilo;
 
 use super::columns::Columns;
 use super::data::Dataset;

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use std::str;
 use tensilo::nested::ListBatch;
+use tensilo::sink::Sink;
 use tensilo::{
     ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, DType, Profile, Reader, Rows, Schema, Shape, Writer, WriterOptions,
 };
@@ -35,18 +36,7 @@ impl Peer<Dataset> for Tensilo {
     }
 
     fn encode(&self, data: &Dataset, file: &Path) -> Result<()> {
-        let layout = data.samples.layout();
-        let schema = Schema::new((0..layout.field_count()).map(|field| column(layout, field)));
-        let mut writer = Writer::new(tensors::sink(file)?, schema, &WriterOptions::new().profile(self.0))?;
-        let lists = [ListBatch::new(&data.samples.columns.lists)];
-        let fields = data.samples.columns.fields.iter();
-        let batches = fields.map(|field| {
-            let items = ColumnBatch::from_bytes(dtype(layout), field.lengths.len(), &field.lengths, &field.bytes);
-            if layout.is_list { items.in_lists(&lists) } else { items }
-        });
-        writer.push_batch(&batches.collect::<Vec<_>>())?;
-        writer.finish()?;
-        Ok(())
+        write(data, tensors::sink(file)?, &WriterOptions::new().profile(self.0)).map(drop)
     }
 
     fn open(&self, data: &Dataset, file: &Path) -> Result<Box<dyn Store>> {
@@ -57,6 +47,21 @@ impl Peer<Dataset> for Tensilo {
         let names: Vec<String> = (0..layout.field_count()).map(|field| name(&layout, field)).collect();
         Ok(Box::new(Open { rows: rows(&reader, &names)?, reader, names, layout, request: Vec::new(), out: Vec::new() }))
     }
+}
+
+/// Writes a data set to `sink`, and returns it.
+pub fn write<K: Sink>(data: &Dataset, sink: K, options: &WriterOptions) -> Result<K> {
+    let layout = data.samples.layout();
+    let schema = Schema::new((0..layout.field_count()).map(|field| column(layout, field)));
+    let mut writer = Writer::new(sink, schema, options)?;
+    let lists = [ListBatch::new(&data.samples.columns.lists)];
+    let fields = data.samples.columns.fields.iter();
+    let batches = fields.map(|field| {
+        let items = ColumnBatch::from_bytes(dtype(layout), field.lengths.len(), &field.lengths, &field.bytes);
+        if layout.is_list { items.in_lists(&lists) } else { items }
+    });
+    writer.push_batch(&batches.collect::<Vec<_>>())?;
+    Ok(writer.finish()?.sink)
 }
 
 fn dtype(layout: &Layout) -> DType {
