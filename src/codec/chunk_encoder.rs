@@ -359,9 +359,7 @@ impl ChunkEncoder {
         let whole = geometry.in_blocks(&whole);
         let candidates = match geometry.is_in_blocks() {
             true if is_short && self.may_be_whole(geometry) => self.candidates(&whole, is_string),
-            true if !is_string && !is_short && limit.kept.is_none_or(|kept| kept.is_whole) => {
-                self.profile.candidates_for_whole()
-            }
+            true if !is_string && !is_short => self.profile.candidates_for_whole(),
             _ => &[],
         };
         let most = match &found {

@@ -52,7 +52,7 @@ const RUN: usize = 4;
 /// The raw bytes of texts.
 const TEXT_BYTES: usize = 2 << 20;
 
-/// What is written with different searches.
+/// A data set that is written with different searches.
 trait Source {
     fn name(&self) -> &str;
 
@@ -247,7 +247,7 @@ impl Source for nested::data::Dataset {
     }
 
     fn raw_bytes(&self) -> usize {
-        self.raw_bytes()
+        self.samples.columns.raw_bytes()
     }
 
     fn write(&self, options: &WriterOptions) -> Result<Vec<Vec<u8>>> {

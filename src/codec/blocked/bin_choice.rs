@@ -1,8 +1,8 @@
 //! Chooses gaps, mapping, transform and filters of a part of bins.
 //!
-//! All combinations are estimated on a sample of the part, and the best of them are encoded. An
-//! exhaustive search encodes all. Both enumerate the same combinations, so that a regret measures
-//! what estimates miss and nothing else.
+//! All combinations are estimated on pieces of the part. The best few encode some of its blocks,
+//! and the smallest of these encodes the part. An exhaustive search encodes the part with all. Both
+//! enumerate the same combinations, so that a regret measures what estimates miss and nothing else.
 //!
 //! What is enumerated: gaps or none; then each mapping, or none; then each prediction of its
 //! numbers, or none; and filters in place of a prediction, for numbers of two bytes.

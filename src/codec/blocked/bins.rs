@@ -161,11 +161,11 @@ fn has_fitting_blocks(geometry: &Geometry<'_>) -> bool {
 }
 
 /// Parts have at least this many times the elements of samples that are encoded.
-const LEAST_ONE_IN: f64 = 3.0;
+const MIN_ONE_IN: f64 = 3.0;
 /// The finalists that encode the sample to at most one in this many bytes more than the smallest
-/// encode the part, too: at most `MOST_EQUAL` of them, and one unless size counts.
+/// encode the part, too: at most `MAX_EQUAL` of them, and one unless size counts.
 const EQUAL_TO_ONE_IN: usize = 128;
-const MOST_EQUAL: usize = 2;
+const MAX_EQUAL: usize = 2;
 /// Transposed rows save up to one in this many bytes.
 const TRANSPOSED_SAVE_ONE_IN: usize = 4;
 
@@ -188,7 +188,7 @@ impl BlockEncoder for BinBlocks {
     /// Encodes the blocks of the sample with each finalist, and keeps those that are the smallest.
     fn estimate_by_encoding(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Result<Option<usize>> {
         let one_in = part.one_in();
-        if one_in < LEAST_ONE_IN {
+        if one_in < MIN_ONE_IN {
             return Ok(None);
         }
         let Some(choice) = scratch.bin_choice.take() else { return Ok(None) };
@@ -214,7 +214,7 @@ impl BlockEncoder for BinBlocks {
         let Some(&(least, least_bytes, _)) = measured.first() else { return Ok(None) };
         measured.retain(|(cost, ..)| *cost <= least + least / EQUAL_TO_ONE_IN);
         let finalists = measured.into_iter().map(|(.., combination)| combination);
-        let finalists = finalists.take(if self.for_size { MOST_EQUAL } else { 1 }).collect();
+        let finalists = finalists.take(if self.for_size { MAX_EQUAL } else { 1 }).collect();
         scratch.bin_choice = Some(BinChoice { finalists, ..choice });
         Ok(Some(least_bytes))
     }

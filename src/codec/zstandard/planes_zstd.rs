@@ -270,6 +270,7 @@ fn each_split(
     let Ok((width, _)) = spec.width_and_count() else { return Ok(false) };
     let mut candidate = std::mem::take(&mut scratch.frames.candidate);
     let transform = transforms(width, geometry, raw, scratch).first().copied().unwrap_or(Transform::None);
+    bit_lengths(transform, width, raw, scratch);
     for of in splits {
         match of {
             Split::Plain => {
@@ -277,12 +278,8 @@ fn each_split(
                 split(width, geometry.float, raw, &mut scratch.symbols, &mut scratch.low_bytes);
                 pack_bytes(rotated, scratch, packer, &mut candidate)?;
             }
-            Split::Bits => {
-                bit_lengths(transform, width, raw, scratch);
-                pack_bits(transform, width, scratch, packer, &mut candidate)?;
-            }
+            Split::Bits => pack_bits(transform, width, scratch, packer, &mut candidate)?,
             Split::Bytes => {
-                bit_lengths(transform, width, raw, scratch);
                 split(width, false, &scratch.coded, &mut scratch.symbols, &mut scratch.low_bytes);
                 pack_bytes(transform, scratch, packer, &mut candidate)?;
             }
