@@ -18,7 +18,7 @@ use kernel::palettes::PaletteTables;
 use kernel::predict::{FilterBank, MOST_FILTERS, MOST_TAPS, Prediction, Predictor, SEGMENT, Weights};
 use kernel::quotients::{FloatFormat, NumberDetails, QuotientTerms};
 use kernel::tiers::{GROUP_BYTES, code_bytes};
-use kernel::{Width, bins, bitshuffle, byte_planes, extra_bits, palettes, predict, quotients, tiers, transpose};
+use kernel::{Width, bins, bitshuffle, byte_planes, extra_bits, palettes, predict, quotients, tiers};
 use std::hint::black_box;
 use std::ops::Range;
 use support::{Random, criterion};
@@ -296,34 +296,6 @@ fn values_of_palettes(c: &mut Criterion) {
     }
 }
 
-/// Tiles of a chunk, of 64 rows and of fewer.
-fn tiles_of_rows(c: &mut Criterion) {
-    let from = random(CHUNK);
-    let mut to = vec![0; CHUNK];
-    let mut group = group(c, "transpose", &from);
-    for kernel in transpose::available() {
-        for width in WIDTHS {
-            // as many columns as fit
-            for rows in [64, 21, 5] {
-                let bytes = CHUNK / (rows * width.bytes()) * rows * width.bytes();
-                let (from, to) = (&from[..bytes], &mut to[..bytes]);
-                group.bench_function(format!("{}/width {}/{rows} rows", kernel.name(), width.bytes()), |b| {
-                    b.iter(|| kernel.to_rows(width, rows, black_box(from), black_box(&mut *to)));
-                });
-            }
-            // tiles of 64 rows of three elements
-            let tile = 64 * 3 * width.bytes();
-            group.bench_function(format!("{}/width {}/3 columns", kernel.name(), width.bytes()), |b| {
-                b.iter(|| {
-                    for (from, to) in from.chunks_exact(tile).zip(to.chunks_exact_mut(tile)) {
-                        kernel.to_rows(width, 64, black_box(from), black_box(to));
-                    }
-                });
-            });
-        }
-    }
-}
-
 /// Bins of zigzag-coded residuals: of 2 values up to 8, and then 2 for each bit length.
 fn bins_of_residuals() -> Vec<u8> {
     [1; 4].into_iter().chain((2..=13).flat_map(|bits| [bits; 2])).chain([15]).collect()
@@ -349,8 +321,8 @@ fn bins_of_blocks(c: &mut Criterion) {
     let (bins_of_windows, frequencies) = bins_and_frequencies(&bits, windows);
     let mut model = BinModel::default();
     model.set_bins(&bits);
-    (0..16).for_each(|class| model.set_class(class, 0, &frequencies));
-    let classes: Vec<u8> = (0..16).cycle().take(COUNT / bins::GROUP).collect();
+    (0..bins::CLASSES).for_each(|class| model.set_class(class, 0, &frequencies));
+    let classes: Vec<u8> = (0..bins::CLASSES as u8).cycle().take(COUNT / bins::GROUP).collect();
     let mut encoder = BinEncoder::default();
     encoder.set_model(&model);
     let mut stored = |range: Range<usize>| {
@@ -392,6 +364,6 @@ fn bins_of_blocks(c: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = criterion();
-    targets = shuffles_of_chunks, shuffles_of_memory, planes, predictions, filters, symbols, lengths_and_bits, bins_of_blocks, quotients_of_numbers, values_of_palettes, tiles_of_rows
+    targets = shuffles_of_chunks, shuffles_of_memory, planes, predictions, filters, symbols, lengths_and_bits, bins_of_blocks, quotients_of_numbers, values_of_palettes
 }
 criterion_main!(benches);

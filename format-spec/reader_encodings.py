@@ -283,22 +283,19 @@ def block_decoder(encoding, own, w, tables):  # a function of the stored bytes o
 def bin_decoder(own, w):  # as block_decoder; `own` begins after table_bytes
     fields = Fields(own, "R-5.18")
     transform, *details = read_transform(fields, (NONE, DELTA, LORENZO, SEPARABLE))
-    s, bin_count, class_count, mapping, period = fields.unpack("4BI")
-    has_gaps, has_outliers, is_transposed, has_filters, mapping = *(mapping & bit for bit in (16, 32, 64, 128)), mapping & 15
-    check({f"R-5.18 bin_count {bin_count}": 2 <= bin_count <= 64, f"R-5.18 class_count {class_count}": 1 <= class_count <= 16,
+    s, bin_count, class_count, mapping = fields.unpack("4B")
+    has_gaps, has_outliers, has_filters, mapping = *(mapping & bit for bit in (16, 32, 64)), mapping & 143
+    check({f"R-5.18 bin_count {bin_count}": 2 <= bin_count <= 64, f"R-5.18 class_count {class_count}": 1 <= class_count <= 4,
            f"R-5.18 mapping {mapping}": mapping <= 3})
     K = fields.take(bin_count)
     V = [0, *accumulate(1 << k for k in K)]  # and where the last bin ends
     check({"R-5.18 K": max(K) <= 15, "R-5.18 V": not any(v % (1 << k) for v, k in zip(V, K))})
     classes = [read_frequencies(fields, K, V) for _ in range(class_count)]
-    class_codes = read_class_codes(fields, period, class_count)
     v, detail_bits, to_elements = (read_no_mapping, read_palettes, read_quotient, read_multiple)[mapping](fields, w)
     filler, *rice_gaps = fields.unpack(f"{w}sBB") if has_gaps else (b"", 0, 0)
     check({"R-5.22 between or marked": max(rice_gaps) <= 15})
     upper_bits, *rice_outliers = fields.unpack("BBB") if has_outliers else (0, 0, 0)
     check({"R-5.22 upper_bits 0": upper_bits or not has_outliers, "R-5.22 between or marked": max(rice_outliers) <= 15})
-    row, = fields.unpack("I") if is_transposed else (2,)
-    check({f"R-5.22 row {row}": row >= 2})
     restart_segments, zero, filters = read_filters(fields) if has_filters else (1, 0, [()])
     window_bytes = min(v, 2)  # what depends on v, which is among the last fields
     bytes_above = v - s - window_bytes
@@ -312,7 +309,7 @@ def bin_decoder(own, w):  # as block_decoder; `own` begins after table_bytes
         fields.rule = "R-5.23"
         filter_codes = read_class_codes(fields, -(-n // 128), len(filters))
         fields.rule, groups, m = "R-5.19", -(-n // 64), min(n, 64)
-        codes = class_codes if period else read_class_codes(fields, groups, class_count)
+        codes = read_class_codes(fields, groups, class_count)
         low_bytes = [fields.take(n) for _ in range(s)]
         state = [lower | upper << 8 for lower, upper in zip(fields.take(m), fields.take(m))]
         check({"R-5.19 a state": min(state, default=256) >= 256})
@@ -321,7 +318,6 @@ def bin_decoder(own, w):  # as block_decoder; `own` begins after table_bytes
         windows = struct.pack(f"<{n}{'_BH'[window_bytes]}", *windows)
         planes = low_bytes + [windows[j::window_bytes] for j in range(window_bytes)]
         y = interleave(planes + [above[j::bytes_above] for j in range(bytes_above)])
-        y = transpose_back(y, v, row) if is_transposed else y
         return (undo_filters(y, filter_codes, restart_segments, zero, filters) if has_filters else
                 undo(transform, *details, y, v))
 
@@ -461,7 +457,7 @@ def round_to(layout, value):
     with suppress(OverflowError):
         return struct.unpack("<" + layout, struct.pack("<" + layout, value))[0]
     return value * float("inf")
-# ---- 5.15 Gaps, outliers, transposed rows and filters -------------------------------------------------------
+# ---- 5.15 Gaps, outliers and filters ------------------------------------------------------------------------
 def to_number(bits):  # a byte each, the lowest first
     return sum(bit << j for j, bit in enumerate(bits))
 
@@ -490,15 +486,6 @@ def read_uppers(fields, n, parameters, upper_bits, bytes_above):  # the bytes ab
     check({"R-5.23 bits after the uppers": not any(bits[count:])})
     uppers = (to_number(bits[at:at + upper_bits]) for at in range(0, count, upper_bits))
     return b"".join((next(uppers) if is_marked else 0).to_bytes(bytes_above, "little") for is_marked in marks)
-
-def transpose_back(y, v, row):  # from the order in which y is coded to its own
-    n, result = len(y) // v, bytearray(y)
-    rows = n // row
-    tiles = [(first * row, min(first + 64, rows) * row) for first in range(0, rows, 64)]
-    order = (i for begin, end in tiles for column in range(row) for i in range(begin + column, end, row))
-    for j, i in enumerate(order):  # those after the rows stay
-        result[v * i:v * i + v] = y[v * j:v * j + v]
-    return bytes(result)
 
 def read_filters(fields):
     taps, filter_count, restart_segments, zero = fields.unpack("BBHH")

@@ -64,10 +64,10 @@ def coded(groups, K, V, F, start, early):
             'stream': bytes(stream[::-1])}
 
 
-def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,), period=0, frequencies=None, filling=0,
+def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,), frequencies=None, filling=0,
          mapping=None, tables=None, rewrite=None, start=None, early=(), **details):
-    """`K`: of each bin; else there is a bin for each bit length. `classes`, repeated as needed: of the groups of each block,
-    or if `period` is 0 of those of all blocks. `frequencies`: *first* and a list for each class; else those of the data.
+    """`K`: of each bin; else there is a bin for each bit length. `classes`, repeated as needed: of the groups of all
+    blocks. `frequencies`: *first* and a list for each class; else those of the data.
     `mapping`: its code, the bytes of a number, its fields, and for each block its numbers and its first pieces; see
     vector_mappings.py.
     For faults, `tables` replaces or adds pieces of the tables, `rewrite` returns other pieces of the last block, and
@@ -83,7 +83,7 @@ def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,
             assert not any(n >> 8 * low_bytes + 16 for n in y)
             windows = [n >> 8 * low_bytes for n in y]
             groups = [windows[at:at + 64] for at in range(0, len(y), 64)]
-            of_groups = [classes[g % period % len(classes)] if period else next(turns) for g in range(len(groups))]
+            of_groups = [next(turns) for _ in groups]
             used = [c if c < class_count else 0 for c in of_groups]
             for group, c in zip(groups, used):
                 for window in group:
@@ -102,11 +102,9 @@ def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,
             every_F.append(F)
         own = {'table_bytes': bytes(4), **transform_pieces(transform, **details), 'low_bytes': le(low_bytes, 1),
                'bin_count': le(len(widths), 1), 'class_count': le(class_count, 1), 'mapping': le(code, 1),
-               'period': le(period, 4), 'K': bytes(widths)}
+               'K': bytes(widths)}
         for c, (first, F) in enumerate(stated):
             own.update({'first %d' % c: le(first, 1), 'count %d' % c: le(len(F), 1), 'frequencies %d' % c: bytes(F)})
-        if period:
-            own['classes'] = packed([classes[i % len(classes)] for i in range(period)] if code_bits else [], code_bits)
         own.update(fields)
         own.update({name: le(value, len(own[name])) if isinstance(value, int) else value for name, value in (tables or {}).items()})
         if 'table_bytes' not in (tables or {}):
@@ -116,7 +114,7 @@ def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,
 
         def block(data, w):
             of_mapping, low, groups, of_groups, used = todo.pop(0)
-            found = {**of_mapping, **({} if period else {'classes': packed(of_groups, code_bits)})}
+            found = {**of_mapping, 'classes': packed(of_groups, code_bits)}
             found.update({'low bytes %d' % k: piece for k, piece in enumerate(low)})
             found.update(coded(groups, widths, V, [every_F[c] for c in used], *(({}, ()) if todo else (start or {}, early))))
             return rewrite(found) if rewrite and not todo else found
@@ -176,14 +174,9 @@ def valid_vectors():
         ('u16', el('H', *(5 + 30 * (a % 5 == 0) for a in mixed(70))), bins((70,), frequencies=[(1, (0, 0, 200, 0, 0, 56, 0, 0, 0))])),
         ('u8', bytes(range(256)), bins((130, 256), (2,) * 64)), ('u8', bytes(range(1, 150)), bins((149,), (7, 7), frequencies=[(0, (255, 1))])),
         ('u8', little(150, 99), bins((150,), (0, 0, 1, 2, 2, 1, 1, 4, 5, 6, 7))), ('u8', b'\1' * 65, bins((65,), frequencies=[(0, (1, 255))])))
-    yield 'blocked-bins-classes', ('1, 2, 3, 5 and 16 classes, in each block, and in the tables with a period of less and of more than the 4 groups; '
-                                   'blocks with other classes than those before'), of_many(*(
-        ('u8', little(230, 90), bins((30, 230), class_count=count, classes=classes, period=period))
-        for count, classes in ((1, (0,)), (2, (1, 0, 0)), (3, (2, 0, 1, 0)), (5, (4, 3, 1)), (16, (15, 0, 8))) for period in (0, 3, 7)))
-    f = Tsl([col('x', 'u8', [9])])
-    f.chunk(0, [little(9, 90)], bins((9,)), tweak={'values: period': VARIES})
-    f.chunk(0, [little(9, 90)], bins((9,), class_count=2, classes=(1,), period=1))
-    yield 'blocked-bins-period', 'a period of 2^32 - 1 of one class, which takes no bytes; a period of 1', f.commit()
+    yield 'blocked-bins-classes', '1, 2, 3 and 4 classes; blocks with other classes than those before', of_many(*(
+        ('u8', little(230, 90), bins((30, 230), class_count=count, classes=classes))
+        for count, classes in ((1, (0,)), (2, (1, 0, 0)), (3, (2, 0, 1, 0)), (4, (3, 0, 2)))))
     rare = bytes(i % 997 == 600 for i in range(5000))
     yield 'blocked-bins-long', 'a block of 5,000 elements that takes few bytes', one(
         [rare], bins((5000,), class_count=2, classes=(0, 1, 0), frequencies=[(0, (255, 1)), (0, (253, 3))]), col('x', 'u8', [5000]))
@@ -211,20 +204,17 @@ def table_cases():
     def table(name, what, here, value=None, also=(), tables=None, rule='R-5.18', **enc):
         return fault(rule, name, what, here, also=also, tables=tables if value is None else {here: value, **(tables or {})}, **enc)
 
-    periodic = dict(class_count=2, classes=(1,), period=8, frequencies=[(0, (128, 64, 64)), (0, (128, 64, 64))])
-    size = 4 + 16 + 4 + 4 + 3 + 2 * 5 + 1  # of the tables with these
+    two = dict(class_count=2, classes=(1,), frequencies=[(0, (128, 64, 64)), (0, (128, 64, 64))])
+    size = 4 + 16 + 4 + 3 + 2 * 5  # of the tables with these
     shifted = ['R-5.14']  # the directory is not where the tables end, or they do not fit in the front
-    yield table('short', 'table_bytes of one less than the tables have', 'table_bytes', size - 1, shifted, **periodic)
-    yield table('short-cut', 'tables without their last byte, as table_bytes says', 'table_bytes', size - 1, tables={'classes': b''}, **periodic)
-    yield table('short-fields', 'tables that end within their first 32 bytes', 'table_bytes', 31, shifted)
+    yield table('short', 'table_bytes of one less than the tables have', 'table_bytes', size - 1, shifted, **two)
+    yield table('short-cut', 'tables without their last byte, as table_bytes says', 'table_bytes', size - 1, tables={'frequencies 1': b'\x80\x40'}, **two)
+    yield table('short-fields', 'tables that end within their first 24 bytes', 'table_bytes', 23, shifted)
     yield table('short-zero', 'table_bytes 0', 'table_bytes', 0, shifted)
-    yield table('long', 'table_bytes of one more than the tables have', 'table_bytes', size + 1, shifted, **periodic)
-    yield table('long-byte', 'a byte after the classes, inside the tables', ['table_bytes', '+more'], tables={'+more': b'\0'}, **periodic)
-    yield table('beyond', 'tables that reach beyond the front', 'table_bytes', size + 12 + 4 + 1, shifted, **periodic)
+    yield table('long', 'table_bytes of one more than the tables have', 'table_bytes', size + 1, shifted, **two)
+    yield table('long-byte', 'a byte after the frequencies, inside the tables', ['table_bytes', '+more'], tables={'+more': b'\0'}, **two)
+    yield table('beyond', 'tables that reach beyond the front', 'table_bytes', size + 12 + 4 + 1, shifted, **two)
     yield table('huge', 'tables of 2^32 - 1 bytes', 'table_bytes', VARIES, shifted)
-    yield table('period-huge', 'a period of 2^32 - 1, and one byte of classes', 'period', VARIES, shifted, **periodic)
-    yield table('period-wrap', 'a period of 2^30 codes of 4 bits, whose number of bits is 0 modulo 2^32; no classes', 'period', 1 << 30, shifted,
-                tables={'classes': b''}, class_count=5, period=1)
 
     yield table('low-bytes-2', 'one low byte of elements of two bytes', 'low_bytes', data=el('H', 3, 300, 5, 7, 0xFF00, 9), low_bytes=1)
     yield table('low-bytes-4', 'three low bytes of elements of four bytes', 'low_bytes', data=el('I', 3, 300, 5, 7, VARIES, 9), dtype='u32', low_bytes=3)
@@ -239,7 +229,7 @@ def table_cases():
     yield table('65', '65 bins', 'bin_count', K=(10,) * 63 + (9, 9))
     yield table('no-class', 'class_count 0', 'class_count', tables={
         'class_count': 0, 'first 0': b'', 'count 0': b'', 'frequencies 0': b''})
-    yield table('17-classes', '17 classes', 'class_count', class_count=17)
+    yield table('5-classes', 'five classes', 'class_count', class_count=5)
     yield table('mapping', 'a palette, without its fields', 'mapping', 1)
 
     yield table('K-17', 'a bin of 2^17 values', 'K', b'\x11\x0E\x0F')
@@ -265,11 +255,6 @@ def table_cases():
     yield table('sum-0', 'a class without frequencies', ['count 1', 'frequencies 1'], class_count=2, frequencies=[(0, (128, 64, 64)), (0, ())])
     yield table('sum-of-last', 'frequencies of the third class that add up to 255', 'frequencies 2', class_count=3, frequencies=[
         (0, (128, 64, 64)), (1, (128, 128)), (0, (128, 127))])
-    yield table('class', 'a code of 3 of three classes in the tables, which no group has', 'classes', class_count=3, classes=(2, 0, 3), period=3)
-    yield table('class-5', 'a code of 5 of five classes in the tables', 'classes', class_count=5, classes=(0, 5), period=2)
-    for count, bits, period in ((2, 1, 7), (3, 2, 5), (5, 4, 1)):
-        yield table('filling-%d' % bits, 'a bit that fills up the classes of the tables, of %d bits each' % bits, 'classes',
-                    packed([0] * period, bits)[:-1] + b'\x80', class_count=count, period=period)
 
     def transform(name, what, here, value, **more):
         return table(name, what, here, value, rule='R-5.7', **more)
@@ -312,7 +297,7 @@ def block_cases():
         return block('cut-' + section.replace(' ', '-'), 'a block that ends within its %s' % section, section,
                      lambda found: cut(found, section, size), **enc)
 
-    classes = dict(class_count=5, classes=(4, 0, 1))
+    classes = dict(class_count=4, classes=(3, 0, 1), data=MANY + MANY, ends=(300,))
     yield within('classes', 1, **classes)
     yield within('low bytes 1', 149, data=b''.join(le(a >> 32, 4) for a in mixed(150)), dtype='u32', low_bytes=2)
     yield within('lower', 63)
@@ -320,9 +305,9 @@ def block_cases():
     yield block('no-states', 'a block that ends before its states', 'classes', lambda found: cut(found, 'classes', 2), **classes)
     yield block('few-states', 'a block of 3 elements with 2 bytes for their states', 'lower', lambda found: {
         'classes': b'', 'lower': found['lower'][:2]}, data=MANY[:6], ends=(3,))
-    yield block('class', 'a code of 5 of five classes', 'classes', class_count=5, classes=(4, 0, 5))
-    yield block('class-3', 'a code of 3 of three classes, in the last of three blocks', 'classes', class_count=3, classes=(0, 2, 3), ends=(64, 100, 150))
-    for bits, count in ((1, 2), (2, 3), (4, 5)):
+    yield block('class', 'a code of 3 of three classes', 'classes', class_count=3, classes=(2, 0, 3))
+    yield block('class-last', 'a code of 3 of three classes, in the last of three blocks', 'classes', class_count=3, classes=(0, 2, 3), ends=(64, 100, 150))
+    for bits, count in ((1, 2), (2, 3)):
         yield block('filling-%d' % bits, 'a bit that fills up the classes of a block, of %d bits each' % bits, 'classes',
                     lambda found: {**found, 'classes': found['classes'][:-1] + bytes([found['classes'][-1] | 0x80])}, class_count=count, classes=(1, 0))
     yield block('state', 'state 0 is below 256: it has moved a byte that it need not', 'upper', early=(0,))

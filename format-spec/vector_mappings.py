@@ -183,7 +183,7 @@ def palette_vectors():
         palettes('u8', (260, 265), [[p] for p in range(255)]), palettes('u8', (20,), far[:1]),
         palettes('u16', (70, 160), [any_order(300, 2)], v=2),
         palettes('u16', (20,), [list(range(1000, 1516, 2))]), palettes('u16', (20,), far[1:2], v=2, is_float=True),
-        palettes('f32', (129, 200), pixels, is_float=True, class_count=3, classes=(1, 0, 2), period=3, exceptions={
+        palettes('f32', (129, 200), pixels, is_float=True, class_count=3, classes=(1, 0, 2), exceptions={
             0: 0x80000000, 2: 0x7FC00000, 128: 0xFFFFFFFF, 129: 1, 199: 0xFF800000}),
         palettes('f32', (50,), pixels[::-1], v=2, exceptions={49: 0}), palettes('u32', (20,), far[2:3]),
         palettes('u32', (3,), [[7, 8]], v=2, exceptions={0: 1, 1: VARIES, 2: 1 << 31}),
@@ -270,7 +270,7 @@ def quotient_vectors():
     yield 'blocked-bins-quotients-transforms', 'quotients with each transform, which is one of the numbers, without their details; classes', of_many(
         quotients('bf16', (60, 130), [n * 5 for n in wave[:130]], 2, 4, exponent=8, transform='delta', class_count=2, classes=(1, 0, 1), **predicted),
         quotients('bf16', (60,), [n // 4 for n in wave[:60]], 1), quotients('f16', (60,), wave[:60], 2),
-        quotients('f16', (70, 130), wave[:130], 2, divisor=25, transform='lorenzo', class_count=3, classes=(2, 0), period=2, **predicted),
+        quotients('f16', (70, 130), wave[:130], 2, divisor=25, transform='lorenzo', class_count=3, classes=(2, 0), **predicted),
         quotients('f32', (80,), [n * 9 for n in wave[:80]], 4, transform='separable', weights=(5, 2), exceptions={79: 1 << 31}, **predicted),
         quotients('f32', (80,), [n * 9999 for n in wave[:80]], 2, 15, exponent=15, transform='delta', restart=40, stride=1),
         quotients('f32', (80,), [n * 99999 for n in wave[:80]], 4, low_bytes=2, transform='lorenzo', restart=VARIES, stride=1),

@@ -4,7 +4,7 @@
 use super::kernel::bins::{self, BinModel, CodedBlock};
 use super::kernel::predict::{self, FilterBank, MOST_FILTERS, MOST_TAPS, Prediction, Predictor, Weights};
 use super::kernel::{Width, extra_bits};
-use super::options::{Filters, Options, code, code_bits};
+use super::options::{Filters, Options, UNKNOWN, code, code_bits};
 use super::regions::{BLOCK_ENTRY, Front, front, number};
 
 const BLOCKED_BINS: u16 = 13;
@@ -46,6 +46,7 @@ fn check(stored: &[u8], element_bytes: usize) -> Option<bool> {
     let front = front(stored, BLOCKED_BINS)?;
     let tables = stored.get(12..front.directory)?;
     let (_, option_bits) = Options::split(*tables.get(19)?);
+    (option_bits & UNKNOWN == 0).then_some(())?;
     let all = Options::all(option_bits, element_bytes, tables.get(20..)?);
     let check = |options: &Options| check_with(options, &front, stored, element_bytes).unwrap_or(false);
     Some(all.iter().any(check))
@@ -56,7 +57,6 @@ fn check_with(options: &Options, front: &Front, stored: &[u8], element_bytes: us
     let transform = take(&mut tables, 16)?;
     let [low_bytes, bin_count, class_count, mapping] = *take(&mut tables, 4)? else { return None };
     let (mapping, _) = Options::split(mapping);
-    let period = take_number(&mut tables, 4)?;
     let mut model = BinModel::default();
     let bits = take(&mut tables, bin_count.into()).filter(|bits| are_valid(bits))?;
     model.set_bins(bits);
@@ -65,12 +65,10 @@ fn check_with(options: &Options, front: &Front, stored: &[u8], element_bytes: us
         let count = take_number(&mut tables, 1)?;
         let frequencies = take(&mut tables, count)?;
         let sum: u32 = frequencies.iter().map(|&frequency| u32::from(frequency)).sum();
-        let is_valid = class < 16 && first + count <= bits.len() && sum == 256;
+        let is_valid = class < 4 && first + count <= bits.len() && sum == 256;
         model.set_class(class, first, is_valid.then_some(frequencies)?);
     }
     let code_bits = code_bits(class_count.into());
-    let code_bytes = |codes: usize| (code_bits * codes).div_ceil(8);
-    let codes = take(&mut tables, code_bytes(period))?;
     let number_bytes = if mapping == 0 { element_bytes } else { usize::from(*tables.first()?) };
     let has_details = mapping == 2 && *tables.get(2)? > 0;
     let mut start = (0, front.bytes);
@@ -102,9 +100,8 @@ fn check_with(options: &Options, front: &Front, stored: &[u8], element_bytes: us
             continue;
         }
         let groups = count.div_ceil(64);
-        let codes = if period == 0 { take(&mut rest, code_bytes(groups))? } else { codes };
-        let class = |group: usize| code(codes, code_bits, group.checked_rem(period).unwrap_or(group));
-        let classes: Vec<u8> = (0..groups).map(class).collect();
+        let codes = take(&mut rest, (code_bits * groups).div_ceil(8))?;
+        let classes: Vec<u8> = (0..groups).map(|group| code(codes, code_bits, group)).collect();
         take(&mut rest, usize::from(low_bytes) * count)?;
         if classes.iter().any(|class| *class >= class_count) {
             are_right = false;

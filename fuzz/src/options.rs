@@ -5,8 +5,9 @@ use super::regions::number;
 
 const GAPS: u8 = 16;
 const OUTLIERS: u8 = 32;
-const TRANSPOSED: u8 = 64;
-const FILTERS: u8 = 128;
+const FILTERS: u8 = 64;
+/// No option has this bit.
+pub const UNKNOWN: u8 = 128;
 
 /// The parameters of marks.
 type Parameters = [u8; 2];
@@ -48,7 +49,7 @@ impl Filters {
     }
 }
 
-/// The options of a part. Rows that are transposed move no section.
+/// The options of a part.
 #[derive(Default)]
 pub struct Options {
     gaps: Option<Parameters>,
@@ -103,9 +104,6 @@ impl Options {
             Some(last)
         };
         let mut options = Self::default();
-        if bits & TRANSPOSED != 0 {
-            take_last(4)?;
-        }
         if bits & OUTLIERS != 0 {
             let fields = take_last(3)?;
             options.outliers = Some((fields[0], [fields[1], fields[2]]));

@@ -55,9 +55,8 @@ pub(crate) struct EncodedChunk {
 /// bytes.
 const WHOLE_SAVES_ONE_IN: u64 = 20;
 
-/// Estimates are trusted to one in this many bytes: an encoding that is estimated to take more than
-/// that above what another took is not tried.
-const TRUSTED_TO_ONE_IN: u64 = 16;
+/// Estimates are trusted to one in this many bytes if a choice is confirmed.
+const CONFIRMING_TRUSTED_TO_ONE_IN: u64 = 16;
 
 /// The same of estimates by encoding a sample.
 const ENCODED_TRUSTED_TO_ONE_IN: u64 = 128;
@@ -302,7 +301,7 @@ impl ChunkEncoder {
                 let limit = Limit {
                     most: cost - cost / CONFIRMED_WITHIN_ONE_IN,
                     kept: Some(kept),
-                    trusted_to_one_in: Some(TRUSTED_TO_ONE_IN),
+                    trusted_to_one_in: Some(CONFIRMING_TRUSTED_TO_ONE_IN),
                 };
                 match self.best_choice(geometry, is_string, raw, limit)? {
                     Some(better) => *kept = better,
@@ -428,8 +427,9 @@ impl ChunkEncoder {
         for (estimate, candidate) in estimates {
             let is_above = |one_in: u64| estimate - estimate / one_in >= least;
             // the others are estimated to be greater
-            if found.is_some() && is_above(TRUSTED_TO_ONE_IN) || limit.trusted_to_one_in.is_some_and(is_above) {
-                break;
+            let is_too_much = found.is_some() && is_above(candidate.trusted_to_one_in);
+            if is_too_much || limit.trusted_to_one_in.is_some_and(is_above) {
+                continue;
             }
             if !search.is_exhaustive
                 && let Some(bytes) = candidate.encoder.estimate_by_encoding(&mut part, scratch)?

@@ -9,13 +9,13 @@
 use super::geometry::Geometry;
 use super::tier_plan::{Histogram, count, sum_of};
 use crate::kernel::Width;
-use crate::kernel::bins::GROUP;
+use crate::kernel::bins::{CLASSES, GROUP};
 use std::sync::LazyLock;
 
 /// The bits of a frequency in the tables.
 const FREQUENCY_BITS: f64 = 8.0;
-/// The bits of the class of a group, and the classes up to which they suffice.
-const CLASS_BITS: [(usize, f64); 3] = [(1, 0.0), (4, 2.0), (16, 4.0)];
+/// The bits of the class of a group.
+const CLASS_BITS: f64 = 2.0;
 
 /// Counts whose logarithm is looked up.
 const SMALL_COUNTS: usize = 1024;
@@ -57,7 +57,7 @@ type Group<'a> = (&'a [u8], &'a [u8]);
 /// How symbols are coded.
 #[derive(Clone, Copy)]
 pub(super) struct Coded {
-    pub most_classes: usize,
+    pub may_have_classes: bool,
     /// The elements of the part for each symbol: tables are shared by all of them.
     pub one_in: f64,
 }
@@ -101,8 +101,9 @@ impl Coded {
         let groups = symbols.chunks(GROUP).zip(below.chunks(GROUP).chain(std::iter::repeat(&[][..])));
         let mut groups: Vec<(u32, Group<'_>)> = groups.map(|group| (sum(group.0), group)).collect();
         groups.sort_unstable_by_key(|(sum, _)| *sum);
-        let (mut one, mut in_classes) = ([[0; 256]; 3], 0.0);
-        for class in groups.chunks(groups.len().div_ceil(self.most_classes).max(1)) {
+        let class_count = if self.may_have_classes { CLASSES } else { 1 };
+        let (mut one, mut in_classes) = ([[0; 256]; 3], CLASS_BITS * groups.len() as f64);
+        for class in groups.chunks(groups.len().div_ceil(class_count).max(1)) {
             let mut counts = [[0; 256]; 4]; // four, as in `histogram`
             // symbols tell zeros, below which there is nothing, from other elements
             let mut below_counts = [[0; 256]; 2];
@@ -119,8 +120,7 @@ impl Coded {
             }
             in_classes += bits(&counts);
         }
-        let class = CLASS_BITS.into_iter().find(|(most, _)| self.most_classes <= *most).map_or(4.0, |(_, bits)| bits);
-        bits(&one).min(in_classes + class * groups.len() as f64)
+        bits(&one).min(in_classes)
     }
 }
 

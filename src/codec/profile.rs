@@ -40,6 +40,9 @@ pub(super) struct WeightedEncoder {
     /// The factor of the stored bytes when encodings are compared. The fewest win, so an encoding
     /// that decodes more slowly has to save more.
     pub weight: u64,
+    /// Estimates are trusted to one in this many bytes: an encoding that is estimated to take more
+    /// than that above what another took is not tried.
+    pub trusted_to_one_in: u64,
 }
 
 impl WeightedEncoder {
@@ -53,13 +56,18 @@ impl WeightedEncoder {
 pub(super) type Candidates = &'static [WeightedEncoder];
 
 const fn candidate(encoder: &'static dyn Encoder, weight: u64) -> WeightedEncoder {
-    WeightedEncoder { encoder, weight }
+    WeightedEncoder { encoder, weight, trusted_to_one_in: 16 }
 }
 
 const CONSTANT: WeightedEncoder = candidate(&Constant, 100);
 const CLASSIC: WeightedEncoder = candidate(&BitshuffleZstd, 100);
 const TEXT: WeightedEncoder = candidate(&Zstd, 100);
 const DICTIONARY: WeightedEncoder = candidate(&ZstdDictionary, 100);
+
+/// Estimates take the lower bits of residuals for noise. Where they are not, as in multiples of a
+/// number, bins take a quarter less, and a sample that is encoded shows it.
+const SMALL_BINS: WeightedEncoder =
+    WeightedEncoder { trusted_to_one_in: 4, ..candidate(&Blocked(BinBlocks { for_size: true }), 100) };
 
 const NOTHING: Candidates = &[];
 const FAST: Candidates =
@@ -68,12 +76,12 @@ const BALANCED: Candidates = &[
     CONSTANT,
     candidate(&ExponentTiers { spacing: 13 }, 100),
     candidate(&ResidualTiers { spacing: 14 }, 100),
-    candidate(&Blocked(BinBlocks { most_classes: 4, for_size: false }), 104),
+    candidate(&Blocked(BinBlocks { for_size: false }), 104),
     candidate(&BitshuffleZstd, 125),
 ];
 const SMALL: Candidates = &[
     CONSTANT,
-    candidate(&Blocked(BinBlocks { most_classes: 16, for_size: true }), 100),
+    SMALL_BINS,
     candidate(&PlanesZstd, 100),
     candidate(&ExponentTiers { spacing: 16 }, 100),
     candidate(&ResidualTiers { spacing: 16 }, 100),
@@ -90,15 +98,11 @@ const BALANCED_BLOCKS: Candidates = &[
     CONSTANT,
     candidate(&Blocked(ExponentBlocks), 100),
     candidate(&Blocked(ResidualBlocks), 100),
-    candidate(&Blocked(BinBlocks { most_classes: 4, for_size: false }), 104),
+    candidate(&Blocked(BinBlocks { for_size: false }), 104),
     candidate(&Blocked(BitshuffleBlocks), 125),
 ];
-const SMALL_BLOCKS: Candidates = &[
-    CONSTANT,
-    candidate(&Blocked(BinBlocks { most_classes: 16, for_size: true }), 100),
-    candidate(&Blocked(ResidualBlocks), 100),
-    candidate(&Blocked(BitshuffleBlocks), 100),
-];
+const SMALL_BLOCKS: Candidates =
+    &[CONSTANT, SMALL_BINS, candidate(&Blocked(ResidualBlocks), 100), candidate(&Blocked(BitshuffleBlocks), 100)];
 /// Those that see repetitions which are farther apart than a block.
 const SMALL_WHOLE: Candidates = &[candidate(&PlanesZstd, 100)];
 const STRING_BLOCKS: Candidates = &[CONSTANT, TEXT, candidate(&Blocked(ZstdBlocks), 100)];

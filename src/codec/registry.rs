@@ -30,7 +30,7 @@ pub(super) static REGISTRY: [&dyn Codec; 14] = [
     &Blocked(ZstdBlocks),
     &Blocked(ExponentBlocks),
     &Blocked(ResidualBlocks),
-    &Blocked(BinBlocks { most_classes: 1, for_size: true }),
+    &Blocked(BinBlocks { for_size: true }),
 ];
 
 /// Returns the codec with this id; fails if this release does not know it.

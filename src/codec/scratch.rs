@@ -28,8 +28,8 @@ pub(crate) struct DecodeScratch {
     pub(super) mapped: MappedScratch,
     /// Coded integers of some elements.
     pub(super) coded: Vec<u8>,
-    /// The same, in another order.
-    pub(super) rows: Vec<u8>,
+    /// The same of a second block.
+    pub(super) coded_too: Vec<u8>,
     pub(super) gaps: Marks,
     pub(super) outliers: Marks,
     /// The filter of each segment of a block.

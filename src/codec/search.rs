@@ -62,19 +62,15 @@ pub enum Idea {
     Gaps,
     /// Outliers.
     Outliers,
-    /// Transposed rows.
-    Transposed,
     /// Filters.
     Filters,
     /// Several classes.
     Classes,
-    /// More than four classes.
-    ManyClasses,
 }
 
 impl Idea {
     /// All ideas.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 27] = [
         Self::ExponentTiers,
         Self::ResidualTiers,
         Self::Bins,
@@ -100,10 +96,8 @@ impl Idea {
         Self::PartBase,
         Self::Gaps,
         Self::Outliers,
-        Self::Transposed,
         Self::Filters,
         Self::Classes,
-        Self::ManyClasses,
     ];
 
     /// Returns the ideas of an encoding, by its id, for elements of this length: none if a writer

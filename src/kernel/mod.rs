@@ -11,7 +11,6 @@
 //! | [`extra_bits`] | integers to bit lengths and extra bits and back | 5.9 |
 //! | [`palettes`] | numbers to the values that they name | 5.14 |
 //! | [`quotients`] | integers to the floats that they are divided to | 5.14 |
-//! | [`transpose`] | elements column by column to row by row | 5.15 |
 //! | [`bins`], [`bins::encode`] | windows coded by bins, decoded and encoded | 5.13 |
 //! | [`bins::costs`] | costs of groups of bins in classes | 5.13 |
 //!
@@ -51,7 +50,6 @@ pub mod predict;
 mod prefetch;
 pub mod quotients;
 pub mod tiers;
-pub mod transpose;
 
 #[cfg(test)]
 mod tests;

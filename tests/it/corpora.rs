@@ -71,16 +71,19 @@ fn corpora_of_blocks_have_sound_and_broken_chunks_and_long_ones() {
 #[test]
 fn the_corpus_of_bins_has_sound_chunks_of_each_mapping_and_option() {
     // of an input, the first stored bytes begin behind 6 bytes, and their tables behind 8 more
-    let mapping = |input: &[u8]| input.get(6 + 8 + 23).copied();
+    let table_byte = |input: &[u8], at: usize| input.get(6 + 8 + at).copied();
     let inputs = files(&folder("corpus").join("decode_blocked_bins")).into_iter().map(|file| fs::read(file).unwrap());
     let is_sound = |input: &Vec<u8>| fuzz::decode::check(13, input).is_some_and(|outcome| outcome.sound_chunks == 2);
-    let sound: Vec<u8> = inputs.filter(is_sound).filter_map(|input| mapping(&input)).collect();
+    let inputs: Vec<Vec<u8>> = inputs.filter(is_sound).collect();
+    let classes = inputs.iter().filter_map(|input| table_byte(input, 22));
+    let sound: Vec<u8> = inputs.iter().filter_map(|input| table_byte(input, 23)).collect();
     let count = |is_counted: &dyn Fn(u8) -> bool| sound.iter().filter(|mapping| is_counted(**mapping)).count();
     let of_mappings = [0, 1, 2, 3].map(|due| count(&|mapping| mapping & 15 == due));
     let of_options = [16, 32, 64].map(|due| count(&|mapping| mapping & due != 0));
     let of_both = count(&|mapping| mapping & 15 != 0 && mapping & !15 != 0);
-    println!("{of_mappings:?} of mappings, {of_options:?} of options, {of_both} of both");
-    assert!(of_mappings.iter().chain(&of_options).all(|&count| count >= 3) && of_both >= 5);
+    let of_classes = classes.filter(|count| *count > 1).count();
+    println!("{of_mappings:?} of mappings, {of_options:?} of options, {of_both} of both, {of_classes} of classes");
+    assert!(of_mappings.iter().chain(&of_options).chain([&of_classes]).all(|&count| count >= 3) && of_both >= 5);
 }
 
 /// The targets that decode stored bytes, with the encoding of each.

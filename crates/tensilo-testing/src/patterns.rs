@@ -46,8 +46,6 @@ pub enum Pattern {
     Gapped,
     /// Times about 10 apart, but for a pause among forty.
     Pauses,
-    /// Rows of 128 floats, which differ in magnitude by column.
-    Columns,
     /// Numbers of things, of which the first are the most frequent, in no order.
     Names,
     /// Floats that have half of the bits of the width.
@@ -60,7 +58,7 @@ pub enum Pattern {
 use Pattern::*;
 
 impl Pattern {
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 26] = [
         AllEqual,
         Ascending,
         Permuted,
@@ -84,7 +82,6 @@ impl Pattern {
         Multiples,
         Gapped,
         Pauses,
-        Columns,
         Names,
         Halves,
         Sound,
@@ -165,10 +162,6 @@ impl Pattern {
             Gapped if mix(seed, i / 24).is_multiple_of(3) => 0,
             Gapped => one + (i % 96).abs_diff(48) + random % 4,
             Pauses => seed.wrapping_add(i * 10 + random % 5 + mix(seed, i / 40) % 40_000 + i / 40 * 40_000),
-            Columns => {
-                let magnitude = mix(seed, i % 128) % 16;
-                any_sign | one.wrapping_sub(magnitude << mantissa_bits) & infinity | random & mantissa
-            }
             Names => {
                 let rarity = random.trailing_zeros().min(9);
                 mix(seed, rarity.into()) % 5000 + (random >> 50) % (1 << rarity) * 97

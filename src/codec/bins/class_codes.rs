@@ -1,4 +1,4 @@
-//! The class codes of chapter 5.13.
+//! The class codes of chapter 5.13, and the filter codes of 5.15.
 
 /// The codes of a number of classes.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +33,7 @@ impl ClassCodes {
 
     /// Returns whether the first `count` codes name classes.
     pub(super) fn are_valid(self, codes: &[u8], count: usize) -> bool {
-        // without bits, there may be 2^32 codes, all of them 0
-        self.bits == 0 || (0..count).all(|i| usize::from(self.get(codes, i)) < self.class_count)
+        (0..count).all(|i| usize::from(self.get(codes, i)) < self.class_count)
     }
 
     /// Returns whether zero bits fill up the last byte of `count` codes.

@@ -3,15 +3,15 @@
 use super::class_codes::ClassCodes;
 use super::classes::Classes;
 use super::mappings::Mapping;
-use super::options::{FilterPlan, Gaps, Options, OutlierPlan, Transposed, low_bytes_of};
+use super::options::{FilterPlan, Gaps, Options, OutlierPlan, low_bytes_of};
 use super::partition::Partition;
 use super::tables::{ChosenFields, write_tables};
 use crate::codec::geometry::Geometry;
-use crate::codec::search::Search;
+use crate::codec::search::{Idea, Search};
 use crate::codec::transform::Transform;
+use crate::kernel::Width;
 use crate::kernel::bins::encode::{self, BinEncoder};
 use crate::kernel::bins::{BinModel, GROUP};
-use crate::kernel::{Width, transpose};
 use crate::{Error, Result};
 use std::ops::Range;
 
@@ -23,19 +23,11 @@ pub(in crate::codec) struct BinPlan {
     bins: Vec<u8>,
     partition: Partition,
     classes: Classes,
-    /// Classes for another order of elements, which is compared.
-    other_classes: Classes,
-    other_bins: Vec<u8>,
-    /// Windows or bytes below them in another order.
-    sorted: Vec<u8>,
     model: BinModel,
     encoder: BinEncoder,
     /// Bytes of an element below its window.
     low_bytes: usize,
     outliers: OutlierPlan,
-    /// If it is set, windows, bins, classes and outliers are in that order, and each block has the
-    /// same classes.
-    transposed: Option<Transposed>,
 }
 
 /// A part, and the choices that its plan begins with.
@@ -48,14 +40,8 @@ pub(in crate::codec) struct PlannedPart<'p> {
     pub geometry: &'p Geometry<'p>,
     /// The byte planes of the coded integers, the lowest one first.
     pub planes: &'p [&'p [u8]],
-    /// Rows that may be transposed.
-    pub rows: &'p [u32],
-    pub most_classes: usize,
     pub search: Search,
 }
-
-/// Transposed rows take fewer bits by at least one in this many: they take time.
-const TRANSPOSED_SAVES_ONE_IN: f32 = 250.0;
 
 impl BinPlan {
     /// Plans a part of elements of `width`. Appends the tables.
@@ -64,7 +50,8 @@ impl BinPlan {
         let value_bits = if part.planes.len() == 1 { 8 } else { 16 };
         self.partition.choose(&self.windows, value_bits);
         self.partition.bins_of(&self.windows, &mut self.bins);
-        self.choose_classes(part);
+        let in_blocks = part.geometry.block_ranges().map(|elements| self.bins.get(elements).unwrap_or(&[]));
+        self.classes.choose(in_blocks, part.search.has(Idea::Classes));
         self.set_outliers(part);
         self.model.set_bins(&self.partition.bits);
         for (class, frequencies) in self.classes.frequencies.iter().enumerate() {
@@ -72,15 +59,9 @@ impl BinPlan {
             self.model.set_class(class, first, frequencies);
         }
         self.encoder.set_model(&self.model);
-        let options = Options {
-            gaps: part.gaps,
-            outliers: self.outliers.outliers,
-            transposed: self.transposed,
-            filters: part.filters.filters,
-        };
+        let options = Options { gaps: part.gaps, outliers: self.outliers.outliers, filters: part.filters.filters };
         let (mapping, transform, low_bytes) = (part.mapping, part.transform, self.low_bytes);
-        let repeated = if self.transposed.is_some() { self.classes.class_of.as_slice() } else { &[] };
-        let head = ChosenFields { width, mapping, options: &options, transform, low_bytes, repeated };
+        let head = ChosenFields { width, mapping, options: &options, transform, low_bytes };
         write_tables(head, &self.partition.bits, &self.classes.frequencies, tables)
     }
 
@@ -102,33 +83,6 @@ impl BinPlan {
         }
     }
 
-    /// Chooses classes, and whether rows are transposed.
-    fn choose_classes(&mut self, part: &PlannedPart<'_>) {
-        let blocks = || part.geometry.block_ranges();
-        let in_blocks = blocks().map(|elements| self.bins.get(elements).unwrap_or(&[]));
-        let mut least = self.classes.choose(in_blocks, part.most_classes, false);
-        least -= least / TRANSPOSED_SAVES_ONE_IN;
-        self.transposed = None;
-        for &row in part.rows {
-            let Some(order) = Transposed::of(row) else { continue };
-            sort(order, Width::W1, blocks(), &self.bins, &mut self.other_bins);
-            let in_blocks = blocks().map(|elements| self.other_bins.get(elements).unwrap_or(&[]));
-            let bits = self.other_classes.choose(in_blocks, part.most_classes, true);
-            if bits < least {
-                least = bits;
-                self.transposed = Some(order);
-                std::mem::swap(&mut self.classes, &mut self.other_classes);
-            }
-        }
-        if let Some(order) = self.transposed {
-            sort(order, Width::W1, blocks(), &self.bins, &mut self.other_bins);
-            std::mem::swap(&mut self.bins, &mut self.other_bins);
-            sort(order, Width::W2, blocks(), self.windows.as_flattened(), &mut self.sorted);
-            let windows = self.sorted.as_chunks().0;
-            self.windows.iter_mut().zip(windows).for_each(|(to, window)| *to = *window); // as many
-        }
-    }
-
     fn set_outliers(&mut self, part: &PlannedPart<'_>) {
         self.outliers.clear();
         let above = part.planes.get(self.low_bytes + 2..).unwrap_or(&[]);
@@ -140,15 +94,7 @@ impl BinPlan {
                 let bytes = above.iter().map(|plane| plane.get(block.start + i).copied().unwrap_or(0));
                 bytes.rev().fold(0, |upper, byte| upper << 8 | u64::from(byte))
             };
-            match self.transposed {
-                Some(order) => {
-                    let uppers: Vec<u64> = (0..block.len()).map(upper).collect();
-                    let mut sorted = Vec::with_capacity(uppers.len());
-                    order.sort(std::iter::once(0..uppers.len()), &uppers, &mut sorted);
-                    self.outliers.add_block(sorted.into_iter());
-                }
-                None => self.outliers.add_block((0..block.len()).map(upper)),
-            }
+            self.outliers.add_block((0..block.len()).map(upper));
         }
         self.outliers.finish();
     }
@@ -164,23 +110,11 @@ impl BinPlan {
         self.outliers.append(block, stored);
         let groups_of = |block: Range<usize>| block.len().div_ceil(GROUP);
         let group_count = groups_of(elements.clone());
-        let before = match self.transposed {
-            Some(_) => 0,
-            None => geometry.block_ranges().take(block).map(groups_of).sum(),
-        };
+        let before = geometry.block_ranges().take(block).map(groups_of).sum();
         let classes = self.classes.class_of.get(before..before + group_count).unwrap_or(&[]);
-        if self.transposed.is_none() {
-            ClassCodes::new(self.classes.frequencies.len()).write(classes, stored);
-        }
+        ClassCodes::new(self.classes.frequencies.len()).write(classes, stored);
         for plane in planes.iter().take(self.low_bytes) {
-            let plane = plane.get(elements.clone()).unwrap_or(&[]);
-            match self.transposed {
-                Some(order) => {
-                    sort(order, Width::W1, std::iter::once(0..plane.len()), plane, &mut self.sorted);
-                    stored.extend_from_slice(&self.sorted);
-                }
-                None => stored.extend_from_slice(plane),
-            }
+            stored.extend_from_slice(plane.get(elements.clone()).unwrap_or(&[]));
         }
         let block = (self.windows.get(elements.clone()), self.bins.get(elements.clone()));
         let (Some(windows), Some(bins)) = block else { return Err(not_planned()) };
@@ -188,33 +122,6 @@ impl BinPlan {
             true => Ok(()),
             false => Err(not_planned()),
         }
-    }
-}
-
-/// Sets `sorted` to the elements of blocks in their coded order, as [`Transposed::sort`] does, by
-/// the kernel that undoes it: what has the columns as rows is transposed the same way.
-fn sort(
-    order: Transposed,
-    width: Width,
-    blocks: impl Iterator<Item = Range<usize>>,
-    elements: &[u8],
-    sorted: &mut Vec<u8>,
-) {
-    sorted.resize(elements.len(), 0);
-    let mut to = sorted.as_mut_slice();
-    let (row, w) = (order.row, width.bytes());
-    for block in blocks {
-        let mut rows = block.len() / row;
-        let mut from = elements.get(block.start * w..block.end * w).unwrap_or(&[]);
-        while rows > 0 {
-            let tile = rows.min(GROUP);
-            let bytes = tile * row * w; // of a part of the block
-            let (Some(from), Some(to)) = (from.split_off(..bytes), to.split_off_mut(..bytes)) else { return };
-            transpose::best().to_rows(width, row, from, to);
-            rows -= tile;
-        }
-        let Some(to) = to.split_off_mut(..from.len()) else { return };
-        to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
     }
 }
 

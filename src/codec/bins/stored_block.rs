@@ -22,7 +22,7 @@ pub(in crate::codec) struct StoredBins<'a> {
     tables: &'a BinTables,
     width: Width,
     count: usize,
-    /// The class codes of the block; empty if the tables have them.
+    /// The class codes.
     codes: &'a [u8],
     /// The planes of the bytes below the windows.
     low_bytes: &'a [u8],
@@ -39,7 +39,7 @@ impl<'a> StoredBins<'a> {
     /// Splits the sections of a block of `count` numbers.
     pub(in crate::codec) fn split(tables: &'a BinTables, width: Width, count: usize, stored: &'a [u8]) -> Result<Self> {
         let split = || {
-            let (codes, rest) = stored.split_at_checked(tables.code_bytes(count.div_ceil(GROUP))?)?;
+            let (codes, rest) = stored.split_at_checked(tables.class_codes().bytes(count.div_ceil(GROUP))?)?;
             let (low_bytes, coded) = rest.split_at_checked(tables.low_bytes.checked_mul(count)?)?;
             // no elements have no states, and no kernel looks at them
             (count > 0 || coded.is_empty()).then_some(())?;
@@ -77,11 +77,11 @@ impl<'a> StoredBins<'a> {
         let groups = wanted.min(count).div_ceil(GROUP);
         let class_codes = tables.class_codes();
         let is_filled = wanted < count || class_codes.end_in_zeros(codes, groups);
-        let are_valid = codes.is_empty() || is_filled && class_codes.are_valid(codes, groups);
-        if !are_valid {
+        if !is_filled || !class_codes.are_valid(codes, groups) {
             return Err(malformed("a class code is out of range, or bits that fill up are not zero"));
         }
-        tables.classes(codes, groups, classes);
+        classes.clear();
+        classes.extend((0..groups).map(|group| class_codes.get(codes, group)));
         let out = if width == Width::W2 {
             out.as_chunks_mut().0
         } else {

@@ -21,13 +21,12 @@ structure! {
 
 structure! {
     /// Chapter 5.13: what the tables begin with.
-    mod table_head: 28 bytes with length {
+    mod table_head: 24 bytes with length {
         4 => TRANSFORM: [u8; 16],
         20 => LOW_BYTES: u8,
         21 => BIN_COUNT: u8,
         22 => CLASS_COUNT: u8,
         23 => MAPPING: u8,
-        24 => PERIOD: u32,
     }
 }
 
@@ -43,9 +42,6 @@ pub(in crate::codec) struct BinTables {
     pub model: BinModel,
     pub bin_count: usize,
     pub class_count: usize,
-    /// The number of class codes in the tables; 0 if each block has its own.
-    period: usize,
-    codes: Vec<u8>,
     pub mapping: Mapping,
     pub options: Options,
 }
@@ -70,8 +66,6 @@ pub(super) struct ChosenFields<'a> {
     pub options: &'a Options,
     pub transform: Transform,
     pub low_bytes: usize,
-    /// The class of each group of the longest block, if all blocks have the same; else empty.
-    pub repeated: &'a [u8],
 }
 
 /// Appends tables.
@@ -89,7 +83,6 @@ pub(super) fn write_tables(
         tables.extend([first as u8, frequencies.len() as u8]); // exact: at most 64
         tables.extend_from_slice(frequencies);
     }
-    ClassCodes::new(classes.len()).write(head.repeated, tables);
     head.mapping.write(tables);
     head.options.write(head.width, tables);
     let field = |count: usize| u8::try_from(count).map_err(|_| Error::internal("bins have too many of something"));
@@ -99,7 +92,6 @@ pub(super) fn write_tables(
     table_head::LOW_BYTES.put(to, field(head.low_bytes)?);
     table_head::BIN_COUNT.put(to, field(bins.len())?);
     table_head::CLASS_COUNT.put(to, field(classes.len())?);
-    table_head::PERIOD.put(to, u32::try_from(head.repeated.len()).map_err(|_| cut())?);
     table_head::MAPPING.put(to, head.mapping.kind() | head.options.bits());
     let to = to.first_chunk_mut().ok_or_else(cut)?;
     length::TABLE_BYTES.put(to, table_bytes);
@@ -115,8 +107,6 @@ impl BinTables {
             model: BinModel::default(),
             bin_count: 0,
             class_count: 0,
-            period: 0,
-            codes: Vec::new(),
             mapping: Mapping::None,
             options: Options::default(),
         };
@@ -135,7 +125,7 @@ impl BinTables {
         let fields = [
             ("bin_count", (2..=BINS).contains(&self.bin_count)),
             ("class_count", (1..=CLASSES).contains(&self.class_count)),
-            ("mapping", Mapping::is_known(mapping)),
+            ("mapping", Mapping::is_known(mapping) && Options::are_known(options)),
         ];
         if let Some((wrong, _)) = fields.into_iter().find(|(_, is_right)| !is_right) {
             return Err(malformed(&format!("{wrong} is out of range")));
@@ -144,7 +134,6 @@ impl BinTables {
         for class in 0..self.class_count {
             rest = self.set_class(class, rest)?;
         }
-        rest = self.set_codes(table_head::PERIOD.get(head), rest)?;
         let mut rest = Fields::new(rest);
         self.mapping.set(mapping, width, &mut rest)?;
         self.options = Options::parse(options, width, &mut rest)?;
@@ -174,50 +163,13 @@ impl BinTables {
         Ok(rest)
     }
 
-    /// Sets the class codes. Returns the bytes after them.
-    fn set_codes<'a>(&mut self, period: u32, rest: &'a [u8]) -> Result<&'a [u8]> {
-        self.period = usize::try_from(period).unwrap_or(usize::MAX);
-        let codes = self.class_codes();
-        let split = codes.bytes(self.period).and_then(|bytes| rest.split_at_checked(bytes));
-        let (stored, rest) = split.ok_or_else(cut)?;
-        if !codes.are_valid(stored, self.period) || !codes.end_in_zeros(stored, self.period) {
-            return Err(malformed("a class code is out of range, or bits that fill up are not zero"));
-        }
-        self.codes.clear();
-        self.codes.extend_from_slice(stored);
-        Ok(rest)
-    }
-
-    /// Returns whether elements are coded themselves, all of them in their order.
+    /// Returns whether elements are coded themselves, and all of them.
     pub(in crate::codec) fn is_plain(&self) -> bool {
         matches!(self.mapping, Mapping::None) && self.options.are_none()
     }
 
-    /// Returns whether elements are coded themselves and all of them, in their order or transposed.
-    pub(in crate::codec) fn has_all_elements(&self) -> bool {
-        let Options { gaps, outliers, filters, transposed: _ } = &self.options;
-        let are_all = gaps.is_none() && outliers.is_none() && filters.is_none();
-        matches!(self.mapping, Mapping::None) && are_all
-    }
-
     pub(super) fn class_codes(&self) -> ClassCodes {
         ClassCodes::new(self.class_count)
-    }
-
-    /// Returns the bytes of class codes that a block with this many groups begins with.
-    pub(super) fn code_bytes(&self, groups: usize) -> Option<usize> {
-        if self.period == 0 { self.class_codes().bytes(groups) } else { Some(0) }
-    }
-
-    /// Sets `classes` to the class of each of the first `wanted` groups of a block. `codes` are the
-    /// class codes of the block, if it has its own.
-    pub(super) fn classes(&self, codes: &[u8], wanted: usize, classes: &mut Vec<u8>) {
-        let class_codes = self.class_codes();
-        classes.clear();
-        match self.period {
-            0 => classes.extend((0..wanted).map(|group| class_codes.get(codes, group))),
-            period => classes.extend((0..wanted).map(|group| class_codes.get(&self.codes, group % period))),
-        }
     }
 }
 

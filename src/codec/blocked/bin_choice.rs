@@ -10,8 +10,8 @@
 use super::combination::{BinChoice, Combination, Numbering, Palettes};
 use crate::Result;
 use crate::codec::bins::{
-    Bases, FoundPalettes, Mapping, Numbers, PaletteOrder, Present, Transposed, WantedPalettes, find_multiple,
-    find_palettes, find_quotients, find_upper_bits,
+    Bases, FoundPalettes, Mapping, Numbers, PaletteOrder, Present, WantedPalettes, find_multiple, find_palettes,
+    find_quotients, find_upper_bits,
 };
 use crate::codec::estimate::{Coded, drop_first_rows, refine};
 use crate::codec::exponent_tiers::split;
@@ -47,22 +47,14 @@ const MOST_CHANNELS: u32 = 16;
 /// What bins of a profile may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Means {
-    /// Whether details below numbers and transposed rows may be used, which are slow to decode.
+    /// Whether details below numbers may be used, which are slow to decode.
     pub for_size: bool,
-    pub most_classes: usize,
     pub width: Width,
 }
 
 impl Means {
     fn most_finalists(&self) -> usize {
         if self.for_size { MOST_FINALISTS_FOR_SIZE } else { MOST_FINALISTS }
-    }
-
-    /// Returns whether rows of parts with this geometry may be transposed, which is not estimated.
-    pub(super) fn may_transpose(&self, geometry: &Geometry<'_>, search: Search) -> bool {
-        self.for_size
-            && search.has(Idea::Transposed)
-            && geometry.strides.iter().any(|&row| Transposed::of(row).is_some())
     }
 
     fn most_likely(&self) -> usize {
@@ -172,7 +164,7 @@ pub(super) fn choose(means: Means, part: &mut SampledPart<'_>, scratch: &mut Enc
     found.sort_by(|a, b| a.bytes.total_cmp(&b.bytes));
     let least = found.first().map_or(0.0, |first| first.bytes);
     found.retain(|combination| combination.bytes <= least + least / CLOSE_ONE_IN);
-    let mut finalists = finalists(means, means.may_transpose(&geometry, scratch.search), found);
+    let mut finalists = finalists(means, found);
     if let Some(best) = finalists.first_mut()
         && scratch.search.has(Idea::PartBase)
         && let Some(other) = best.of_part().filter(|other| !other.has_gaps && set(means, other, of_pieces, scratch))
@@ -187,9 +179,8 @@ pub(super) fn choose(means: Means, part: &mut SampledPart<'_>, scratch: &mut Enc
 }
 
 /// Returns the best combinations, the best one first. For the smallest profile, also returns the
-/// best one with another kind of mapping and the best one with another prediction; and, if rows may
-/// be transposed, the best one without prediction.
-fn finalists(means: Means, may_transpose: bool, mut sorted: Vec<Combination>) -> Vec<Combination> {
+/// best one with another kind of mapping and the best one with another prediction.
+fn finalists(means: Means, mut sorted: Vec<Combination>) -> Vec<Combination> {
     let mut finalists = Vec::new();
     let take = |place: Option<usize>, sorted: &mut Vec<Combination>| place.map(|place| sorted.remove(place));
     let Some(best) = take((!sorted.is_empty()).then_some(0), &mut sorted) else { return finalists };
@@ -201,11 +192,6 @@ fn finalists(means: Means, may_transpose: bool, mut sorted: Vec<Combination>) ->
         let prediction = |of: &Combination| (of.has_gaps, of.transform, of.has_filters);
         let other = sorted.iter().position(|other| prediction(other) != prediction(&best));
         finalists.extend(take(other, &mut sorted));
-    }
-    let is_plain = |of: &Combination| of.transform == Transform::None && !of.has_filters && !of.has_gaps;
-    if may_transpose && !finalists.iter().any(is_plain) {
-        let plain = sorted.iter().position(is_plain);
-        finalists.extend(take(plain, &mut sorted));
     }
     let rest = means.most_finalists().saturating_sub(finalists.len());
     finalists.extend(sorted.into_iter().take(rest));
@@ -543,7 +529,7 @@ fn set(means: Means, combination: &Combination, elements: Elements<'_>, scratch:
 
 /// Returns an estimate of the bytes of all elements, from those whose numbers are in the scratch.
 fn bytes_of(means: Means, combination: &Combination, elements: Elements<'_>, scratch: &mut EncodeScratch) -> f64 {
-    let EncodeScratch { numbers, filters, coded, symbols, low_bytes, .. } = scratch;
+    let EncodeScratch { numbers, filters, coded, symbols, low_bytes, search, .. } = scratch;
     let (width, geometry) = of_numbers(means.width, combination.numbering, numbers, &elements.geometry);
     let is_mapped = !matches!(combination.numbering, Numbering::None);
     let integers = if is_mapped { numbers.bytes.as_slice() } else { elements.bytes };
@@ -555,7 +541,7 @@ fn bytes_of(means: Means, combination: &Combination, elements: Elements<'_>, scr
     extra_bits::best().lengths(width, coded, symbols);
     refine(width, coded, symbols);
     let one_in_left = drop_first_rows(&geometry, symbols);
-    let coded = Coded { most_classes: means.most_classes, one_in: elements.one_in };
+    let coded = Coded { may_have_classes: search.has(Idea::Classes), one_in: elements.one_in };
     let mut bits = coded.residual_bits(symbols) * one_in_left;
     if combination.transform == Transform::None && filters.filters.is_none() {
         split(width, false, integers, symbols, low_bytes);

@@ -1,5 +1,4 @@
-//! From a block of bins to its elements: gaps, mapping, outliers, transposed rows, filters and
-//! transform.
+//! From a block of bins to its elements: gaps, mapping, outliers, filters and transform.
 
 use super::block_codec::Block;
 use crate::codec::anatomy::Anatomy;
@@ -104,17 +103,10 @@ fn decode_numbers(
     let stored = outliers.as_ref().map_or(stored, |outliers| outliers.bins);
     let filtered = split_filters(tables, count, stored)?;
     let bins = StoredBins::split(tables, width, count, filtered.bins)?;
-    let needed = tables.options.transposed.map_or(wanted.end, |order| order.needed(wanted.end, count));
-    memory::resize(numbers, needed * width.bytes(), 0)?; // at most the block
+    memory::resize(numbers, wanted.end * width.bytes(), 0)?; // at most the block
     bins.decode(numbers, &mut scratch.windows)?;
     if let Some(outliers) = outliers {
         outliers.add(width, tables.low_bytes, numbers);
-    }
-    if let Some(order) = tables.options.transposed {
-        let rows = &mut scratch.rows;
-        memory::resize(rows, numbers.len(), 0)?;
-        order.undo(width, numbers, rows);
-        std::mem::swap(numbers, rows);
     }
     let v = width.bytes();
     let wanted_numbers = numbers.get_mut(wanted.start * v..wanted.end * v).unwrap_or(&mut []);

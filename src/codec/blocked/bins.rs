@@ -13,7 +13,6 @@ use crate::codec::part_spec::PartSpec;
 use crate::codec::predict::transform_blocks;
 use crate::codec::sample::{Pieces, SampledPart};
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
-use crate::codec::search::{Idea, Search};
 use crate::codec::transform::Transform;
 use crate::kernel::Width;
 use crate::{Error, Result, limits, memory};
@@ -21,9 +20,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub(in crate::codec) struct BinBlocks {
-    /// The maximum number of classes of groups that it writes.
-    pub most_classes: usize,
-    /// Whether it writes details below numbers and transposed rows, which are slow to decode.
+    /// Whether it writes details below numbers, which are slow to decode.
     pub for_size: bool,
 }
 
@@ -63,19 +60,10 @@ impl BlockCodec for BinBlocks {
         scratch: &mut DecodeScratch,
     ) -> Result<()> {
         let (width, count) = block.spec.width_and_count()?;
-        if !tables.has_all_elements() {
+        if !tables.is_plain() {
             return decode_layers(tables, block, &(0..count), out, scratch);
         }
-        let bins = StoredBins::split(tables, width, count, block.stored)?;
-        let DecodeScratch { coded, windows, .. } = scratch;
-        match tables.options.transposed {
-            Some(order) => {
-                memory::resize(coded, out.len(), 0)?;
-                bins.decode(coded, windows)?;
-                order.undo(width, coded, out);
-            }
-            None => bins.decode(out, windows)?,
-        }
+        StoredBins::split(tables, width, count, block.stored)?.decode(out, &mut scratch.windows)?;
         tables.transform.undo(width, out);
         Ok(())
     }
@@ -85,10 +73,10 @@ impl BlockCodec for BinBlocks {
         &self,
         tables: &Arc<BinTables>,
         blocks: [&Block<'_>; 2],
-        mut outs: [&mut [u8]; 2],
+        outs: [&mut [u8]; 2],
         scratch: &mut DecodeScratch,
     ) -> Result<()> {
-        if !tables.has_all_elements() {
+        if !tables.is_plain() {
             if are_decoded_together(tables) {
                 return decode_together(tables, blocks, outs, scratch);
             }
@@ -97,25 +85,12 @@ impl BlockCodec for BinBlocks {
         }
         let [a, b] = blocks.map(|block| {
             let (width, count) = block.spec.width_and_count()?;
-            StoredBins::split(tables, width, count, block.stored)
+            Ok::<_, Error>((width, StoredBins::split(tables, width, count, block.stored)?))
         });
-        let bins = [a?, b?];
-        let DecodeScratch { coded, rows, windows, .. } = scratch;
-        if tables.options.transposed.is_some() {
-            for (coded, out) in [&mut *coded, rows].into_iter().zip(&outs) {
-                memory::resize(coded, out.len(), 0)?;
-            }
-            StoredBins::decode_two(bins, [coded, rows], windows)?;
-        } else {
-            StoredBins::decode_two(bins, outs.each_mut().map(|out| &mut **out), windows)?;
-        }
-        for ((block, coded), out) in blocks.into_iter().zip([coded, rows]).zip(outs) {
-            let (width, _) = block.spec.width_and_count()?;
-            if let Some(order) = tables.options.transposed {
-                order.undo(width, coded, out);
-            }
-            tables.transform.undo(width, out);
-        }
+        let [(width, a), (_, b)] = [a?, b?];
+        let [out_a, out_b] = outs;
+        StoredBins::decode_two([a, b], [&mut *out_a, &mut *out_b], &mut scratch.windows)?;
+        [out_a, out_b].into_iter().for_each(|out| tables.transform.undo(width, out));
         Ok(())
     }
 
@@ -166,8 +141,6 @@ const MIN_ONE_IN: f64 = 3.0;
 /// encode the part, too: at most `MAX_EQUAL` of them, and one unless size counts.
 const EQUAL_TO_ONE_IN: usize = 128;
 const MAX_EQUAL: usize = 2;
-/// Transposed rows save up to one in this many bytes.
-const TRANSPOSED_SAVE_ONE_IN: usize = 4;
 
 impl BlockEncoder for BinBlocks {
     fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
@@ -175,14 +148,11 @@ impl BlockEncoder for BinBlocks {
         if !has_fitting_blocks(&part.geometry) {
             return Some(usize::MAX);
         }
-        let means = self.means(width, scratch.search);
+        let means = self.means(width);
         let choice = choose(means, part, scratch);
         let bytes = choice.bytes();
         scratch.bin_choice = Some(choice);
-        Some(match means.may_transpose(&part.geometry, scratch.search) {
-            true => bytes - bytes / TRANSPOSED_SAVE_ONE_IN,
-            false => bytes,
-        })
+        Some(bytes)
     }
 
     /// Encodes the blocks of the sample with each finalist, and keeps those that are the smallest.
@@ -200,7 +170,7 @@ impl BlockEncoder for BinBlocks {
         let mut measure = |combination: Combination, scratch: &mut EncodeScratch| {
             tables.clear();
             stored.clear();
-            if self.plan_with(combination.transform, self.for_size, &geometry, bytes, &mut tables, scratch)?
+            if self.plan_with(combination.transform, &geometry, bytes, &mut tables, scratch)?
                 && self.append(&geometry, bytes, &tables, &mut stored, scratch)?
             {
                 // tables are in front of blocks; an estimate, and saturating
@@ -209,7 +179,7 @@ impl BlockEncoder for BinBlocks {
             }
             Ok(())
         };
-        each_finalist(&choice, self.means(width, scratch.search), &geometry, bytes, scratch, &mut measure)?;
+        each_finalist(&choice, self.means(width), &geometry, bytes, scratch, &mut measure)?;
         measured.sort_by_key(|(cost, ..)| *cost);
         let Some(&(least, least_bytes, _)) = measured.first() else { return Ok(None) };
         measured.retain(|(cost, ..)| *cost <= least + least / EQUAL_TO_ONE_IN);
@@ -231,24 +201,19 @@ impl BlockEncoder for BinBlocks {
         if !has_fitting_blocks(geometry) {
             return Ok(());
         }
-        let means = self.means(width, scratch.search);
-        let is_exhaustive = scratch.search.is_exhaustive;
+        let means = self.means(width);
         let mut tables = Vec::new();
         let mut best = None;
         let mut visit_combination = |combination: Combination, scratch: &mut EncodeScratch| {
-            // unless all is tried, the plan chooses
-            let may_transpose = [!is_exhaustive && self.for_size, true];
-            for may_transpose in may_transpose.into_iter().take(if is_exhaustive && self.for_size { 2 } else { 1 }) {
-                tables.clear();
-                if self.plan_with(combination.transform, may_transpose, geometry, raw, &mut tables, scratch)?
-                    && visit(&tables, &|bytes| combination.cost(bytes), scratch)?
-                {
-                    best = Some(combination);
-                }
+            tables.clear();
+            if self.plan_with(combination.transform, geometry, raw, &mut tables, scratch)?
+                && visit(&tables, &|bytes| combination.cost(bytes), scratch)?
+            {
+                best = Some(combination);
             }
             Ok(())
         };
-        if is_exhaustive {
+        if scratch.search.is_exhaustive {
             return each_choice(means, geometry, raw, scratch, &mut visit_combination);
         }
         let choice = scratch
@@ -290,13 +255,8 @@ impl BlockEncoder for BinBlocks {
 
 impl BinBlocks {
     /// Returns what these bins may use.
-    fn means(&self, width: Width, search: Search) -> Means {
-        let most_classes = match self.most_classes {
-            _ if !search.has(Idea::Classes) => 1,
-            most if !search.has(Idea::ManyClasses) => most.min(4),
-            most => most,
-        };
-        Means { for_size: self.for_size, most_classes, width }
+    fn means(&self, width: Width) -> Means {
+        Means { for_size: self.for_size, width }
     }
 
     /// Plans blocks with a transform, for what the scratch has of gaps, mapping and filters; see
@@ -304,7 +264,6 @@ impl BinBlocks {
     pub(super) fn plan_with(
         &self,
         transform: Transform,
-        may_transpose: bool,
         geometry: &Geometry<'_>,
         raw: &[u8],
         tables: &mut Vec<u8>,
@@ -332,12 +291,6 @@ impl BinBlocks {
             filters,
             geometry: &geometry,
             planes: planes.get(..count).unwrap_or(&[]),
-            rows: if may_transpose && search.has(Idea::Transposed) && filters.filters.is_none() {
-                &geometry.strides
-            } else {
-                &[]
-            },
-            most_classes: self.means(width, search).most_classes,
             search,
         };
         bins.plan(&part, width, tables)?;

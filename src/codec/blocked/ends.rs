@@ -2,7 +2,6 @@
 
 use crate::format::content::Content;
 use crate::format::schema::Layout;
-use crate::kernel::bins::GROUP;
 use crate::{Result, limits};
 use std::ops::Range;
 
@@ -23,7 +22,7 @@ pub(crate) fn block_ends(
 ) -> Result<()> {
     ends.clear();
     let element_bytes = layout.element_bytes.max(1);
-    let most = in_tiles(layout, (block_bytes / element_bytes).clamp(1, limits::BLOCK_ELEMENTS));
+    let most = (block_bytes / element_bytes).clamp(1, limits::BLOCK_ELEMENTS);
     let count = content.values.len() / element_bytes;
     if count <= most + most / 2 {
         return Ok(()); // two blocks would be small
@@ -39,14 +38,6 @@ pub(crate) fn block_ends(
     }
     planner.close();
     Ok(())
-}
-
-/// Returns the elements of a block of at most `most`: if several tiles of samples fit in, those of
-/// whole tiles, since transposed rows are coded and decoded by tiles.
-fn in_tiles(layout: &Layout, most: usize) -> usize {
-    let sample = if layout.is_ragged() { 0 } else { layout.inner_bytes / layout.element_bytes.max(1) };
-    let samples = most.checked_div(sample).unwrap_or(0);
-    if samples > GROUP { (samples - samples % GROUP) * sample } else { most }
 }
 
 /// Returns the elements of a row, and the elements of a block of rows.

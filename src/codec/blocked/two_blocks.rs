@@ -14,10 +14,10 @@ struct SplitBlock<'a> {
 }
 
 /// Returns whether blocks with these tables can be decoded together: unless options change which
-/// elements are coded, or their order.
+/// elements are coded, or add bits to them.
 pub(super) fn are_decoded_together(tables: &BinTables) -> bool {
     let options = &tables.options;
-    options.gaps.is_none() && options.outliers.is_none() && options.transposed.is_none()
+    options.gaps.is_none() && options.outliers.is_none()
 }
 
 /// Decodes two blocks of the same part, all of their elements. The processor does steps of one
@@ -30,7 +30,7 @@ pub(super) fn decode_together(
 ) -> Result<()> {
     let [a, b] = blocks.map(|block| split(tables, block));
     let ((a, bins_a), (b, bins_b)) = (a?, b?);
-    let (mut numbers_a, mut numbers_b) = (std::mem::take(&mut scratch.coded), std::mem::take(&mut scratch.rows));
+    let (mut numbers_a, mut numbers_b) = (std::mem::take(&mut scratch.coded), std::mem::take(&mut scratch.coded_too));
     let decode = || {
         let width = tables.mapping.widths(blocks[0].spec.width_and_count()?.0).number;
         memory::resize(&mut numbers_a, a.count * width.bytes(), 0)?;
@@ -41,7 +41,7 @@ pub(super) fn decode_together(
         finish(tables, blocks[1], &b, &mut numbers_b, out_b, scratch)
     };
     let decoded = decode();
-    (scratch.coded, scratch.rows) = (numbers_a, numbers_b);
+    (scratch.coded, scratch.coded_too) = (numbers_a, numbers_b);
     decoded
 }
 

@@ -14,8 +14,7 @@ use crate::kernel::bins::{BinModel, GROUP};
 use crate::kernel::predict::{Prediction, Predictor, Weights};
 use tensilo_testing::Pattern;
 
-const BINS: BinBlocks = BinBlocks { most_classes: 1, for_size: true };
-const FOR_SIZE: BinBlocks = BinBlocks { most_classes: 16, for_size: true };
+const BINS: BinBlocks = BinBlocks { for_size: true };
 
 /// A block, its tables, and its coded integers.
 struct BinBlock {
@@ -31,8 +30,8 @@ const FREQUENCIES: [[u8; 16]; 3] = [
     [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 100, 142],
 ];
 
-/// Returns a block of `count` elements with three classes, in the tables if `period` is not 0.
-fn block(width: Width, transform: Transform, low_bytes: usize, period: usize, count: usize) -> BinBlock {
+/// Returns a block of `count` elements with three classes.
+fn block(width: Width, transform: Transform, low_bytes: usize, count: usize) -> BinBlock {
     let w = width.bytes();
     let bits: u8 = if w == 1 { 4 } else { 12 };
     let mut tables = BinModel::default();
@@ -43,24 +42,18 @@ fn block(width: Width, transform: Transform, low_bytes: usize, period: usize, co
         stated.extend([0, 16]);
         stated.extend(frequencies);
     }
-    let codes = |count: usize| -> Vec<u8> { (0..count).map(|group| (group % 3) as u8).collect() };
-    let packed = |codes: &[u8]| -> Vec<u8> {
-        codes.chunks(4).map(|codes| codes.iter().rev().fold(0, |byte, code| byte << 2 | code)).collect()
-    };
-    stated.extend(packed(&codes(period)));
-    let mut head = (28 + stated.len() as u32).to_le_bytes().to_vec();
+    let mut head = (24 + stated.len() as u32).to_le_bytes().to_vec();
     head.extend(transform.to_bytes());
     head.extend([low_bytes as u8, 16, 3, 0]);
-    head.extend((period as u32).to_le_bytes());
 
     let byte = |i: usize| (i as u32).wrapping_mul(0x9E37_79B9).rotate_left(i as u32 % 29).to_le_bytes()[1];
     let windows: Vec<[u8; 2]> = (0..count).map(|i| [byte(3 * i), if w == 1 { 0 } else { byte(3 * i + 1) }]).collect();
     let bins: Vec<u8> = windows.iter().map(|[low, high]| if w == 1 { low >> 4 } else { high >> 4 }).collect();
     let low: Vec<u8> = (0..low_bytes * count).map(|i| byte(3 * i + 2)).collect();
     let groups = count.div_ceil(GROUP);
-    let classes: Vec<u8> =
-        (0..groups).map(|group| if period > 0 { group % period % 3 } else { group % 3 } as u8).collect();
-    let mut stored = if period > 0 { Vec::new() } else { packed(&codes(groups)) };
+    let classes: Vec<u8> = (0..groups).map(|group| (group % 3) as u8).collect();
+    let mut stored: Vec<u8> =
+        classes.chunks(4).map(|codes| codes.iter().rev().fold(0, |byte, code| byte << 2 | code)).collect();
     stored.extend(&low);
     let mut encoder = BinEncoder::default();
     encoder.set_model(&tables);
@@ -105,8 +98,8 @@ fn elements_of_a_range_are_those_of_the_block() {
         .into_iter()
         .enumerate()
         {
-            for (period, count) in [(0, 1), (0, 64), (0, 65), (5, 200), (2, 333), (0, 333)] {
-                let block = block(width, transform, i.min(w.saturating_sub(2)), period, count);
+            for count in [1, 64, 65, 200, 333] {
+                let block = block(width, transform, i.min(w.saturating_sub(2)), count);
                 let mut due = block.coded.clone();
                 transform.undo(width, &mut due);
                 for start in (0..count).step_by(7) {
@@ -130,15 +123,14 @@ fn options_and_mappings_are_found() {
     for (pattern, element_bytes, float, mapping) in [
         (Pattern::Gapped, 2, true, 16),
         (Pattern::Pauses, 8, false, 32 | 3),
-        (Pattern::Columns, 2, true, 64),
         (Pattern::Names, 4, false, 1),
         (Pattern::Halves, 4, true, 3),
         (Pattern::Halves, 8, true, 3),
-        (Pattern::Decimals, 8, true, 128 | 2),
+        (Pattern::Decimals, 8, true, 64 | 2),
         (Pattern::Pixels, 4, true, 1),
         (Pattern::Multiples, 8, false, 3),
-        (Pattern::Sound, 2, false, 128),
-        (Pattern::Sound, 4, true, 128 | 2),
+        (Pattern::Sound, 2, false, 64),
+        (Pattern::Sound, 4, true, 64 | 2),
     ] {
         let geometry = Geometry {
             element_bytes,
@@ -147,14 +139,13 @@ fn options_and_mappings_are_found() {
             restart: if pattern == Pattern::Sound { 16384 } else { 128 },
             strides: match pattern {
                 Pattern::Pixels => [3, 0],
-                Pattern::Columns => [128, 0],
                 _ => [0, 0],
             },
             blocks: &[8192, 16384, 24576, 32768],
         };
         let raw = pattern.elements(element_bytes, 32768, 7);
         let (mut stored, mut scratch) = (Vec::new(), EncodeScratch::default());
-        assert!(Blocked(FOR_SIZE).encode(&geometry, &raw, &mut stored, &mut scratch).unwrap());
+        assert!(Blocked(BINS).encode(&geometry, &raw, &mut stored, &mut scratch).unwrap());
         // after the head of the front, byte 23 of the tables
         assert_eq!(stored[FRONT_HEAD_BYTES + 23], mapping, "{pattern:?} of {element_bytes} bytes");
         assert!(stored.len() < raw.len() * 4 / 5, "{pattern:?}: {} bytes", stored.len());
@@ -164,9 +155,9 @@ fn options_and_mappings_are_found() {
 /// Tables that were refused are not taken for those that were kept.
 #[test]
 fn kept_tables_are_those_of_the_bytes() {
-    let good = block(Width::W2, Transform::None, 0, 0, 10).tables;
+    let good = block(Width::W2, Transform::None, 0, 10).tables;
     let (two, four) = (PartSpec::new(2, 20), PartSpec::new(4, 40));
-    for bad in [&good[..0], &good[..27], &good[..good.len() - 1], &[&good[..21], &[17], &good[22..]].concat()] {
+    for bad in [&good[..0], &good[..23], &good[..good.len() - 1], &[&good[..21], &[17], &good[22..]].concat()] {
         let mut kept = KeptBins::default();
         for _ in 0..2 {
             assert!(kept.get(two, bad).is_err());

@@ -33,8 +33,8 @@ pub(super) static ENCODERS: [&dyn Encoder; 21] = [
     &Blocked(ZstdBlocks),
     &Blocked(ExponentBlocks),
     &Blocked(ResidualBlocks),
-    &Blocked(BinBlocks { most_classes: 1, for_size: true }),
-    &Blocked(BinBlocks { most_classes: 16, for_size: true }),
+    &Blocked(BinBlocks { for_size: false }),
+    &Blocked(BinBlocks { for_size: true }),
 ];
 
 /// A part, and how it is encoded.

@@ -5,7 +5,7 @@ pub const GROUP: usize = 64;
 /// The most bins.
 pub const BINS: usize = 64;
 /// The most classes.
-pub const CLASSES: usize = 16;
+pub const CLASSES: usize = 4;
 
 /// The bit in [`BinModel::taken`] of bins whose elements have a byte of their own in the stream.
 pub(super) const HAS_BYTE: u8 = 0x80;

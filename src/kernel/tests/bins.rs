@@ -109,7 +109,7 @@ impl Model {
 }
 
 pub(super) fn models() -> impl Iterator<Item = (usize, Model)> {
-    let shapes = [(2, 1), (3, 2), (16, 4), (17, 3), (32, 5), (33, 16), (BINS, CLASSES), (BINS, 1)];
+    let shapes = [(2, 1), (3, 2), (16, 4), (17, 3), (32, 2), (33, 4), (BINS, CLASSES), (BINS, 1)];
     shapes
         .into_iter()
         .enumerate()

@@ -12,7 +12,6 @@ mod predict;
 mod quotients;
 mod support;
 mod tiers;
-mod transpose;
 
 use super::implementation::Implementation;
 
@@ -29,7 +28,6 @@ fn required_kernels_are_available() {
     check("bins::costs", super::bins::costs::available(), super::bins::costs::best());
     check("extra_bits", super::extra_bits::available(), super::extra_bits::best());
     check("palettes", super::palettes::available(), super::palettes::best());
-    check("transpose", super::transpose::available(), super::transpose::best());
     check("quotients", super::quotients::available(), super::quotients::best());
 }
 

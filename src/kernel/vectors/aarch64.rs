@@ -1,6 +1,6 @@
 //! Loads and stores of NEON.
 
-use super::{RowOffsets, are_within, last_line};
+use super::RowOffsets;
 use std::arch::aarch64::*;
 
 /// Loads 16 bytes.
@@ -43,38 +43,6 @@ pub fn store_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [uint8x16_t; 8])
             // SAFETY: the slice has 16 bytes at each offset, because `end` is at least 16 more and
             // the slice has as many. The store needs no alignment.
             unsafe { vst1q_u8(bytes.as_mut_ptr().add(offset), vector) }
-        }
-    }
-}
-
-/// Loads 16 bytes of each of `N` lines that begin `stride` bytes apart. All lines from `count` on
-/// are the one before. Returns zeros if `bytes` ends before them.
-#[inline]
-#[target_feature(enable = "neon")]
-pub fn load_lines<const N: usize>(bytes: &[u8], stride: usize, count: usize) -> [uint8x16_t; N] {
-    let mut vectors = [vdupq_n_u8(0); N];
-    let last = last_line(count, N);
-    if are_within(bytes, stride, last, 16) {
-        for (i, vector) in vectors.iter_mut().enumerate() {
-            // SAFETY: the slice has 16 bytes at each line up to the last. The load needs no
-            // alignment.
-            *vector = unsafe { vld1q_u8(bytes.as_ptr().add(stride * i.min(last))) };
-        }
-    }
-    vectors
-}
-
-/// Stores the first `count` vectors, at most all, `stride` bytes apart. Does nothing if `bytes`
-/// ends before them.
-#[inline]
-#[target_feature(enable = "neon")]
-pub fn store_lines<const N: usize>(bytes: &mut [u8], stride: usize, count: usize, vectors: [uint8x16_t; N]) {
-    let last = last_line(count, N);
-    if are_within(bytes, stride, last, 16) {
-        for (i, vector) in vectors.into_iter().enumerate().take(last + 1) {
-            // SAFETY: the slice has 16 bytes at each line up to the last. The store needs no
-            // alignment.
-            unsafe { vst1q_u8(bytes.as_mut_ptr().add(stride * i), vector) }
         }
     }
 }

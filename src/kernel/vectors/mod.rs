@@ -31,19 +31,3 @@ impl RowOffsets {
         Self { offsets, end: stride.saturating_mul(last).saturating_add(16) }
     }
 }
-
-/// Returns the index of the last of `count` lines, 1 to `most`.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-#[inline(always)]
-fn last_line(count: usize, most: usize) -> usize {
-    count.clamp(1, most) - 1
-}
-
-/// Returns whether a slice has `width` bytes, at least 1, at each line up to `last`. The lines
-/// begin `stride` bytes apart.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-#[inline(always)]
-fn are_within(bytes: &[u8], stride: usize, last: usize, width: usize) -> bool {
-    // no slice is as long as the maximum, which is the result if the numbers are too large
-    stride.saturating_mul(last).saturating_add(width) <= bytes.len()
-}

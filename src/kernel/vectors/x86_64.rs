@@ -1,6 +1,6 @@
 //! Loads and stores of AVX2 and AVX-512.
 
-use super::{RowOffsets, are_within, last_line};
+use super::RowOffsets;
 use std::arch::x86_64::*;
 
 /// Loads 16 bytes.
@@ -121,112 +121,6 @@ pub fn store_32_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [__m512i; 8])
             store(i + 8, _mm512_extracti32x4_epi32::<1>(vector));
             store(i + 16, _mm512_extracti32x4_epi32::<2>(vector));
             store(i + 24, _mm512_extracti32x4_epi32::<3>(vector));
-        }
-    }
-}
-
-/// Loads 16 bytes of each of `N` lines that begin `stride` bytes apart. All lines from `count` on
-/// are the one before. Returns zeros if `bytes` ends before them.
-#[inline]
-#[target_feature(enable = "sse2")]
-pub fn load_lines_16<const N: usize>(bytes: &[u8], stride: usize, count: usize) -> [__m128i; N] {
-    let mut vectors = [_mm_setzero_si128(); N];
-    let last = last_line(count, N);
-    if are_within(bytes, stride, last, 16) {
-        for (i, vector) in vectors.iter_mut().enumerate() {
-            // SAFETY: the slice has 16 bytes at each line up to the last. The load needs no
-            // alignment.
-            *vector = unsafe { _mm_loadu_si128(bytes.as_ptr().add(stride * i.min(last)).cast()) };
-        }
-    }
-    vectors
-}
-
-/// Loads 16 bytes of each of `2 * N` lines as [`load_lines_16`] does: of lines `i` and `i + N` to
-/// the lanes of vector `i`.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub fn load_lines_32<const N: usize>(bytes: &[u8], stride: usize, count: usize) -> [__m256i; N] {
-    let mut vectors = [_mm256_setzero_si256(); N];
-    let last = last_line(count, 2 * N);
-    if are_within(bytes, stride, last, 16) {
-        for (i, vector) in vectors.iter_mut().enumerate() {
-            // SAFETY: the slice has 16 bytes at each line up to the last. The loads need no
-            // alignment.
-            *vector = unsafe {
-                let lower = bytes.as_ptr().add(stride * i.min(last));
-                let upper = bytes.as_ptr().add(stride * (i + N).min(last));
-                _mm256_loadu2_m128i(upper.cast(), lower.cast())
-            };
-        }
-    }
-    vectors
-}
-
-/// Loads 16 bytes of each of `4 * N` lines as [`load_lines_16`] does: of lines `i`, `i + N`,
-/// `i + 2 * N` and `i + 3 * N` to the lanes of vector `i`.
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub fn load_lines_64<const N: usize>(bytes: &[u8], stride: usize, count: usize) -> [__m512i; N] {
-    let mut vectors = [_mm512_setzero_si512(); N];
-    let last = last_line(count, 4 * N);
-    if are_within(bytes, stride, last, 16) {
-        for (i, vector) in vectors.iter_mut().enumerate() {
-            // SAFETY: the slice has 16 bytes at each line up to the last. The loads need no
-            // alignment.
-            let (lower, upper) = unsafe {
-                let first = bytes.as_ptr().add(stride * i.min(last));
-                let second = bytes.as_ptr().add(stride * (i + N).min(last));
-                let third = bytes.as_ptr().add(stride * (i + 2 * N).min(last));
-                let fourth = bytes.as_ptr().add(stride * (i + 3 * N).min(last));
-                let lower = _mm256_loadu2_m128i(second.cast(), first.cast());
-                (lower, _mm256_loadu2_m128i(fourth.cast(), third.cast()))
-            };
-            *vector = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(lower), upper);
-        }
-    }
-    vectors
-}
-
-/// Stores the first `count` vectors, at most all, `stride` bytes apart. Does nothing if `bytes`
-/// ends before them.
-#[inline]
-#[target_feature(enable = "sse2")]
-pub fn store_lines_16<const N: usize>(bytes: &mut [u8], stride: usize, count: usize, vectors: [__m128i; N]) {
-    let last = last_line(count, N);
-    if are_within(bytes, stride, last, 16) {
-        for (i, vector) in vectors.into_iter().enumerate().take(last + 1) {
-            // SAFETY: the slice has 16 bytes at each line up to the last. The store needs no
-            // alignment.
-            unsafe { _mm_storeu_si128(bytes.as_mut_ptr().add(stride * i).cast(), vector) }
-        }
-    }
-}
-
-/// Does the same as [`store_lines_16`] with vectors of 32 bytes.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub fn store_lines_32<const N: usize>(bytes: &mut [u8], stride: usize, count: usize, vectors: [__m256i; N]) {
-    let last = last_line(count, N);
-    if are_within(bytes, stride, last, 32) {
-        for (i, vector) in vectors.into_iter().enumerate().take(last + 1) {
-            // SAFETY: the slice has 32 bytes at each line up to the last. The store needs no
-            // alignment.
-            unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().add(stride * i).cast(), vector) }
-        }
-    }
-}
-
-/// Does the same as [`store_lines_16`] with vectors of 64 bytes.
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub fn store_lines_64<const N: usize>(bytes: &mut [u8], stride: usize, count: usize, vectors: [__m512i; N]) {
-    let last = last_line(count, N);
-    if are_within(bytes, stride, last, 64) {
-        for (i, vector) in vectors.into_iter().enumerate().take(last + 1) {
-            // SAFETY: the slice has 64 bytes at each line up to the last. The store needs no
-            // alignment.
-            unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().add(stride * i).cast(), vector) }
         }
     }
 }

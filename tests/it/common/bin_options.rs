@@ -4,23 +4,20 @@
 use super::bins::{below, noise};
 use super::blocked::blocked_chunks;
 use half::bf16;
-use tensilo::{ColumnBuffer, ColumnSchema, DType, Extent, Reader, Shape, Value};
+use tensilo::{ColumnBuffer, ColumnSchema, DType, Reader, Shape, Value};
 
-/// As in `bins.rs`. Where rows are not transposed, another encoding is shorter for matrices.
-pub const CODINGS: [(&str, [&str; 2]); 5] = [
+/// As in `bins.rs`.
+pub const CODINGS: [(&str, [&str; 2]); 4] = [
     ("pitch", ["gaps; ", "gaps; "]),
     ("pauses", ["outliers of ", "outliers of "]),
-    ("matrices", ["transposed rows of 64; ", "blocked-bitshuffle-zstd"]),
     ("tokens", ["a palette of ", "a palette of "]),
     ("halves", ["multiples of 65536", "multiples of 65536"]),
 ];
 
-pub fn schemas() -> [ColumnSchema; 5] {
-    let rows = Shape::new([Extent::Varying, Extent::Fixed(64)]);
+pub fn schemas() -> [ColumnSchema; 4] {
     [
         ColumnSchema::tensor("pitch", DType::F32, Shape::fixed(&[20])),
         ColumnSchema::tensor("pauses", DType::I64, Shape::fixed(&[10])),
-        ColumnSchema::tensor("matrices", DType::Bf16, rows),
         ColumnSchema::tensor("tokens", DType::I32, Shape::fixed(&[20])),
         ColumnSchema::tensor("halves", DType::F32, Shape::fixed(&[20])),
     ]
@@ -30,8 +27,6 @@ pub fn schemas() -> [ColumnSchema; 5] {
 pub struct Options {
     pitch: Vec<f32>,
     pauses: Vec<i64>,
-    rows: [u32; 1],
-    matrix: Vec<bf16>,
     tokens: Vec<i32>,
     halves: Vec<f32>,
 }
@@ -47,12 +42,6 @@ impl Options {
             let pauses: u64 = (0..=k / 70).map(|pause| below(64, pause, 1 << 34)).sum();
             1_700_000_000_000_000 + k as i64 * 10_000 + below(65, k, 2000) as i64 + pauses as i64
         };
-        // a block is of whole samples: few are long, and these have more rows than a tile
-        let rows = if i % 17 == 13 { 66 } else { 0 };
-        let matrix = |k: usize| {
-            let (sign, exponent) = (below(67, 66 * 64 * i + k, 2), 0x7F - below(66, k % 64, 8));
-            bf16::from_bits((sign << 15 | exponent << 7 | below(68, 66 * 64 * i + k, 90)) as u16)
-        };
         let token = |k: usize| {
             let rarity = below(69, k, 1 << 20).trailing_zeros().min(9);
             (below(70, rarity as usize, 5000) + below(71, k, 4 << rarity) * 97) as i32
@@ -61,18 +50,15 @@ impl Options {
         Self {
             pitch: all(20).map(pitch).collect(),
             pauses: all(10).map(pauses).collect(),
-            rows: [rows],
-            matrix: (0..64 * rows as usize).map(matrix).collect(),
             tokens: all(20).map(token).collect(),
             halves: all(20).map(half).collect(),
         }
     }
 
-    pub fn values(&self) -> [Value<'_>; 5] {
+    pub fn values(&self) -> [Value<'_>; 4] {
         [
             Value::tensor(&self.pitch),
             Value::tensor(&self.pauses),
-            Value::ragged(&self.matrix, &self.rows),
             Value::tensor(&self.tokens),
             Value::tensor(&self.halves),
         ]
@@ -82,9 +68,9 @@ impl Options {
 /// Returns the values of the palette of 4-byte elements that tables of bins have, which are those
 /// of chapters 5.13 and 5.14.
 fn palette(tables: &[u8]) -> Vec<i32> {
-    let [bin_count, class_count, mapping, period] = [21, 22, 23, 24].map(|at| usize::from(tables[at]));
-    assert_eq!((mapping, period), (1, 0), "a palette, and classes in blocks");
-    let mut at = 28 + bin_count;
+    let [bin_count, class_count, mapping] = [21, 22, 23].map(|at| usize::from(tables[at]));
+    assert_eq!(mapping, 1, "a palette");
+    let mut at = 24 + bin_count;
     (0..class_count).for_each(|_| at += 2 + usize::from(tables[at + 1]));
     let greatest = usize::from(u16::from_le_bytes([tables[at + 4], tables[at + 5]]));
     let mut steps = tables[at + 6..].iter();

@@ -4,7 +4,6 @@ use super::filters::Filters;
 use super::gaps::Gaps;
 use super::marks::malformed;
 use super::outliers::Outliers;
-use super::transposed::Transposed;
 use crate::Result;
 use crate::codec::transform::Transform;
 use crate::kernel::Width;
@@ -15,15 +14,13 @@ use crate::le::Fields;
 pub(in crate::codec) struct Options {
     pub gaps: Option<Gaps>,
     pub outliers: Option<Outliers>,
-    pub transposed: Option<Transposed>,
     pub filters: Option<Filters>,
 }
 
 // The bits of `mapping`.
 const GAPS: u8 = 16;
 const OUTLIERS: u8 = 32;
-const TRANSPOSED: u8 = 64;
-const FILTERS: u8 = 128;
+const FILTERS: u8 = 64;
 
 impl Options {
     /// Splits the field `mapping` into the mapping and the options.
@@ -31,15 +28,15 @@ impl Options {
         (mapping & 15, mapping & !15)
     }
 
+    /// Returns whether options have these bits.
+    pub(in crate::codec::bins) fn are_known(bits: u8) -> bool {
+        bits & !(GAPS | OUTLIERS | FILTERS) == 0
+    }
+
     /// Returns the bits of the options in `mapping`.
     pub(in crate::codec::bins) fn bits(&self) -> u8 {
-        let Self { gaps, outliers, transposed, filters } = self;
-        let all = [
-            (GAPS, gaps.is_some()),
-            (OUTLIERS, outliers.is_some()),
-            (TRANSPOSED, transposed.is_some()),
-            (FILTERS, filters.is_some()),
-        ];
+        let Self { gaps, outliers, filters } = self;
+        let all = [(GAPS, gaps.is_some()), (OUTLIERS, outliers.is_some()), (FILTERS, filters.is_some())];
         all.into_iter().filter(|(_, is_set)| *is_set).map(|(bit, _)| bit).sum()
     }
 
@@ -57,9 +54,6 @@ impl Options {
         }
         if bits & OUTLIERS != 0 {
             options.outliers = Some(Outliers::parse(fields)?);
-        }
-        if bits & TRANSPOSED != 0 {
-            options.transposed = Some(Transposed::parse(fields)?);
         }
         if bits & FILTERS != 0 {
             options.filters = Some(Filters::parse(fields)?);
@@ -91,9 +85,6 @@ impl Options {
         if let Some(outliers) = self.outliers {
             outliers.write(tables);
         }
-        if let Some(transposed) = self.transposed {
-            transposed.write(tables);
-        }
         if let Some(filters) = self.filters {
             filters.write(tables);
         }
@@ -103,8 +94,7 @@ impl Options {
     pub(in crate::codec) fn describe(&self) -> String {
         let gaps = self.gaps.map(|_| "gaps; ".to_owned());
         let outliers = self.outliers.map(|outliers| format!("outliers of {} more bits; ", outliers.upper_bits));
-        let transposed = self.transposed.map(|transposed| format!("transposed rows of {}; ", transposed.row));
         let filters = self.filters.map(|filters| filters.describe());
-        [gaps, outliers, transposed, filters].into_iter().flatten().collect()
+        [gaps, outliers, filters].into_iter().flatten().collect()
     }
 }

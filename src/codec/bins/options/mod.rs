@@ -1,8 +1,8 @@
-//! Chapter 5.15: options of bins, which change what elements are coded, and in which order.
+//! Chapter 5.15: options of bins, which change what elements are coded.
 //!
-//! `gaps.rs`, `outliers.rs`, `transposed.rs` and `filters.rs` are the options, `fields.rs` what the
-//! tables state of them, and `marks.rs` the positions of gaps and outliers. Writers find options in
-//! the files named `*_writer.rs`, and fit filters in `filter_fit.rs`.
+//! `gaps.rs`, `outliers.rs` and `filters.rs` are the options, `fields.rs` what the tables state of
+//! them, and `marks.rs` the positions of gaps and outliers. Writers find options in the files named
+//! `*_writer.rs`, and fit filters in `filter_fit.rs`.
 
 mod fields;
 mod filter_fit;
@@ -13,7 +13,6 @@ mod gaps_writer;
 mod marks;
 mod outliers;
 mod outliers_writer;
-mod transposed;
 
 pub(in crate::codec) use fields::Options;
 pub(in crate::codec) use filters::FilterBlock;
@@ -22,4 +21,3 @@ pub(in crate::codec) use gaps::Gaps;
 pub(in crate::codec) use gaps_writer::Present;
 pub(in crate::codec) use marks::Marks;
 pub(in crate::codec) use outliers_writer::{OutlierPlan, low_bytes_of};
-pub(in crate::codec) use transposed::Transposed;

@@ -1,19 +1,17 @@
-//! AVX-512: a vector has the costs of a bin in 16 classes, or of four bins in four classes.
+//! AVX-512: a vector has the costs of four bins in all classes.
 
-use super::generic::add_16;
-use super::{BinCosts, GroupCounts, Kernel};
+use super::{BinCosts, ClassSums, GroupCounts, Kernel};
 use crate::kernel::compile::implement;
 use crate::kernel::cpu::Avx512;
 use std::arch::x86_64::*;
 
 implement!(Avx512: Kernel {
-    fn add_4(costs: &BinCosts<4>, groups: &[GroupCounts], sums: &mut [[f32; 4]]) => { add_4 }
-    fn add_16(costs: &BinCosts<16>, groups: &[GroupCounts], sums: &mut [[f32; 16]]) => { add_16 }
+    fn add(costs: &BinCosts, groups: &[GroupCounts], sums: &mut [ClassSums]) => { add }
 });
 
-/// Adds the costs of groups. The compiler makes vectors of one bin of the loop in `generic.rs`.
+/// Adds the costs of groups.
 #[inline(always)]
-fn add_4(_: Avx512, costs: &BinCosts<4>, groups: &[GroupCounts], sums: &mut [[f32; 4]]) {
+fn add(_: Avx512, costs: &BinCosts, groups: &[GroupCounts], sums: &mut [ClassSums]) {
     let quads: &[[[f32; 16]; 4]] = costs.as_flattened().as_chunks().0.as_chunks().0;
     // SAFETY: the token proves that this CPU has AVX-512. Each load and store is of an array that
     // is as long as the vector.

@@ -10,42 +10,35 @@ mod generic;
 mod neon;
 mod scalar;
 
-use super::BINS;
+use super::{BINS, CLASSES};
 use crate::kernel::implementation::{Implementation, implementations};
 
 /// The number of times that each bin occurs in a group.
 pub type GroupCounts = [u16; BINS];
 
-/// The cost of each bin in each of `N` classes: integers, so that sums below 2^24 are exact in any
-/// order.
-pub type BinCosts<const N: usize> = [[f32; N]; BINS];
+/// The cost of each bin in each class: integers, so that sums below 2^24 are exact in any order.
+pub type BinCosts = [[f32; CLASSES]; BINS];
+
+/// The costs of a group in each class.
+pub type ClassSums = [f32; CLASSES];
 
 /// The kernels of one instruction set. Both slices are equally long.
 pub trait Kernel: Sync {
-    /// See [`GroupCosts::add_4`].
-    fn add_4(&self, costs: &BinCosts<4>, groups: &[GroupCounts], sums: &mut [[f32; 4]]);
-    /// See [`GroupCosts::add_16`].
-    fn add_16(&self, costs: &BinCosts<16>, groups: &[GroupCounts], sums: &mut [[f32; 16]]);
+    /// See [`GroupCosts::add`].
+    fn add(&self, costs: &BinCosts, groups: &[GroupCounts], sums: &mut [ClassSums]);
 }
 
 /// One implementation of costs.
 pub type GroupCosts = Implementation<dyn Kernel>;
 
 impl GroupCosts {
-    /// Adds the costs of each group in four classes to `sums`, which has an entry for each.
+    /// Adds the costs of each group to `sums`, which has an entry for each.
     ///
     /// If a caller breaks this, only the groups that both have are done.
-    pub fn add_4(&self, costs: &BinCosts<4>, groups: &[GroupCounts], sums: &mut [[f32; 4]]) {
+    pub fn add(&self, costs: &BinCosts, groups: &[GroupCounts], sums: &mut [ClassSums]) {
         let count = groups.len().min(sums.len());
         // in bounds: `count` is the lesser of both
-        self.kernel.add_4(costs, &groups[..count], &mut sums[..count]);
-    }
-
-    /// Does the same in 16 classes.
-    pub fn add_16(&self, costs: &BinCosts<16>, groups: &[GroupCounts], sums: &mut [[f32; 16]]) {
-        let count = groups.len().min(sums.len());
-        // in bounds: `count` is the lesser of both
-        self.kernel.add_16(costs, &groups[..count], &mut sums[..count]);
+        self.kernel.add(costs, &groups[..count], &mut sums[..count]);
     }
 }
 

@@ -1,5 +1,5 @@
-//! Blocks of bins with gaps, outliers or transposed rows: fields and blocks that lie (chapter
-//! 5.15), and some that are as they should be, and large when decoded.
+//! Blocks of bins with gaps or outliers: fields and blocks that lie (chapter 5.15), and some that
+//! are as they should be, and large when decoded.
 
 use super::bins::{Bins, rows};
 use super::filters::{FILTERS, Fields, with_filters};
@@ -8,7 +8,6 @@ use super::{F32, F64, Row, U8, U64};
 
 pub const GAPS: u8 = 16;
 const OUTLIERS: u8 = 32;
-pub const TRANSPOSED: u8 = 64;
 /// Marks of all elements, of none, and of the last one.
 const ALL_OF_64: &str = "0 1111111111111111 1111110000000000";
 pub const NONE_OF_64: &str = "1111111111111111 0000001000000000";
@@ -42,11 +41,6 @@ pub fn outliers(upper_bits: u8, parameters: [u8; 2], marks: &str, uppers: &[u8])
     Bins { mapping: OUTLIERS, fields, head: [&bytes_of(marks)[..], uppers].concat(), ..wide() }
 }
 
-pub fn transposed(bins: Bins, row: u32) -> Bins {
-    let fields = [&bins.fields[..], &row.to_le_bytes()].concat();
-    Bins { mapping: bins.mapping | TRANSPOSED, fields, ..bins }
-}
-
 /// The sections of all options at once, around multiples of 8 bytes.
 struct All {
     gaps: &'static str,
@@ -54,7 +48,6 @@ struct All {
     others: u8,
     outliers: &'static str,
     uppers: Vec<u8>,
-    row: u32,
     /// More bits of `mapping`.
     more: u8,
 }
@@ -63,7 +56,7 @@ struct All {
 fn all() -> All {
     let outliers = "1111111111111111 0101110000000000 10";
     let gaps = "1110 1110 1111111111111111 0001110000000000";
-    All { gaps, others: 60, outliers, uppers: vec![0xFF; 12], row: 7, more: 0 }
+    All { gaps, others: 60, outliers, uppers: vec![0xFF; 12], more: 0 }
 }
 
 impl All {
@@ -75,7 +68,7 @@ impl All {
         let head = [bytes_of(self.gaps), bins.head, bytes_of(self.outliers), self.uppers.clone()].concat();
         let (lower, upper) = ((0..self.others).collect(), vec![2; self.others.into()]);
         let mapping = bins.mapping | GAPS | OUTLIERS | self.more;
-        transposed(Bins { mapping, fields: bins.fields, head, lower, upper, ..wide() }, self.row)
+        Bins { mapping, fields: bins.fields, head, lower, upper, ..wide() }
     }
 }
 
@@ -134,18 +127,15 @@ fn of_outliers() -> Vec<Row> {
 }
 
 pub fn options() -> Vec<Row> {
-    let of_row = |row: u32| rows(&format!("rows of {row} elements"), U8, &transposed(Bins::new(), row), "R-5.22");
     let of_all = |what: &str, all: All, rule| rows(what, U64, &all.bins(), rule);
     let mut long = all().bins();
     long.fields.extend([0; 5]);
     let rest = [
         rows("all options, and 5 bytes after their fields", U64, &long, "R-5.18"),
-        of_row(0),
-        of_row(1),
         of_all("all options, and an unknown mapping", All { more: 4, ..all() }, "R-5.18"),
         of_all("all options, and filters without fields", All { more: FILTERS, ..all() }, "R-5.18"),
         rows("all options, and filters of their numbers", U64, &with_filters(all().bins(), &Fields::new(1)), "R-5.22"),
-        of_all("all options, and rows of 1 element", All { row: 1, ..all() }, "R-5.22"),
+        of_all("all options, and an unknown one", All { more: 128, ..all() }, "R-5.18"),
         of_all("all options, and gaps beyond the block", All { gaps: "0000000", ..all() }, "R-5.23"),
         of_all("all options, and outliers that are gaps", All { outliers: ALL_OF_64, ..all() }, "R-5.23"),
         of_all("all options, and an upper of none", All { uppers: vec![0xFF; 18], ..all() }, "R-5.19"),
@@ -172,17 +162,11 @@ fn every_second() -> Bins {
 
 /// Files that are as they should be, some of them large when decoded.
 pub fn intact() -> Vec<(&'static str, Vec<u8>)> {
-    let of_rows = |row| transposed(zeros(ZEROS), row).file_of(F64, 16, ZEROS as u32);
     let all_outliers = outliers(48, [0; 2], ALL_OF_64, &[0xFF; 384]);
     vec![
         ("gaps that decode to 8 MiB", only_gaps().file_of(F64, 16, ZEROS as u32)),
         ("every second element a gap, 8 MiB", every_second().file_of(F64, 16, ZEROS as u32)),
-        ("rows of 2 elements, 8 MiB", of_rows(2)),
-        ("rows of 1,000 elements, 8 MiB", of_rows(1000)),
-        ("rows of 32,768 elements, 8 MiB", of_rows(32_768)),
-        ("rows of 2^32 - 1 elements, 8 MiB", of_rows(u32::MAX)),
         ("outliers alone, with all bits", all_outliers.file(U64, 200)),
         ("all options", all().bins().file(U64, 200)),
-        ("all options, and rows of 2^32 - 1 elements", All { row: u32::MAX, ..all() }.bins().file(U64, 200)),
     ]
 }
