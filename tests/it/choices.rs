@@ -5,11 +5,12 @@
 //! `TENSILO_WRITE_GOLDEN=1 cargo test --test it choices` rewrites `tests/data/choices.txt`, of
 //! chunks without blocks, and `choices_in_blocks.txt`. Review the difference.
 
+use half::bf16;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use tensilo::sink::Stream;
-use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Writer, WriterOptions};
-use tensilo_testing::Pattern;
+use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, DType, Profile, Reader, Schema, Shape, Writer, WriterOptions};
+use tensilo_testing::{Pattern, mix};
 
 const SAMPLES: usize = 17;
 const SAMPLE_ELEMENTS: u32 = 4 * 128;
@@ -68,6 +69,35 @@ fn assert_same(chosen: &str, known: &str) {
 fn with_same_id(options: WriterOptions, in_blocks: &[u8]) -> WriterOptions {
     let id = Reader::from_bytes(in_blocks.to_vec()).unwrap().file_id();
     options.block_bytes(None).file_id(id)
+}
+
+/// A choice is kept for later chunks. A palette of at most 256 values has numbers of one byte, for
+/// which there are no filters.
+#[test]
+fn filters_are_not_kept_for_a_palette_of_fewer_values() {
+    let value = |number: f64| bf16::from_bits(0x3F80 + 7 * number as u16 / 3 + number as u16 % 5 / 4);
+    let (mut last, mut values) = ([0.0_f64; 2], Vec::new());
+    for i in 0..40_000_u64 {
+        let noise = (mix(7, i) % 1000) as f64 / 500.0 - 1.0;
+        let x = 1.6 * last[0] - 0.9 * last[1] + noise;
+        last = [x, last[0]];
+        let loudness = if i < 32_768 { 20.0 } else { 2.0 };
+        values.push(value((250.0 + loudness * x).clamp(0.0, 500.0)));
+    }
+    for profile in [Profile::Balanced, Profile::Small] {
+        let options = WriterOptions::new().profile(profile).chunk_bytes(64 << 10);
+        let schema = Schema::new([ColumnSchema::tensor("x", DType::Bf16, Shape::fixed(&[500]))]);
+        let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
+        writer.push_batch(&[ColumnBatch::fixed(80, &values)]).unwrap();
+        let reader = Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap();
+        let column = reader.column("x").unwrap();
+        let transforms: Vec<String> =
+            (0..2).map(|chunk| column.explain(chunk).unwrap().unwrap().transform.unwrap()).collect();
+        assert!(transforms[0].contains("filters") && transforms[0].contains("a palette"), "{transforms:?}");
+        let mut buffer = ColumnBuffer::new();
+        column.cursor().range_into(0..80, &mut buffer).unwrap();
+        assert!(buffer.bytes() == bytemuck::cast_slice::<_, u8>(&values), "{}", profile.name());
+    }
 }
 
 #[test]

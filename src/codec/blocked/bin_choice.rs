@@ -505,7 +505,8 @@ fn of_numbers<'a>(
 }
 
 /// Fits filters to the numbers of elements that are in the scratch. Returns whether they seem to
-/// pay.
+/// pay; not for numbers that have not two bytes, as those of a palette that was fitted to fewer
+/// values.
 fn set_filters(
     means: Means,
     numbering: Numbering,
@@ -514,9 +515,9 @@ fn set_filters(
     scratch: &mut EncodeScratch,
 ) -> bool {
     let EncodeScratch { numbers, filters, .. } = scratch;
-    let (_, geometry) = of_numbers(means.width, numbering, numbers, &elements.geometry);
+    let (width, geometry) = of_numbers(means.width, numbering, numbers, &elements.geometry);
     let integers = if let Numbering::None = numbering { elements.bytes } else { &numbers.bytes };
-    filters.find(if means.for_size { 16 } else { 8 }, is_sample, &geometry, integers)
+    width == Width::W2 && filters.find(if means.for_size { 16 } else { 8 }, is_sample, &geometry, integers)
 }
 
 /// Sets the numbers and filters that a combination has for these elements. Returns whether that is
