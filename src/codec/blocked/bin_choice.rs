@@ -279,8 +279,9 @@ fn each_numbering(
 ) -> Result<()> {
     let search = scratch.search;
     let mut least = f64::INFINITY;
-    // the best with a prediction from the row above, and combinations that filters may predict
-    let mut planar: Option<Combination> = None;
+    // the best predictions from the row above, of each stride, and combinations that filters may
+    // predict
+    let mut planar: Vec<(u32, Combination)> = Vec::new();
     let mut lines = Vec::new();
     let keep = |best: &mut Option<Combination>, combination: Combination| {
         if best.is_none_or(|best| combination.bytes < best.bytes) {
@@ -315,7 +316,13 @@ fn each_numbering(
                 estimates.push((bytes, prediction));
             }
             match transform {
-                Transform::Predict(prediction) if prediction.stride > 1 => keep(&mut planar, combination),
+                Transform::Predict(prediction) if prediction.stride > 1 => {
+                    match planar.iter_mut().find(|(stride, _)| *stride == prediction.stride) {
+                        Some((_, best)) if best.bytes <= combination.bytes => {}
+                        Some((_, best)) => *best = combination,
+                        None => planar.push((prediction.stride, combination)),
+                    }
+                }
                 _ if may_be_filtered => keep(&mut line, combination),
                 _ => {}
             }
@@ -353,7 +360,9 @@ fn each_numbering(
         return Ok(());
     }
     let is_likely = |best: &Combination| best.bytes <= least + least / LIKELY_ONE_IN;
-    if let Some(best) = planar.filter(is_likely) {
+    let mut planar: Vec<Combination> = planar.into_iter().map(|(_, best)| best).filter(is_likely).collect();
+    planar.sort_by(|a, b| a.bytes.total_cmp(&b.bytes));
+    for best in planar.into_iter().take(if means.for_size { usize::MAX } else { 1 }) {
         set_numbers(best.numbering, some, scratch);
         scratch.filters.filters = None;
         visit_weighted(means, best, some, scratch, visit)?;
