@@ -175,7 +175,7 @@ def any_values(n, w):
 def mixed_vectors():
     quiet, three = sound(OF_STRETCHES, 400), dict(codes=(2, 0, 1))
     yield 'blocked-bins-filters-options', (
-        'filters with gaps, with classes, and with both; blocks of which all elements are in gaps, segments and '
+        'filters with gaps, with classes, and with both; blocks whose elements are all in gaps, segments and '
         'predictions that do not count gaps; each mapping'), of_many(
         gapped(STRETCHES, 0, (4, 2), plain, 'i16', quiet, filters=filters(*some(8, 3), zero=0, **three)),
         gapped(STRETCHES, 0x7FC0, (4, 2), plain, 'bf16', halves(range(OF_STRETCHES)), filters=filters(LINE, segments=2, zero=0x4480)),

@@ -4,7 +4,7 @@ use super::blocked::{BinChoice, BlockEncoder, LEAST_IN_BLOCKS, block_ends, most_
 use super::encoding::{Codec, Encoder};
 use super::geometry::{Geometry, SCALARS};
 use super::part_spec::PartSpec;
-use super::profile::{Candidates, Profile, WeightedEncoder};
+use super::profile::{Candidates, Profile, TRUSTED_TO_ONE_IN, WeightedEncoder};
 use super::registry::{RAW, RAW_BLOCKS, codec};
 use super::sample::SampledPart;
 use super::scratch::{DecodeScratch, EncodeScratch};
@@ -55,13 +55,10 @@ pub(crate) struct EncodedChunk {
 /// bytes.
 const WHOLE_SAVES_ONE_IN: u64 = 20;
 
-/// Estimates are trusted to one in this many bytes if a choice is confirmed.
-const CONFIRMING_TRUSTED_TO_ONE_IN: u64 = 16;
-
-/// The same of estimates by encoding a sample.
+/// [`TRUSTED_TO_ONE_IN`] for estimates by encoding a sample.
 const ENCODED_TRUSTED_TO_ONE_IN: u64 = 128;
 
-/// The same of chunks as a whole, which take the longest to encode.
+/// [`TRUSTED_TO_ONE_IN`] for chunks as a whole, which take the longest to encode.
 const WHOLE_TRUSTED_TO_ONE_IN: u64 = 32;
 
 /// A choice is compared with others again if the cost of a byte changes by more than one in this
@@ -301,7 +298,7 @@ impl ChunkEncoder {
                 let limit = Limit {
                     most: cost - cost / CONFIRMED_WITHIN_ONE_IN,
                     kept: Some(kept),
-                    trusted_to_one_in: Some(CONFIRMING_TRUSTED_TO_ONE_IN),
+                    trusted_to_one_in: Some(TRUSTED_TO_ONE_IN),
                 };
                 match self.best_choice(geometry, is_string, raw, limit)? {
                     Some(better) => *kept = better,
@@ -426,7 +423,6 @@ impl ChunkEncoder {
         let (mut least, mut found) = (limit.most, None);
         for (estimate, candidate) in estimates {
             let is_above = |one_in: u64| estimate - estimate / one_in >= least;
-            // the others are estimated to be greater
             let is_too_much = found.is_some() && is_above(candidate.trusted_to_one_in);
             if is_too_much || limit.trusted_to_one_in.is_some_and(is_above) {
                 continue;

@@ -57,6 +57,7 @@ type Group<'a> = (&'a [u8], &'a [u8]);
 /// How symbols are coded.
 #[derive(Clone, Copy)]
 pub(super) struct Coded {
+    /// Whether groups may be in several classes.
     pub may_have_classes: bool,
     /// The elements of the part for each symbol: tables are shared by all of them.
     pub one_in: f64,

@@ -33,6 +33,10 @@ pub enum Profile {
     BitshuffleZstd,
 }
 
+/// The default of how far estimates are trusted. If an encoding is estimated to cost more than
+/// another by one in this many bytes, it is not tried.
+pub(super) const TRUSTED_TO_ONE_IN: u64 = 16;
+
 /// An encoder that may be chosen, and its weight.
 #[derive(Clone, Copy)]
 pub(super) struct WeightedEncoder {
@@ -40,8 +44,7 @@ pub(super) struct WeightedEncoder {
     /// The factor of the stored bytes when encodings are compared. The fewest win, so an encoding
     /// that decodes more slowly has to save more.
     pub weight: u64,
-    /// Estimates are trusted to one in this many bytes: an encoding that is estimated to take more
-    /// than that above what another took is not tried.
+    /// See [`TRUSTED_TO_ONE_IN`].
     pub trusted_to_one_in: u64,
 }
 
@@ -56,7 +59,7 @@ impl WeightedEncoder {
 pub(super) type Candidates = &'static [WeightedEncoder];
 
 const fn candidate(encoder: &'static dyn Encoder, weight: u64) -> WeightedEncoder {
-    WeightedEncoder { encoder, weight, trusted_to_one_in: 16 }
+    WeightedEncoder { encoder, weight, trusted_to_one_in: TRUSTED_TO_ONE_IN }
 }
 
 const CONSTANT: WeightedEncoder = candidate(&Constant, 100);
@@ -64,8 +67,8 @@ const CLASSIC: WeightedEncoder = candidate(&BitshuffleZstd, 100);
 const TEXT: WeightedEncoder = candidate(&Zstd, 100);
 const DICTIONARY: WeightedEncoder = candidate(&ZstdDictionary, 100);
 
-/// Estimates take the lower bits of residuals for noise. Where they are not, as in multiples of a
-/// number, bins take a quarter less, and a sample that is encoded shows it.
+/// Estimates assume that the lower bits of residuals are noise. For residuals that are multiples of
+/// a number, bins take up to a quarter less, which an encoded sample shows.
 const SMALL_BINS: WeightedEncoder =
     WeightedEncoder { trusted_to_one_in: 4, ..candidate(&Blocked(BinBlocks { for_size: true }), 100) };
 

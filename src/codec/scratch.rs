@@ -28,7 +28,7 @@ pub(crate) struct DecodeScratch {
     pub(super) mapped: MappedScratch,
     /// Coded integers of some elements.
     pub(super) coded: Vec<u8>,
-    /// The same of a second block.
+    /// Coded integers of a second block.
     pub(super) coded_too: Vec<u8>,
     pub(super) gaps: Marks,
     pub(super) outliers: Marks,

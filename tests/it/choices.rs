@@ -71,8 +71,8 @@ fn with_same_id(options: WriterOptions, in_blocks: &[u8]) -> WriterOptions {
     options.block_bytes(None).file_id(id)
 }
 
-/// A choice is kept for later chunks. A palette of at most 256 values has numbers of one byte, for
-/// which there are no filters.
+/// Later chunks reuse a choice. Filters need numbers of two bytes, and a palette of at most 256
+/// values has numbers of one byte.
 #[test]
 fn filters_are_not_kept_for_a_palette_of_fewer_values() {
     let value = |number: f64| bf16::from_bits(0x3F80 + 7 * number as u16 / 3 + number as u16 % 5 / 4);

@@ -37,12 +37,13 @@ pub(in crate::codec) struct Classes {
 }
 
 impl Classes {
-    /// Chooses one class, or [`CLASSES`] if there may be several and that takes fewer bits, for the
-    /// groups of bins whose blocks are given.
-    pub(in crate::codec) fn choose<'b>(&mut self, blocks: impl Iterator<Item = &'b [u8]>, may_be_several: bool) {
+    /// Chooses one class for all groups of the bins of these blocks or, if there may be several and
+    /// that takes fewer bits, [`CLASSES`].
+    pub(in crate::codec) fn choose<'b>(&mut self, blocks: impl Iterator<Item = &'b [u8]>, may_have_classes: bool) {
         self.count(blocks);
         let mut least = f32::INFINITY;
-        for class_count in [1, CLASSES].into_iter().take(if may_be_several { 2 } else { 1 }) {
+        let class_counts: &[usize] = if may_have_classes { &[1, CLASSES] } else { &[1] };
+        for &class_count in class_counts {
             self.assign(class_count);
             let (bits, frequencies) = self.cost(class_count);
             if bits < least {
@@ -85,7 +86,7 @@ impl Classes {
             return;
         }
         for _ in 0..ROUNDS {
-            ClassCosts::new(&sums(groups, *octets, tried, class_count)).assign(groups, tried);
+            assign_to_nearest(&class_costs(&sums(groups, *octets, tried, class_count)), groups, tried);
         }
     }
 
@@ -131,41 +132,31 @@ fn sums(groups: &[GroupCounts], octets: usize, class_of: &[u8], class_count: usi
     sums
 }
 
-/// The costs of bins in each class.
-///
-/// A number has the units in all bits but the lowest two, and the class in these: the least of
-/// several is the first that costs the least. Sums are below 2^24, so that they are exact.
-struct ClassCosts {
-    /// The cost of each bin, without the class.
-    bins: BinCosts,
-}
-
-/// The costs of no bins.
+/// The costs of no bins: the class, in the lowest two bits. The units are in the other bits, so the
+/// minimum of the costs names the first class with the fewest units.
 const NONE: ClassSums = [0.0, 1.0, 2.0, 3.0];
 
-impl ClassCosts {
-    /// Returns the costs in classes with these counts.
-    fn new(classes: &[Counts]) -> Self {
-        let mut costs = Self { bins: [[0.0; CLASSES]; BINS] };
-        for (class, counts) in classes.iter().enumerate().take(CLASSES) {
-            let total: f32 = counts.iter().map(|&count| count as f32 + ADDED).sum();
-            for (costs, &count) in costs.bins.iter_mut().zip(counts) {
-                let units = (-((count as f32 + ADDED) / total).log2() * UNITS) as i16; // below 2^13
-                costs[class] = f32::from(units) * CLASSES as f32; // in bounds
-            }
+/// Returns the costs of bins in classes with these counts. Sums are below 2^24, so they are exact.
+fn class_costs(classes: &[Counts]) -> BinCosts {
+    let mut costs = [[0.0; CLASSES]; BINS];
+    for (class, counts) in classes.iter().enumerate().take(CLASSES) {
+        let total: f32 = counts.iter().map(|&count| count as f32 + ADDED).sum();
+        for (costs, &count) in costs.iter_mut().zip(counts) {
+            let units = (-((count as f32 + ADDED) / total).log2() * UNITS) as i16; // below 2^13
+            costs[class] = f32::from(units) * CLASSES as f32; // in bounds
         }
-        costs
     }
+    costs
+}
 
-    /// Sets the class of each group to the nearest.
-    fn assign(&self, groups: &[GroupCounts], class_of: &mut [u8]) {
-        for (classes, groups) in class_of.chunks_mut(TOGETHER).zip(groups.chunks(TOGETHER)) {
-            let mut sums = [NONE; TOGETHER];
-            costs::best().add(&self.bins, groups, &mut sums);
-            for (class, sums) in classes.iter_mut().zip(sums) {
-                let least = sums.into_iter().fold(f32::INFINITY, |least, sum| if sum < least { sum } else { least });
-                *class = (least as u32 % CLASSES as u32) as u8; // below 4
-            }
+/// Sets the class of each group to the one in which its bins cost the least.
+fn assign_to_nearest(costs: &BinCosts, groups: &[GroupCounts], class_of: &mut [u8]) {
+    for (classes, groups) in class_of.chunks_mut(TOGETHER).zip(groups.chunks(TOGETHER)) {
+        let mut sums = [NONE; TOGETHER];
+        costs::best().add(costs, groups, &mut sums);
+        for (class, sums) in classes.iter_mut().zip(sums) {
+            let least = sums.into_iter().fold(f32::INFINITY, |least, sum| if sum < least { sum } else { least });
+            *class = (least as u32 % CLASSES as u32) as u8; // below 4
         }
     }
 }

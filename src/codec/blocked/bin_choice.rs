@@ -279,7 +279,7 @@ fn each_numbering(
 ) -> Result<()> {
     let search = scratch.search;
     let mut least = f64::INFINITY;
-    // the best predictions from the row above, of each stride, and combinations that filters may
+    // the best prediction from the row above for each stride, and combinations that filters may
     // predict
     let mut planar: Vec<(u32, Combination)> = Vec::new();
     let mut lines = Vec::new();
@@ -514,8 +514,8 @@ fn of_numbers<'a>(
 }
 
 /// Fits filters to the numbers of elements that are in the scratch. Returns whether they seem to
-/// pay; not for numbers that have not two bytes, as those of a palette that was fitted to fewer
-/// values.
+/// pay. Filters need numbers of two bytes, and a palette that is fitted to fewer values may have
+/// numbers of one.
 fn set_filters(
     means: Means,
     numbering: Numbering,

@@ -15,7 +15,7 @@ use crate::codec::sample::{Pieces, SampledPart};
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::transform::Transform;
 use crate::kernel::Width;
-use crate::{Error, Result, limits, memory};
+use crate::{Error, Result, limits};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -103,20 +103,7 @@ impl BlockCodec for BinBlocks {
         out: &mut [u8],
         scratch: &mut DecodeScratch,
     ) -> Result<bool> {
-        let (width, count) = block.spec.width_and_count()?;
-        if !tables.is_plain() {
-            return decode_layers(tables, block, range, out, scratch).map(|()| true);
-        }
-        let w = width.bytes();
-        let DecodeScratch { coded, windows, .. } = scratch;
-        memory::resize(coded, range.end * w, 0)?; // at most the block
-        StoredBins::split(tables, width, count, block.stored)?.decode(coded, windows)?;
-        let from = tables.transform.start_of(range.start) * w;
-        tables.transform.undo(width, coded.get_mut(from..).unwrap_or(&mut []));
-        let found = coded.get(range.start * w..).filter(|found| found.len() == out.len());
-        // equal lengths
-        out.copy_from_slice(found.ok_or_else(|| Error::internal("a range lies outside its block"))?);
-        Ok(true)
+        decode_layers(tables, block, range, out, scratch).map(|()| true)
     }
 
     fn transform(&self, tables: &Arc<BinTables>) -> Option<String> {

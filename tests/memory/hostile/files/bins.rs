@@ -127,7 +127,7 @@ pub fn bins() -> Vec<Row> {
         tables("no bins", "R-5.18", &|bins| bins.bin_count = Some(0)),
         tables("255 classes, of which one is there", "R-5.18", &|bins| bins.class_count = 255),
         tables("five classes", "R-5.18", &|bins| (bins.class_count, bins.classes) = (5, [0, 2, 128, 128].repeat(5))),
-        tables("4 classes, of which one is there", "R-5.18", &|bins| bins.class_count = 4),
+        tables("4 classes, but the frequencies of one", "R-5.18", &|bins| bins.class_count = 4),
         tables("255 bytes below a window of one", "R-5.18", &|bins| bins.low_bytes = 255),
         tables("an unknown mapping", "R-5.18", &|bins| bins.mapping = 255),
         tables("tables of 4 GiB", "R-5.14", &|bins| bins.table_bytes = Some(u32::MAX)),

@@ -1,5 +1,5 @@
-//! Blocks of bins with gaps or outliers: fields and blocks that lie (chapter 5.15), and some that
-//! are as they should be, and large when decoded.
+//! Blocks of bins with gaps or outliers: fields and blocks that lie (chapter 5.15), and valid ones,
+//! some of them large when decoded.
 
 use super::bins::{Bins, rows};
 use super::filters::{FILTERS, Fields, with_filters};
