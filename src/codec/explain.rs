@@ -48,7 +48,8 @@ pub struct Choice {
     pub stored_bytes: u64,
     /// The reason, in words.
     pub reason: String,
-    /// Whether the file has exactly these bytes.
+    /// Whether the file has exactly these bytes. Writers try the choice of the chunk before first,
+    /// so a chunk after the first may have others.
     pub in_file: bool,
 }
 

@@ -7,7 +7,7 @@ use super::geometry::Geometry;
 use super::part_spec::PartSpec;
 use super::sample::SampledPart;
 use super::scratch::{DecodeScratch, EncodeScratch};
-use super::tier_head::{heads, heads_anatomy};
+use super::tier_head::{HEAD_BYTES, heads, heads_anatomy};
 use super::tier_plan::{TierPlan, histogram};
 use super::tier_stream::{CHECKPOINT_BYTES, TierScratch, TierStream, overrun};
 use super::transform::Transform;
@@ -141,7 +141,7 @@ impl Encoder for ExponentTiers {
         split(width, part.geometry.float, &part.sample.blocks.bytes, symbols, low_bytes);
         let bits = TierPlan::new(&histogram(symbols), self.spacing, *search).bits;
         // an estimate, and saturating
-        Some(((bits as f64 / 8.0 + low_bytes.len() as f64) * part.one_in()) as usize)
+        Some(HEAD_BYTES + ((bits as f64 / 8.0 + low_bytes.len() as f64) * part.one_in()) as usize)
     }
 
     fn encode(

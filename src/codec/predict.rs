@@ -5,6 +5,7 @@ use super::geometry::Geometry;
 use super::sample::{Pieces, SampledPart};
 use super::scratch::EncodeScratch;
 use super::search::{Idea, Search};
+use super::tier_head::HEAD_BYTES;
 use super::tier_plan::{Histogram, TierPlan, histogram};
 use super::transform::Transform;
 use crate::kernel::predict::{Prediction, Predictor, Weights};
@@ -83,7 +84,8 @@ pub(super) fn best_tier_transform(
     let close = close
         .map(|transform| (bits_of(&lengths(width, transform, part, &part.sample.blocks, true, scratch)), transform));
     let (bits, best) = close.min_by_key(|(bits, _)| *bits).unwrap_or((0, Transform::None));
-    (best, (bits as f64 / 8.0 * part.one_in()) as usize) // an estimate, and saturating
+    // an estimate, and saturating
+    (best, HEAD_BYTES + (bits as f64 / 8.0 * part.one_in()) as usize)
 }
 
 /// Returns the counts of bit lengths in some pieces of a part after a transform, with or without

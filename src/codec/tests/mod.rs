@@ -14,6 +14,7 @@ use super::part_spec::PartSpec;
 use super::registry::REGISTRY;
 use super::sample::{Sample, SampledPart};
 use super::scratch::{DecodeScratch, EncodeScratch};
+use super::tier_head::HEAD_BYTES;
 use super::transform::Transform;
 use crate::kernel::predict::{Prediction, Predictor};
 use crate::{ColumnSchema, DType, Extent, Shape};
@@ -191,12 +192,12 @@ proptest! {
             prop_assert!(case.encoder.id() == 13 && case.geometry.blocks.is_empty(), "bins need blocks");
             return Ok(());
         }
-        // one bit for each tier, and a literal
-        prop_assert!(estimated <= raw.len() + (case.count * 10).div_ceil(8) + 1);
+        // the head, one bit for each tier, and a literal
+        prop_assert!(estimated <= HEAD_BYTES + raw.len() + (case.count * 10).div_ceil(8) + 1);
         // blocks may be as short as one element
         if case.count <= 4096 && case.encoder.blocks().is_none() {
             let stored = used.encode(&case).expect("tiers express anything").len();
-            let around = 64 + 8 * (3 + 3 + 4) + 20 * (case.count / 64) + 7 + 16;
+            let around = 64 - HEAD_BYTES + 8 * (3 + 3 + 4) + 20 * (case.count / 64) + 7 + 16;
             prop_assert!(estimated <= stored && stored <= estimated + around + 1, "{estimated}, stored {stored}");
         }
     }
