@@ -48,8 +48,8 @@ pub struct Choice {
     pub stored_bytes: u64,
     /// The reason, in words.
     pub reason: String,
-    /// Whether the file has exactly these bytes. Writers try the choice of the chunk before first,
-    /// so a chunk after the first may have others.
+    /// Whether the file has exactly these bytes. A writer may reuse the choice of the previous
+    /// chunk, so only the first chunk of a column is certain to have them.
     pub in_file: bool,
 }
 

@@ -141,7 +141,7 @@ impl Encoder for ExponentTiers {
         split(width, part.geometry.float, &part.sample.blocks.bytes, symbols, low_bytes);
         let bits = TierPlan::new(&histogram(symbols), self.spacing, *search).bits;
         // an estimate, and saturating
-        Some(HEAD_BYTES + ((bits as f64 / 8.0 + low_bytes.len() as f64) * part.one_in()) as usize)
+        Some((HEAD_BYTES as f64 + (bits as f64 / 8.0 + low_bytes.len() as f64) * part.one_in()) as usize)
     }
 
     fn encode(

@@ -85,7 +85,7 @@ pub(super) fn best_tier_transform(
         .map(|transform| (bits_of(&lengths(width, transform, part, &part.sample.blocks, true, scratch)), transform));
     let (bits, best) = close.min_by_key(|(bits, _)| *bits).unwrap_or((0, Transform::None));
     // an estimate, and saturating
-    (best, HEAD_BYTES + (bits as f64 / 8.0 * part.one_in()) as usize)
+    (best, (HEAD_BYTES as f64 + bits as f64 / 8.0 * part.one_in()) as usize)
 }
 
 /// Returns the counts of bit lengths in some pieces of a part after a transform, with or without
