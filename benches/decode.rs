@@ -29,12 +29,14 @@ fn memcpy(c: &mut Criterion, group: &str) {
     group.bench_function("memcpy", |b| b.iter(|| black_box(&mut to).copy_from_slice(black_box(&from))));
 }
 
-/// Reads by turns from the first two chunks of a file, whose values must have this encoding.
-fn alternate(c: &mut Criterion, row: &str, encoding: &str, bytes: &[u8]) {
+/// Reads by turns from the first two chunks of a file. The row has the name of their encoding, which
+/// the writer chose.
+fn alternate(c: &mut Criterion, row: &str, bytes: &[u8]) {
     let reader = Reader::from_bytes(bytes.to_vec()).unwrap();
     let column = reader.column("x").unwrap();
     let chunks = [0, 1].map(|chunk| column.chunk(chunk).unwrap().expect("the file has two chunks"));
-    assert!(chunks.iter().all(|chunk| chunk.encoding == encoding), "{chunks:?}");
+    let encoding = chunks[0].encoding.clone();
+    assert!(chunks[1].encoding == encoding, "{chunks:?}");
     let mut turns = chunks.map(|chunk| chunk.samples.start).into_iter().cycle();
     let mut cursor = column.cursor();
     let mut group = c.benchmark_group("decode");
@@ -43,7 +45,7 @@ fn alternate(c: &mut Criterion, row: &str, encoding: &str, bytes: &[u8]) {
         // all chunks are about as long
         group.throughput(Throughput::Bytes(facts.raw_bytes / facts.chunk_count));
     }
-    group.bench_function(row, |b| {
+    group.bench_function(format!("{row}: {encoding}"), |b| {
         b.iter(|| {
             black_box(cursor.read(turns.next().unwrap()).unwrap());
         });
@@ -64,28 +66,22 @@ fn text() -> Vec<u8> {
 fn decode(c: &mut Criterion) {
     memcpy(c, "decode");
     let one = vec![bf16::ONE; ELEMENTS];
+    alternate(c, "equal, bitshuffle-zstd", &file(&[1024], &one, Profile::BitshuffleZstd));
     let raw = file_with(&[1024], &embeddings(ELEMENTS), &without_blocks(Profile::Raw));
-    alternate(c, "raw", "raw", &raw);
-    alternate(c, "constant", "constant", &file(&[1024], &one, Profile::BitshuffleZstd));
-    for (profile, of_embeddings, of_mel) in [
-        (Profile::BitshuffleZstd, "bitshuffle-zstd", "bitshuffle-zstd"),
-        (Profile::Balanced, "exponent-tiers", "blocked-bins"),
-        (Profile::Small, "planes-zstd", "planes-zstd"), // chunks of 256 KiB
-    ] {
+    alternate(c, "embeddings, raw", &raw);
+    for profile in [Profile::BitshuffleZstd, Profile::Fast, Profile::Balanced, Profile::Small] {
         let options = without_blocks(profile);
         // samples as large as a chunk: of a smaller one no more would be decoded than itself
         let embeddings = file_with(&[CHUNK as u32 / 2], &embeddings(8 * ELEMENTS), &options);
-        alternate(c, &format!("{of_embeddings}, embeddings"), of_embeddings, &embeddings);
+        alternate(c, &format!("embeddings, {}", profile.name()), &embeddings);
         let mel = file_with(&[400, MEL_BANDS as u32], &mel(16 * 400 * MEL_BANDS), &options);
-        alternate(c, &format!("{of_mel}, mel"), of_mel, &mel);
+        alternate(c, &format!("mel, {}", profile.name()), &mel);
     }
-    let predicted = file_with(&[400, MEL_BANDS as u32], &mel(16 * 400 * MEL_BANDS), &without_blocks(Profile::Fast));
-    alternate(c, "residual-tiers, mel", "residual-tiers", &predicted);
     let text = text();
     let lengths = vec![128_u32; text.len() / 128];
     let batch = ColumnBatch::ragged(lengths.len(), &lengths, &text);
     let bytes = write(ColumnSchema::utf8("x"), batch, &without_blocks(Profile::BitshuffleZstd));
-    alternate(c, "zstd, text", "zstd", &bytes);
+    alternate(c, "text, bitshuffle-zstd", &bytes);
 }
 
 /// A read would decode only the blocks that it needs.
