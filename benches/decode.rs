@@ -29,8 +29,8 @@ fn memcpy(c: &mut Criterion, group: &str) {
     group.bench_function("memcpy", |b| b.iter(|| black_box(&mut to).copy_from_slice(black_box(&from))));
 }
 
-/// Reads by turns from the first two chunks of a file. The row has the name of their encoding, which
-/// the writer chose.
+/// Reads by turns from the first two chunks of a file. The name of the row ends with the encoding
+/// that the writer chose for them.
 fn alternate(c: &mut Criterion, row: &str, bytes: &[u8]) {
     let reader = Reader::from_bytes(bytes.to_vec()).unwrap();
     let column = reader.column("x").unwrap();
