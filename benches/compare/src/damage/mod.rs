@@ -63,9 +63,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     for (number, name) in data::NAMES.into_iter().enumerate() {
         let mut data = data::load(name, arguments.data.as_deref())?;
         // a short set that is stored in 8 KB has no two blocks to swap
-        let once = data.values.clone();
+        let length = data.values.len();
         while size_of_val(data.values.as_slice()) < SHORTEST {
-            data.values.extend_from_slice(&once);
+            data.values.extend_from_within(..length);
         }
         let values = folder.path().join(name);
         fs::write(&values, data.bytes())?;
