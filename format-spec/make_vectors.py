@@ -6,8 +6,8 @@
                               and the examples of SPEC.md show what is in them
 
 vector_encoder.py puts files together, vector_faults.py has the invalid vectors, vector_nested.py all of nested columns,
-vector_blocks.py, vector_bins.py, vector_mappings.py, vector_options.py and vector_filters.py all of encodings in blocks, vector_text.py
-the examples, this file the other valid ones.
+vector_blocks.py all of parts in blocks, vector_bins.py, vector_mappings.py, vector_options.py and vector_filters.py all of bins,
+vector_text.py the examples, this file the other valid ones.
 """
 import json
 import pathlib
@@ -198,7 +198,7 @@ def valid_vectors():
     f.chunk(0, [DICTIONARY_TEXT] * 3, zstd())
     f.chunk(1, [el('i', 3, 4)] * 3)
     f.chunk(2, [DICTIONARY_TEXT[:11], DICTIONARY_TEXT[11:], b''], dictionary(0, DICTIONARY_FRAME))
-    yield 'zstd-dictionary', 'encoding zstd-dictionary: a compressed block, raw blocks, all parts, a table of an earlier commit, any Dictionary_ID', f.commit()
+    yield 'zstd-dictionary', 'encoding zstd with a table: a compressed block, raw blocks, all parts, a table of an earlier commit, any Dictionary_ID', f.commit()
 
     yield 'long-run', '127 chunks in a run: two pages, samples_per_chunk 2', run_of([2] * 126 + [1])
     yield 'long-run-varying', '127 chunks in a run, of varying size: samples_per_chunk 0', run_of([1, 2] * 63 + [2])
@@ -222,7 +222,7 @@ def valid_vectors():
     yield 'file-id-ff', 'file_id all FF', worked(file_id=b'\xFF' * 16).commit()
 
 
-# ---- encodings 4 to 6 ------------------------------------------------------------------------------------------------
+# ---- encodings 4, 5 and 7 -----------------------------------------------------------------------------------------------
 
 def skewed(n, symbols):
     """n bytes below `symbols`, the small ones more frequent."""
@@ -263,13 +263,10 @@ def tier_vectors():
         ('u8', b'\1\2\3', exponent_tiers(ranks=b'\0\0\0')), ('u8', b'\1\2\1\1\2', exponent_tiers(ranks=b'\1\2\x7F')),
         ('bf16', ONE * 3, exponent_tiers('rotate')),
         ('bf16', ONE, exponent_tiers('rotate', (3, 3, 4), bytes(range(1, 30)))), ('bf16', ONE * 9, exponent_tiers(ranks=b'\x3F\x40\x3F')))
-    yield 'exponent-tiers-spacing', 'exponent-tiers with a checkpoint every 64 elements (0 to 4 of them), every 128, and spacing 31: none', of_many(
-        ('u8', skewed(64, 3), exponent_tiers(spacing=6)), ('u8', skewed(128, 5), exponent_tiers(spacing=6)),
-        ('u8', skewed(129, 5), exponent_tiers(spacing=6)), ('bf16', floats(2, 300), exponent_tiers('rotate', (2, 1, 2), spacing=6)),
-        ('f32', floats(4, 257), exponent_tiers(widths=(1, 2, 1), spacing=7)), ('u8', skewed(130, 5), exponent_tiers(spacing=31)))
-    yield 'exponent-tiers-checkpoints', 'exponent-tiers of 4096, 4097 and 8193 elements: 0, 1 and 2 checkpoints; one behind low bytes', of_many(
-        ('u8', skewed(4096, 3), exponent_tiers()), ('u8', skewed(4097, 3), exponent_tiers()),
-        ('u8', skewed(8193, 5), exponent_tiers(widths=(1, 1, 2), ranks=bytes(range(4)))),
+    yield 'exponent-tiers-groups', 'exponent-tiers of 64, 65, 128, 129 and 4,100 elements: groups that are whole and cut, in each tier', of_many(
+        ('u8', skewed(64, 3), exponent_tiers()), ('u8', skewed(65, 5), exponent_tiers()), ('u8', skewed(128, 5), exponent_tiers()),
+        ('u8', skewed(129, 5), exponent_tiers()), ('bf16', floats(2, 300), exponent_tiers('rotate', (2, 1, 2))),
+        ('f32', floats(4, 257), exponent_tiers(widths=(1, 2, 1))), ('u8', skewed(4100, 5), exponent_tiers(widths=(1, 1, 2), ranks=bytes(range(4)))),
         ('u16', b''.join(b'\0' + el('B', s) for s in skewed(4100, 5)), exponent_tiers()))
 
     numbers = [(dtype, n, w) for dtype, n, w in (('bf16', 75, 2), ('f32', 44, 4), ('f64', 26, 8))]
@@ -293,14 +290,12 @@ def tier_vectors():
         ('u64', b''.join(le(a >> a % 64, 8) for a in mixed(64)), residual_tiers(widths=(3, 3, 4))),
         ('u64', el('Q', 0, 1 << 63, 0, 1, 1 << 62), residual_tiers('delta', restart=9, stride=1)))
     mels = b''.join(le(a >> 52 + a % 12, 2) for a in mixed(200))
-    yield 'residual-tiers-checkpoints', ('residual-tiers with a checkpoint every 64 elements (0 to 3 of them), every 128 and every 4096, and spacing 31: '
-                                         'none; without extra bits; literals'), of_many(
-        ('u16', mels, residual_tiers(spacing=6)), ('u16', mels, residual_tiers('delta', (2, 2, 3), spacing=6, restart=50, stride=1)),
-        ('u16', mels, residual_tiers('lorenzo', (1, 1, 2), spacing=7, restart=100, stride=10)), ('u16', mels, residual_tiers(spacing=31)),
-        ('u16', mels[:128], residual_tiers(spacing=6)), ('u16', mels[:130], residual_tiers(spacing=6)),
-        ('u8', bytes(129), residual_tiers(spacing=6)), ('u8', b'\0\1\1' * 43, residual_tiers(spacing=6)),
-        ('f32', floats(4, 129), residual_tiers('delta', (1, 2, 2), spacing=6, restart=129, stride=1)),
-        ('u64', b''.join(le(a >> a % 64, 8) for a in mixed(66)), residual_tiers(widths=(3, 3, 4), spacing=6)),
+    yield 'residual-tiers-groups', 'residual-tiers of several groups of 64 elements, whole and cut, with and without extra bits; literals', of_many(
+        ('u16', mels, residual_tiers()), ('u16', mels, residual_tiers('delta', (2, 2, 3), restart=50, stride=1)),
+        ('u16', mels, residual_tiers('lorenzo', (1, 1, 2), restart=100, stride=10)), ('u16', mels[:128], residual_tiers()),
+        ('u16', mels[:130], residual_tiers()), ('u8', bytes(129), residual_tiers()), ('u8', b'\0\1\1' * 43, residual_tiers()),
+        ('f32', floats(4, 129), residual_tiers('delta', (1, 2, 2), restart=129, stride=1)),
+        ('u64', b''.join(le(a >> a % 64, 8) for a in mixed(66)), residual_tiers(widths=(3, 3, 4))),
         ('u8', bytes(i // 400 for i in range(4097)), residual_tiers('delta', restart=5000, stride=1)))
 
     f = Tsl([col('x', 'bool', nullable=True), col('y', 'utf8', [None], nullable=True), col('z', 'u8', [None, None]),
@@ -312,7 +307,7 @@ def tier_vectors():
         'lorenzo', (2, 1, 1), restart=210, stride=70))
     f.chunk(3, [None if i % 3 == 0 else el('i', i, -i) for i in range(70)],
             residual_tiers('lorenzo', (2, 2, 3), restart=2, stride=1), exponent_tiers('rotate'))
-    yield 'tiers-of-parts', 'encodings 4 to 6 in validity and shape, of text and bools, with nulls', f.commit()
+    yield 'tiers-of-parts', 'encodings 4, 5 and 7 in validity and shape, of text and bools, with nulls', f.commit()
 
     yield 'planes-zstd', 'encoding planes-zstd: both splits, all packings, all transforms, tails of 0 to 7, less than 8 elements', of_many(*(
         (dtype, floats(w, n) if dtype[0] == 'f' or dtype == 'bf16' else b''.join(le(a % 50, w) for a in mixed(n)),

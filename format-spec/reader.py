@@ -123,10 +123,10 @@ def read_chunk(file, region):
     index, first_sample, n, raw_bytes, encoding, flags = region.fields
     right = index < len(file.columns) and 1 <= n <= 1 << 24 and raw_bytes <= MAX_CHUNK and flags < 2
     check({"R-4.1 column, sample_count, raw_bytes or chunk_flags": right})
-    column, absent = file.columns[index], (b"", 0, RAW)
+    column, absent = file.columns[index], (b"", 0, RAW, b"")
     V, L, size, dtype = column.V, column.L, column.size, column.info["dtype"]
     check({"R-4.2 first_sample": first_sample == column.sums["samples"], "R-4.3 parts clear": flags or not V and not L})
-    parts = read_parts(column, region) if flags else (absent, absent, (region.body, raw_bytes, encoding))
+    parts = read_parts(column, region) if flags else (absent, absent, (region.body, raw_bytes, encoding, b""))
     validity, shape, values = parts
     right = shape[1] % 4 == 0 if L else shape[1] == 4 * n * (V if V < 2 else 1 + V)
     check({"R-4.6 no entry may be null": not validity[1] or any(column.may_be_null),
@@ -148,7 +148,7 @@ def read_chunk(file, region):
         dims = [numbers[k:k + items] for k in range(items, len(numbers), items)] or [lengths]
         right = list(map(math.prod, zip(*dims))) == lengths and max(map(max, dims)) < VARYING
         check({"R-4.7 ends descends": min(lengths) >= 0, "R-4.7 extents": right})
-    decoded, wanted, entries = decode(*values, column.w, column.bodies, region.body[:len(region.body) - len(values[0])]), file.wanted is None or column.info["name"] in file.wanted, []
+    decoded, wanted, entries = decode(*values, column.w, column.bodies), file.wanted is None or column.info["name"] in file.wanted, []
     if wanted or dtype == "utf8" or 0 in present[L]:
         for is_present, begin, end, *extents in zip(present[L], chain([0], ends), ends, *dims):
             item = decoded[begin * size:end * size]
@@ -193,16 +193,16 @@ def read_validity(column, counts, validity):  # for each level, which of its ent
            "R-4.6 an entry that may not be null": all(may or 0 not in level for may, level in zip(column.may_be_null, present))})
     return present
 
-def read_parts(column, region):  # for each part its stored bytes, raw_bytes and encoding
+def read_parts(column, region):  # for each part its stored bytes, raw_bytes, encoding and what precedes it
     body, parts, end, reserved = region.body, [], 64, region.body[48:64]
     check({"R-4.4 the part table is cut off": len(body) >= 64})
     for stored_bytes, raw_bytes, encoding, reserved_of_part in struct.iter_unpack("<IIH6s", body[:48]):
         begin = align(end, 64)
         reserved += reserved_of_part + body[end:begin]
         end = begin + stored_bytes
-        parts.append((body[begin:end], raw_bytes, encoding))
+        parts.append((body[begin:end], raw_bytes, encoding, memoryview(body)[:begin]))
     right = (sum(part[1] for part in parts), parts[2][2]) == region.fields[3:5]
-    absent = all(part[1] or part == (b"", 0, 0) for part in parts[:2]) and (column.V or column.L or not parts[1][1])
+    absent = all(part[1] or part[:3] == (b"", 0, RAW) for part in parts[:2]) and (column.V or column.L or not parts[1][1])
     check({"R-4.3 parts is set without need": column.V or column.L or parts[0][1],
            "R-4.4 length of the body": end == len(body), "R-4.4 reserved or padding": not any(reserved),
            "R-4.4 raw_bytes or encoding of the chunk": right, "R-4.4 a part that must be absent": absent})
@@ -314,7 +314,7 @@ def walk(data, wanted=(), to_the_end=False):  # up to the last valid trailer; wi
             file.at = footer.at
             with suppress(Violation):
                 read_footer(file, footer)
-            check({f"R-7.6 encoding {e}": e < len(ENCODINGS) for c in file.columns for e, _ in c.stated["encodings"]})
+            check({f"R-7.6 encoding {e}": e in ENCODINGS for c in file.columns for e, _ in c.stated["encodings"]})
             check({"R-9.1 incompat_flags": footer.fields[1] & ~NESTED == 0})
         while not last or file.trailer != last:
             region = read_next(file)

@@ -9,17 +9,16 @@ import re
 import struct
 import zlib
 
-from vector_tiers import exponent_tiers, planes_zstd, residual_tiers
+from vector_tiers import blocks, exponent_tiers, planes_zstd, residual_tiers
 
 DTYPES = {'bf16': (1, 2), 'f16': (2, 2), 'f32': (3, 4), 'f64': (4, 8), 'i8': (5, 1), 'i16': (6, 2), 'i32': (7, 4),
           'i64': (8, 8), 'u8': (9, 1), 'u16': (10, 2), 'u32': (11, 4), 'u64': (12, 8), 'bool': (13, 1),
           'bytes': (14, 1), 'utf8': (15, 1)}
-ENCODINGS = ['raw', 'constant', 'bitshuffle-zstd', 'zstd', 'exponent-tiers', 'residual-tiers', 'planes-zstd', 'zstd-dictionary',
-             'blocked-raw', 'blocked-bitshuffle-zstd', 'blocked-zstd', 'blocked-exponent-tiers', 'blocked-residual-tiers',
-             'blocked-bins']
+ENCODINGS = ['raw', 'constant', 'zstd', 'bitshuffle-zstd', 'exponent-tiers', 'residual-tiers', 'bins', 'planes-zstd']
+IDS = {**{name: k for k, name in enumerate(ENCODINGS)}, **{name + ' in blocks': 256 | k for k, name in enumerate(ENCODINGS)}}
 VARIES = 0xFFFFFFFF
 NOT_A_NUMBER = re.compile(r'(magic|tail|values|validity|shape|crc|content_id|name|(key|value) \d+|extents|error|body|padding|rounding|'
-                          r'(block_)?crc \d+|elements|frame|head|block \d+: (?!count).*|checkpoints|tier \d|literals|low bytes \d|stream \d+|extra bits|word|filling|reserved.*|K|frequencies \d+|classes|coefficients \d+)$')
+                          r'(block_)?crc \d+|elements|frame|block \d+: (?!count|stored_bytes|packing).*|filling|reserved.*|K|frequencies \d+|classes|coefficients \d+)$')
 FILE_ID = bytes(range(0x10, 0x20))
 KINDS = {  # magic; then the fields at 4, at 32 and at 48 of the head (name, size)
     'header': (b'\x89TSL', [('magic_tail', 4)],
@@ -90,7 +89,8 @@ class Region:
             if name.endswith('front_crc'):
                 covered = names[:names.index(name)]
             else:
-                covered = [other for other in names if ': block %s: ' % name.split()[-1] in other]
+                part, number = re.match(r'(.*): block_crc (\d+)$', name).groups()
+                covered = [other for other in names if other.startswith('%s: block %s: ' % (part, number))]
             if name not in self.tweak:
                 self.set(name, zlib.crc32(b''.join(self.body[other] for other in covered)))
 
@@ -118,8 +118,8 @@ def frame(data):
     return b'\x28\xB5\x2F\xFD' + size + le(len(data) << 3 | 1, 3) + data
 
 
-def zstd(literal=None):
-    return ('zstd', lambda data: frame(data) if literal is None else literal)
+def zstd(literal=None, table=VARIES):
+    return 'zstd', lambda data, w: {'table': le(table, 4), 'frame': frame(data) if literal is None else literal}
 
 
 def other_id(body):
@@ -127,22 +127,20 @@ def other_id(body):
 
 
 def dictionary(table, literal=None):
-    return ('zstd-dictionary', lambda data, w: le(table, 4) + (frame(data) if literal is None else literal))
+    return zstd(literal, table)
 
 
 def shuffled(literal=None):
-    return ('bitshuffle-zstd', lambda data: frame(data) if literal is None else literal)
+    return 'bitshuffle-zstd', lambda data, w: {'frame': frame(bitshuffle(data, w)) if literal is None else literal}
 
 
-RAW, CONSTANT = ('raw', None), ('constant', None)
+RAW, CONSTANT = ('raw', lambda data, w: {'': data}), ('constant', lambda data, w: {'': data[:w]})
 
 
 def encode(encoding, data, w):
-    """The id of the encoding, and the stored bytes or pieces of them by name."""
-    name, function = encoding if data else RAW
-    stored = {'raw': lambda: data, 'constant': lambda: data[:w], 'zstd': lambda: function(data),
-              'bitshuffle-zstd': lambda: function(bitshuffle(data, w))}.get(name, lambda: function(data, w))()
-    return ENCODINGS.index(name), stored if isinstance(stored, dict) else {'': stored}
+    """The id of the encoding, and pieces of the stored bytes by name."""
+    name, pieces = encoding if data else RAW
+    return IDS[name], pieces(data, w)
 
 
 def el(fmt, *values):
@@ -343,7 +341,7 @@ class Tsl:
                 body += [(label + name, value) for name, value in zip(
                     ('cast: max_abs_error', 'cast: max_rel_error', 'cast: to_infinite', 'cast: to_subnormal'),
                     (el('d', c['cast'][1]), el('d', c['cast'][2]), le(c['cast'][3], 8), le(c['cast'][4], 8)))]
-            self.facts.append((facts, {ENCODINGS[k]: codes[k] for k in sorted(codes) if k < len(ENCODINGS)}))
+            self.facts.append((facts, {name: codes[k] for name, k in IDS.items() if k in codes}))
         self.sample_count = samples
         if samples is None:
             self.sample_count = max([sum(r.get('sample_count') for r in chunks) for chunks in self.indexed] + [0])
