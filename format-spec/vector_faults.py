@@ -317,6 +317,9 @@ def encoding_cases():
             'column 0: encoding 1: ' + k: None for k in ('id', 'reserved', 'chunks')}}), {'also': ['R-7.4']}
     f = broken(col('x', 'u8', [0]), [b''], enc=RAW, chunk=put(values=le(VARIES, 4) + frame(b''), encoding=2))
     yield 'R-5.2', 'empty-frame', 'values of no bytes that are not raw', f
+    for name in ('constant', 'bitshuffle-zstd', 'bins'):
+        yield 'R-5.2', 'empty-' + name, 'values of no bytes that are ' + name, broken(
+            col('x', 'u8', [0]), [b''], chunk=put(encoding=IDS[name]))
     yield 'R-5.2', 'raw-byte', 'raw values of no bytes that have a byte stored', broken(
         col('x', 'u8', [0]), [b''], chunk=put(values=b'\0')), {'also': ['R-5.3']}
     yield 'R-5.3', 'too-long', 'raw values longer than decoded', broken(chunk=put(values=ONE * 5))
@@ -471,16 +474,13 @@ def tier_cases():
         residual_tiers(widths=(3, 3, 4)), sixes, {'ranks': b'\3' + bytes(28) + b'\1'})
 
     for name, what, tweak in (
-            ('count-2-less', 'count_2 is one less than the escapes', {'count_2': 2}),
+            ('count-2-less', 'count_2 is one less than the escapes; the last code of tier 2 is zero', {'count_2': 2, 'tier 2': 0b11}),
             ('count-2-more', 'count_2 is one more than the escapes', {'count_2': 4}),
             ('count-2-over-n', 'count_2 is more than the symbols', {'count_2': 8}),
-            ('count-3-less', 'count_3 is one less than the escapes', {'count_3': 1}),
+            ('count-3-less', 'count_3 is one less than the escapes; the last code of tier 3 is zero', {'count_3': 1, 'tier 3': 0b1}),
             ('count-3-more', 'count_3 is one more than the escapes', {'count_3': 3}),
             ('count-4-less', 'a literal is missing', {'count_4': 0, 'literals': b''}),
             ('count-4-more', 'a literal too many', {'count_4': 2, 'literals': b'\xAA\xBB'})):
-        also = {'also': ['R-5.8']} if name in ('count-2-less', 'count-3-less') else {}
-        if also:  # the code that is not counted fills up: it is set to zero
-            tweak = {**tweak, **({'tier 2': 0b11} if name == 'count-2-less' else {'tier 3': 0b1})}
         yield 'R-5.9', name, what, tiers(e, few, tweak)
     for k in (2, 3, 4):
         yield 'R-5.17', 'count-%d-most' % k, 'count_%d of 65,535, beyond the stored bytes' % k, tiers(e, few, {'count_%d' % k: 65535}), {
@@ -568,7 +568,7 @@ def tier_cases():
     for enc in (e, r, byte_planes):
         name, pieces = enc
         yield 'R-5.2', 'empty-' + name, 'values of no bytes that are ' + name, broken(col('x', 'u8', [0]), [b''], chunk=put(
-            encoding=ENCODINGS.index(name), values=b''.join(pieces(b'', 1).values())))
+            encoding=IDS[name], values=b''.join(pieces(b'', 1).values())))
     yield 'R-4.9', 'bool-residuals', 'a bool that is 2, of residual-tiers', broken(col('x', 'bool'), [b'\0', b'\1', b'\2'], enc=r)
 
 
