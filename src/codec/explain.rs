@@ -2,7 +2,7 @@
 //! is read by it.
 
 use super::anatomy::Anatomy;
-use super::blocked::{BlockedPart, block_ends, seal};
+use super::blocked::{BlockedPart, LEAST_IN_BLOCKS, block_ends, seal};
 use super::body::Body;
 use super::chunk_decoder::ChunkDecoder;
 use super::chunk_encoder::{ChunkEncoder, saves_enough};
@@ -11,7 +11,7 @@ use super::encoding::{Codec, Encoder};
 use super::geometry::Geometry;
 use super::part_spec::PartSpec;
 use super::profile::{Profile, WeightedEncoder};
-use super::registry::{RAW, RAW_BLOCKS, codec};
+use super::registry::{RAW, RAW_BLOCKS, codec, form};
 use super::scratch::EncodeScratch;
 use super::search::Search;
 use super::zstandard::EncodingDictionary;
@@ -72,6 +72,7 @@ pub(crate) struct Values<'a> {
 
 /// The ends of blocks.
 struct Ends {
+    is_string: bool,
     /// Ends that writers choose for a block size, for each size that a profile has.
     of_size: Vec<(usize, Vec<u32>)>,
     /// Ends in the file; that of the whole if it has no blocks.
@@ -86,7 +87,9 @@ impl Ends {
     /// Plans the blocks of values with `of_file` blocks in the file.
     fn new(layout: &Layout, content: &Content<'_>, of_file: Vec<u32>) -> Result<Self> {
         let mut of_size: Vec<(usize, Vec<u32>)> = Vec::new();
-        for size in Profile::ALL.into_iter().filter_map(Profile::block_bytes) {
+        let is_string = layout.dtype.is_string();
+        let size_of = |profile: Profile| profile.block_bytes_of(is_string, profile.block_bytes());
+        for size in Profile::ALL.into_iter().filter_map(size_of) {
             if of_size.iter().all(|(other, _)| *other != size) {
                 let mut ends = Vec::new();
                 block_ends(layout, content, size, &mut ends)?;
@@ -97,12 +100,12 @@ impl Ends {
         let count = content.values.len() / layout.element_bytes.max(1);
         let of_whole = [u32::try_from(count).unwrap_or(u32::MAX)]; // at most 2^32 - 2^16
         let of_file = if of_file.len() > 1 { of_file } else { of_whole.to_vec() };
-        Ok(Self { of_size, of_file, is_other, of_whole })
+        Ok(Self { is_string, of_size, of_file, is_other, of_whole })
     }
 
     /// Returns the ends for a profile; at most one if it writes no blocks.
     fn of(&self, profile: Profile) -> &[u32] {
-        let size = profile.block_bytes();
+        let size = profile.block_bytes_of(self.is_string, profile.block_bytes());
         let planned = || self.of_size.iter().find(|(other, _)| Some(*other) == size);
         match size {
             Some(_) if self.is_other => &self.of_file,
@@ -221,10 +224,11 @@ impl<'a> Values<'a> {
                 encoder.estimate_by_encoding(part, scratch)
             })?;
             let can = encoder.encode(&geometry, &self.raw, &mut stored, &mut scratch)?;
-            if encoder.blocks().is_some() {
+            let codec = form(encoder, geometry.is_in_blocks())?;
+            if codec.blocks().is_some() {
                 seal(self.before, &mut stored);
             }
-            add(&mut trials, self.trial(is_own.then_some(profile), encoder, can.then_some(&stored)));
+            add(&mut trials, self.trial(is_own.then_some(profile), codec, can.then_some(&stored)));
         }
         trials.sort_by_key(|trial| trial.stored_bytes.unwrap_or(u64::MAX));
         Ok(trials)
@@ -309,7 +313,7 @@ impl<'a> Values<'a> {
         if self.in_blocks(profile)
             && chosen.blocks().is_none()
             && chosen.id() != RAW.id()
-            && !is_candidate(chosen.name())
+            && (!is_candidate(chosen.name()) || stored.len() >= LEAST_IN_BLOCKS)
         {
             return "blocks take 5 % more".to_owned();
         }

@@ -5,7 +5,7 @@ use super::geometry::Geometry;
 use super::sample::{Pieces, SampledPart};
 use super::scratch::EncodeScratch;
 use super::search::{Idea, Search};
-use super::tier_head::HEAD_BYTES;
+use super::blocked::TIER_TABLE_BYTES;
 use super::tier_plan::{Histogram, TierPlan, histogram};
 use super::transform::Transform;
 use crate::kernel::predict::{Prediction, Predictor, Weights};
@@ -74,7 +74,7 @@ pub(super) fn best_tier_transform(
     scratch: &mut EncodeScratch,
 ) -> (Transform, usize) {
     let search = scratch.search;
-    let bits_of = |counts: &Histogram| TierPlan::new(counts, 31, search).bits + count_extra_bits(counts);
+    let bits_of = |counts: &Histogram| TierPlan::new(counts, search).bits + count_extra_bits(counts);
     let all = tier_transforms(&part.geometry, search).into_iter();
     let quick = all
         .map(|transform| (bits_of(&lengths(width, transform, part, &part.sample.pieces, false, scratch)), transform));
@@ -85,7 +85,7 @@ pub(super) fn best_tier_transform(
         .map(|transform| (bits_of(&lengths(width, transform, part, &part.sample.blocks, true, scratch)), transform));
     let (bits, best) = close.min_by_key(|(bits, _)| *bits).unwrap_or((0, Transform::None));
     // an estimate, and saturating
-    (best, (HEAD_BYTES as f64 + bits as f64 / 8.0 * part.one_in()) as usize)
+    (best, (TIER_TABLE_BYTES as f64 + bits as f64 / 8.0 * part.one_in()) as usize)
 }
 
 /// Returns the counts of bit lengths in some pieces of a part after a transform, with or without

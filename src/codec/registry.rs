@@ -1,43 +1,58 @@
 //! Chapter 5: the encodings by id. Nothing else matches on ids.
 
-use super::blocked::{BinBlocks, Blocked, ExponentBlocks, RawBlocks, ResidualBlocks};
+use super::blocked::{BinBlocks, Blocked, ExponentBlocks, OneBlock, RawBlocks, ResidualBlocks};
 use super::constant::Constant;
 use super::encoding::Codec;
-use super::exponent_tiers::ExponentTiers;
-use super::raw::Raw;
-use super::residual_tiers::ResidualTiers;
-use super::zstandard::{BitshuffleBlocks, BitshuffleZstd, PlanesZstd, Zstd, ZstdBlocks, ZstdDictionary};
+use super::zstandard::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks};
 use crate::{Error, Result};
 
+/// The bit of `encoding` that tells that a part is in several blocks.
+pub(crate) const BLOCKS: u16 = 1 << 8;
+
+/// An encoding, for a part that is one block and for a part in several.
+struct Forms {
+    one: &'static dyn Codec,
+    blocks: Option<&'static dyn Codec>,
+}
+
+macro_rules! forms {
+    ($codec:expr) => {
+        Forms { one: &OneBlock($codec), blocks: Some(&Blocked($codec)) }
+    };
+}
+
+/// The encoding with id `n` has index `n`.
+static REGISTRY: [Forms; 8] = [
+    forms!(RawBlocks),
+    Forms { one: &Constant, blocks: None },
+    forms!(ZstdBlocks),
+    forms!(BitshuffleBlocks),
+    forms!(ExponentBlocks),
+    forms!(ResidualBlocks),
+    forms!(BinBlocks { for_size: true }),
+    forms!(PlaneBlocks),
+];
+
 /// The encoding `raw`, which needs no encoder.
-pub(super) const RAW: &dyn Codec = &Raw;
+pub(super) const RAW: &dyn Codec = &OneBlock(RawBlocks);
 
 /// Blocks of what no encoding makes smaller.
 pub(super) const RAW_BLOCKS: &Blocked<RawBlocks> = &Blocked(RawBlocks);
 
-/// The codec with id `n` has index `n`.
-pub(super) static REGISTRY: [&dyn Codec; 14] = [
-    RAW,
-    &Constant,
-    &BitshuffleZstd,
-    &Zstd,
-    &ExponentTiers { spacing: 12 },
-    &ResidualTiers { spacing: 12 },
-    &PlanesZstd,
-    &ZstdDictionary,
-    &Blocked(RawBlocks),
-    &Blocked(BitshuffleBlocks),
-    &Blocked(ZstdBlocks),
-    &Blocked(ExponentBlocks),
-    &Blocked(ResidualBlocks),
-    &Blocked(BinBlocks { for_size: true }),
-];
+fn find(id: u16) -> Option<&'static dyn Codec> {
+    let forms = REGISTRY.get(usize::from(id & !BLOCKS))?;
+    if id & BLOCKS == 0 { Some(forms.one) } else { forms.blocks }
+}
 
-/// Returns the codec with this id; fails if this release does not know it.
+/// Returns the codec of this field `encoding`; fails if this release does not know it.
 #[inline]
 pub(crate) fn codec(id: u16) -> Result<&'static dyn Codec> {
-    let found = REGISTRY.get(usize::from(id)).copied();
-    found.ok_or_else(|| Error::corrupt("R-5.1", format!("a chunk has the unknown encoding {id}")))
+    find(id).ok_or_else(|| Error::corrupt("R-5.1", format!("a chunk has the unknown encoding {id:#06x}")))
+}
+
+/// Returns the codec of what an encoder writes for a part of one block, or of several.
+pub(super) fn form(encoder: &dyn Codec, in_blocks: bool) -> Result<&'static dyn Codec> {
+    codec(if in_blocks { encoder.id() } else { encoder.id() & !BLOCKS })
 }
 
 /// Refuses, when a file is opened, an encoding that this release or build cannot decode.
@@ -63,5 +78,8 @@ pub(crate) fn encoding_name(id: u16) -> String {
 #[cfg(test)]
 #[test]
 fn the_index_of_a_codec_is_its_id() {
-    assert!(REGISTRY.iter().zip(0..).all(|(codec, id)| codec.id() == id));
+    for (forms, id) in REGISTRY.iter().zip(0..) {
+        assert_eq!(forms.one.id(), id);
+        assert!(forms.blocks.is_none_or(|blocks| blocks.id() == id | BLOCKS));
+    }
 }

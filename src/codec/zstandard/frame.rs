@@ -1,5 +1,7 @@
 //! Chapter 5.3: Zstandard frames.
 
+use super::planes_zstd::Split;
+use crate::codec::transform::Transform;
 use crate::{Error, Result};
 use std::io;
 use zstd::bulk::Compressor;
@@ -33,6 +35,8 @@ pub(in crate::codec) struct FrameEncodeScratch {
     pub(super) frame: Vec<u8>,
     pub(super) other: Vec<u8>,
     pub(super) candidate: Vec<u8>,
+    /// The split and the transform of planes that blocks are encoded with.
+    pub(super) planned: Option<(Split, Transform)>,
 }
 
 /// Memory and contexts that decoding frames reuses.
