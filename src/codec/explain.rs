@@ -11,7 +11,7 @@ use super::encoding::{Codec, Encoder};
 use super::geometry::Geometry;
 use super::part_spec::PartSpec;
 use super::profile::{Profile, WeightedEncoder};
-use super::registry::{RAW, RAW_BLOCKS, codec, form};
+use super::registry::{RAW, RAW_BLOCKS, base_name, codec, encoding_name, form};
 use super::scratch::EncodeScratch;
 use super::search::Search;
 use super::zstandard::EncodingDictionary;
@@ -236,7 +236,7 @@ impl<'a> Values<'a> {
 
     fn trial(&self, profile: Option<Profile>, codec: &dyn Codec, stored: Option<&Vec<u8>>) -> Trial {
         Trial {
-            encoding: codec.name().to_owned(),
+            encoding: encoding_name(codec.id()),
             profiles: profile.into_iter().collect(),
             stored_bytes: stored.map(|stored| u64_of(stored.len())),
             in_file: stored.is_some_and(|stored| self.is_in_file(codec, stored)),
@@ -293,7 +293,7 @@ impl<'a> Values<'a> {
         let (codec, stored, in_file) = self.encode_as(profile, Search::new())?;
         Ok(Choice {
             profile,
-            encoding: codec.name().to_owned(),
+            encoding: encoding_name(codec.id()),
             stored_bytes: u64_of(stored.len()),
             reason: self.reason(profile, codec, &stored, trials),
             in_file,
@@ -309,7 +309,7 @@ impl<'a> Values<'a> {
         if candidates.iter().next().is_none() {
             return "the profile stores all values raw".to_owned();
         }
-        let is_candidate = |name: &str| candidates.iter().any(|candidate| candidate.encoder.name() == name);
+        let is_candidate = |name: &str| candidates.iter().any(|candidate| candidate.encoder.name() == base_name(name));
         if self.in_blocks(profile)
             && chosen.blocks().is_none()
             && chosen.id() != RAW.id()
@@ -353,7 +353,7 @@ fn built() -> impl Iterator<Item = Profile> {
 
 /// Returns the weight of an encoding among the candidates of a profile.
 fn weight(candidates: &[WeightedEncoder], name: &str) -> u64 {
-    let found = candidates.iter().find(|candidate| candidate.encoder.name() == name);
+    let found = candidates.iter().find(|candidate| candidate.encoder.name() == base_name(name));
     found.map_or(100, |candidate| candidate.weight)
 }
 

@@ -161,6 +161,7 @@ pub(super) fn best_weights(mut bits_of: impl FnMut(Weights) -> f64) -> Weights {
 
 /// Computes the coded integers of elements, to `scratch.coded`, and their bit lengths, to
 /// `scratch.symbols`.
+#[cfg(feature = "zstd")]
 pub(super) fn bit_lengths(transform: Transform, width: Width, elements: &[u8], scratch: &mut EncodeScratch) {
     let EncodeScratch { coded, symbols, .. } = scratch;
     coded.resize(elements.len(), 0);

@@ -3,6 +3,7 @@
 use super::blocked::{BinBlocks, Blocked, ExponentBlocks, ResidualBlocks};
 use super::constant::Constant;
 use super::encoding::Encoder;
+use super::registry::base_name;
 use super::zstandard::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks};
 use crate::Result;
 use crate::le::u64_of;
@@ -143,7 +144,7 @@ impl Profile {
     /// compared: 100, or more for those that decode more slowly.
     pub fn weight(self, encoding: &str) -> u64 {
         let all = [false, true].into_iter().flat_map(|in_blocks| self.candidates(false, in_blocks));
-        let weights = all.filter(|candidate| candidate.encoder.name() == encoding).map(|candidate| candidate.weight);
+        let weights = all.filter(|candidate| candidate.encoder.name() == base_name(encoding)).map(|candidate| candidate.weight);
         weights.max().unwrap_or(100)
     }
 

@@ -70,9 +70,24 @@ pub(crate) fn known(id: u16) -> Result<&'static dyn Codec> {
     })
 }
 
-/// Returns the name of an encoding, for people.
+/// Returns the name of an encoding, for people: with ` in blocks` if the part is in several.
 pub(crate) fn encoding_name(id: u16) -> String {
-    codec(id).map_or_else(|_| format!("encoding-{id}"), |codec| codec.name().to_owned())
+    let in_blocks = if id & BLOCKS == 0 { "" } else { IN_BLOCKS };
+    codec(id).map_or_else(|_| format!("encoding-{id}"), |codec| format!("{}{in_blocks}", codec.name()))
+}
+
+/// What the names of encodings of parts in several blocks end with.
+const IN_BLOCKS: &str = " in blocks";
+
+/// Returns the name of an encoding without what tells that the part is in several blocks.
+pub(super) fn base_name(name: &str) -> &str {
+    name.strip_suffix(IN_BLOCKS).unwrap_or(name)
+}
+
+/// Returns all encodings, of parts of one block and of parts in several.
+#[cfg(test)]
+pub(super) fn all() -> impl Iterator<Item = &'static dyn Codec> {
+    REGISTRY.iter().flat_map(|forms| std::iter::once(forms.one).chain(forms.blocks))
 }
 
 #[cfg(test)]
