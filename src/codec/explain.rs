@@ -2,11 +2,12 @@
 //! is read by it.
 
 use super::anatomy::Anatomy;
-use super::blocked::{BlockedPart, LEAST_IN_BLOCKS, block_ends, seal};
+use super::blocked::{BlockedPart, block_ends, seal};
 use super::body::Body;
 use super::chunk_decoder::ChunkDecoder;
 use super::chunk_encoder::{ChunkEncoder, saves_enough};
 use super::chunk_parts::StoredChunk;
+use super::constant::Constant;
 use super::encoding::{Codec, Encoder};
 use super::geometry::Geometry;
 use super::part_spec::PartSpec;
@@ -310,14 +311,16 @@ impl<'a> Values<'a> {
             return "the profile stores all values raw".to_owned();
         }
         let is_candidate = |name: &str| candidates.iter().any(|candidate| candidate.encoder.name() == base_name(name));
-        if self.in_blocks(profile)
-            && chosen.blocks().is_none()
-            && chosen.id() != RAW.id()
-            && (!is_candidate(chosen.name()) || stored.len() >= LEAST_IN_BLOCKS)
-        {
+        let in_blocks = self.in_blocks(profile);
+        let is_of_one_form = self.is_string || chosen.constant(stored).is_some();
+        if in_blocks && chosen.blocks().is_none() && chosen.id() != RAW.id() && !is_of_one_form {
             return "blocks take 5 % more".to_owned();
         }
-        let tried = trials.iter().filter(|trial| is_candidate(&trial.encoding) && trial.profiles.contains(&profile));
+        let is_tried = |name: &str| {
+            let is_of_form = (base_name(name) != name) == in_blocks || self.is_string || name == Constant.name();
+            is_of_form && is_candidate(name)
+        };
+        let tried = trials.iter().filter(|trial| is_tried(&trial.encoding) && trial.profiles.contains(&profile));
         let smallest = tried.filter_map(|trial| Some((trial.stored_bytes?, &trial.encoding))).min();
         let Some((least, name)) = smallest else {
             return "no encoding of the profile can express the values".to_owned();

@@ -130,7 +130,7 @@ fn around(file: &[u8], empty: &[u8]) -> u64 {
 /// of a block's bytes, or more.
 fn fronts(column: &tensilo::Column) -> u64 {
     let chunks = (0..).map_while(|chunk| column.chunk(chunk).expect("an index"));
-    let in_blocks = chunks.filter(|chunk| chunk.encoding == "blocked-raw");
+    let in_blocks = chunks.filter(|chunk| chunk.encoding == "raw in blocks");
     let most_blocks = |raw_bytes: u64| raw_bytes / (BLOCK_BYTES / 2) + 1;
     in_blocks.map(|chunk| (8 + 12 * most_blocks(chunk.raw_bytes) + 4).next_multiple_of(64)).sum()
 }

@@ -65,7 +65,7 @@ fn chunks_with_dictionary(reader: &Reader, column: &str) -> u64 {
     let encodings = reader.column(column).unwrap().facts().encodings;
     // a chunk that is one block has no front
     let with_dictionary =
-        encodings.into_iter().filter(|(name, _)| ["zstd-dictionary", "blocked-zstd"].contains(&&**name));
+        encodings.into_iter().filter(|(name, _)| ["zstd-dictionary", "zstd in blocks"].contains(&&**name));
     with_dictionary.map(|(_, chunks)| chunks).sum()
 }
 

@@ -107,7 +107,7 @@ fn any_pattern_in_any_profile_is_explained() {
                 encodings.insert(explanation.info.encoding.clone());
                 if explanation.info.encoding == "planes-zstd" {
                     let streams =
-                        explanation.sections.iter().filter(|section| !["heads", "tail"].contains(&&*section.name));
+                        explanation.sections.iter().filter(|section| !["tables", "heads of blocks", "tail"].contains(&&*section.name));
                     packings.extend(streams.map(|section| section.detail.clone()));
                 }
                 transformed.extend(explanation.transform.map(|_| explanation.info.encoding));
@@ -127,16 +127,16 @@ fn any_pattern_in_any_profile_is_explained() {
     }
     assert_eq!(reasons, due.iter().map(ToString::to_string).collect());
     let mut due = vec!["raw", "constant", "exponent-tiers", "residual-tiers"];
-    due.extend(["blocked-raw", "blocked-exponent-tiers", "blocked-residual-tiers"]);
+    due.extend(["raw in blocks", "exponent-tiers in blocks", "residual-tiers in blocks"]);
     if cfg!(feature = "zstd") {
-        due.extend(["bitshuffle-zstd", "blocked-bitshuffle-zstd", "blocked-bins", "planes-zstd"]);
+        due.extend(["bitshuffle-zstd", "bitshuffle-zstd in blocks", "bins in blocks", "planes-zstd"]);
     }
     assert_eq!(encodings, due.iter().map(ToString::to_string).collect());
     let due_packings = if cfg!(feature = "zstd") { vec!["as it is", "one byte, repeated", "zstd"] } else { vec![] };
     assert_eq!(packings, due_packings.iter().map(ToString::to_string).collect());
-    due.retain(|encoding| encoding.ends_with("-tiers") || ["planes-zstd", "blocked-bins"].contains(encoding));
+    due.retain(|encoding| encoding.ends_with("-tiers") || ["planes-zstd", "bins in blocks"].contains(encoding));
     assert_eq!(transformed, due.iter().map(ToString::to_string).collect());
-    for name in ["front", "heads", "tier 1", "tier 2", "tier 3", "literals", "extra bits", "byte 0", "checkpoints"] {
+    for name in ["front", "heads of blocks", "tier 1", "tier 2", "tier 3", "literals", "extra bits", "byte 0", "tables"] {
         assert!(names.contains(name), "{name} in {names:?}");
     }
 }
@@ -224,7 +224,7 @@ fn pieces_are_as_long_as_their_content() {
 fn the_sections_of_blocks_are_added_up() {
     let explanation = explained(&floats(), &WriterOptions::new().profile(Profile::Fast).block_bytes(4096));
     let (count, blocks) = (explanation.element_count, explanation.blocks.as_ref().unwrap().blocks.len() as u64);
-    assert_eq!((explanation.info.encoding.as_str(), blocks), ("blocked-exponent-tiers", 9));
+    assert_eq!((explanation.info.encoding.as_str(), blocks), ("exponent-tiers in blocks", 9));
     assert_eq!(explanation.transform.as_deref(), Some("rotate"));
     let section = |name: &str| explanation.sections.iter().find(|section| section.name == name).unwrap();
     let front = section("front");

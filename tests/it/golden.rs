@@ -284,7 +284,7 @@ fn golden_files_have_encodings_in_blocks() {
     let files = names.into_iter().chain([("texts-", Profile::Balanced)]);
     let found: BTreeSet<String> =
         files.flat_map(|(name, profile)| encodings(&fs::read(path(name, profile)).unwrap())).collect();
-    // blocked-bitshuffle-zstd is in the vectors: writers choose it only for chunks of more than 16
+    // bitshuffle-zstd in blocks is in the vectors: writers choose it only for chunks of more than 16
     // KiB
     let due = ["exponent-tiers", "raw", "residual-tiers", "zstd"];
     assert!(due.iter().all(|name| found.contains(&format!("blocked-{name}"))), "{found:?}");

@@ -5,7 +5,7 @@ use std::ops::Range;
 use tensilo::nested::List;
 use tensilo::{Column, Reader, Result, Sample};
 
-/// The encoding `blocked-bins`.
+/// The encoding `bins in blocks`.
 pub const BLOCKED_BINS: u16 = 13;
 
 /// A chunk in blocks of an intact file. Offsets are those of the file.
