@@ -1,30 +1,29 @@
 """Makes the test vectors of MANIFEST.md from that text.
 
-    make_manifests.py            writes vectors/manifests
-    make_manifests.py --check    exits with 1 unless the files on disk are what this script makes,
+    make_manifests.py            writes vectors/manifests.tar
+    make_manifests.py --check    exits with 1 unless the archive has what this script makes,
                                  and `manifest.py` accepts and refuses what it should
 """
 import argparse
-import copy
 import hashlib
 import json
 import pathlib
 import re
-import shutil
 import sys
 import tempfile
 
+import archive
 import manifest
 import reader
 
 VECTORS = pathlib.Path(__file__).resolve().parent / 'vectors'
-MANIFESTS = VECTORS / 'manifests'
+VALID = archive.read(VECTORS / 'valid.tar')
 DIGITS = slice(-35, -3)  # of the digest in a sealed text
 
 
 def data_of(name):
-    """The bytes of a file of `vectors/valid`."""
-    text = (VECTORS / 'valid' / (name + '.hex')).read_text('utf-8')
+    """The bytes of a file of `vectors/valid.tar`."""
+    text = VALID['valid/%s.hex' % name].decode('utf-8')
     return bytes.fromhex(' '.join(line.split('#')[0] for line in text.splitlines()))
 
 
@@ -256,16 +255,16 @@ def reseal(data):
 
 
 def tree():
-    """All files of the vectors. A data file is a line: the vector of `vectors/valid` that it is."""
+    """All files of the vectors. A data file is a line: the vector of `vectors/valid.tar` that it is."""
     found = {}
     for kind, vectors in ('valid', valid()), ('invalid', invalid()):
         for name, files in vectors:
             for path, data in files.items():
                 if path.endswith('.tsl') and name != 'M-5.2-damaged':
                     path, data = path + '.is', vector_with(data).encode() + b'\n'
-                found['%s/%s/%s' % (kind, name, path)] = data
+                found['manifests/%s/%s/%s' % (kind, name, path)] = data
             if kind == 'valid':
-                found['valid/%s.json' % name] = json.dumps(read(files), indent=1).encode() + b'\n'
+                found['manifests/valid/%s.json' % name] = json.dumps(read(files), indent=1).encode() + b'\n'
     return found
 
 
@@ -302,15 +301,7 @@ if __name__ == '__main__':
     parser.add_argument('--check', action='store_true')
     check = parser.parse_args().check
     check_refusals()
-    due = tree()
-    if check:
-        found = {path.relative_to(MANIFESTS).as_posix(): path.read_bytes() for path in MANIFESTS.rglob('*') if path.is_file()}
-        if found != due:
-            wrong = sorted(name for name in found.keys() | due.keys() if found.get(name) != due.get(name))
-            sys.exit('not what make_manifests.py makes: %s' % ', '.join(wrong))
-    else:
-        shutil.rmtree(MANIFESTS, ignore_errors=True)
-        for name, data in due.items():
-            path = MANIFESTS / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+    path, made = VECTORS / 'manifests.tar', tree()
+    wrong = archive.first_difference(path, made) if check else archive.write(path, made)
+    if wrong:
+        sys.exit('%s: not what make_manifests.py makes: %s' % (path.name, wrong))

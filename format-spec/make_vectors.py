@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the test vectors of the tensilo file format from SPEC.md, with no other code.
 
-    make_vectors.py           write vectors/valid, vectors/invalid and vectors/manifest.json
+    make_vectors.py           write vectors/valid.tar, vectors/invalid.tar and vectors/manifest.json
     make_vectors.py --check   exit 1 unless the files on disk are exactly what this script makes,
                               and the examples of SPEC.md show what is in them
 
@@ -15,6 +15,7 @@ import struct
 import sys
 import zlib
 
+import archive
 from vector_encoder import *
 import vector_bins
 import vector_blocks
@@ -365,27 +366,28 @@ def everything():
 
 
 def main():
+    if sys.argv[1:] not in ([], ['--check']):
+        sys.exit(__doc__)
     root = pathlib.Path(__file__).resolve().parent / 'vectors'
-    files = everything()
-    on_disk = {p.relative_to(root).as_posix(): p for d in ('valid', 'invalid') for p in (root / d).glob('*')}
-    stale = sorted(set(on_disk) - set(files))
-    if sys.argv[1:] == ['--check']:
-        wrong = [n for n, text in files.items()
-                 if not (root / n).is_file() or (root / n).read_bytes() != text.encode()] + stale
-        for name in wrong:
-            print('not as made:', name)
-        problems = wrong_examples((root.parent / 'SPEC.md').read_text('utf-8'), files)
+    texts = everything()
+    files = {name: text.encode() for name, text in texts.items()}
+    archives = {root / (kind + '.tar'): {name: data for name, data in files.items() if name.startswith(kind + '/')}
+                for kind in ('valid', 'invalid')}
+    manifest = root / 'manifest.json'
+    if sys.argv[1:]:
+        problems = wrong_examples((root.parent / 'SPEC.md').read_text('utf-8'), texts)
+        for path, packed in archives.items():
+            wrong = archive.first_difference(path, packed)
+            problems += ['%s: not as made: %s' % (path.name, wrong)] if wrong else []
+        if not manifest.is_file() or manifest.read_bytes() != files[manifest.name]:
+            problems.append('%s: not as made' % manifest.name)
         for problem in problems:
             print(problem)
-        sys.exit(1 if wrong or problems else 0)
-    if sys.argv[1:]:
-        sys.exit(__doc__)
-    for name in stale:
-        on_disk[name].unlink()
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(text.encode())
-    print('%d files, %d bytes' % (len(files), sum(len(t.encode()) for t in files.values())))
+        sys.exit(1 if problems else 0)
+    for path, packed in archives.items():
+        archive.write(path, packed)
+    manifest.write_bytes(files[manifest.name])
+    print('%d files, %d bytes' % (len(files), sum(map(len, files.values()))))
 
 
 if __name__ == '__main__':
