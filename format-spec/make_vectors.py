@@ -145,11 +145,11 @@ def valid_vectors():
     f.table(1, b'at a multiple of 4096')
     yield 'alignment-4096', 'alignment 4096; the second chunk follows the first without padding', f.commit()
 
-    # the 32 bytes of cast facts, and the zeros of the facts after them, are an intact head of a chunk at 4032
+    # FORGED_ID: file_id and previous; the 32 bytes of cast facts, and the zeros of the facts after them, are an intact head of a chunk at 4032
     forged = b'TSLC' + bytes(4) + FORGED_ID + le(4032, 8)
     assert zlib.crc32(forged + bytes(28)) == 0
     cast = ('f32', *struct.unpack('<dd', forged[:16]), *struct.unpack('<QQ', forged[16:]))
-    f = Tsl([col('x', 'bf16', cast=cast), col('y', 'u8')], [('k', ' ' * 1873)], A=4096, file_id=FORGED_ID).commit()
+    f = Tsl([col('x', 'bf16', cast=cast), col('y', 'u8')], [('k', ' ' * 1873)], A=4096, file_id=FORGED_ID[:12]).commit()
     assert f.regions[1].offset == 1984 and f.bytes()[4032:].startswith(forged)
     yield 'chunk-in-footer', 'alignment 4096; where a chunk could be, the body of the footer has the intact head of one', f
 
@@ -219,7 +219,7 @@ def valid_vectors():
     yield 'unknown-compat', 'a compat flag nobody knows, in header and footer', worked(flags=(0, 0, 1 << 31)).commit()
     yield 'unknown-ro-compat', 'a ro_compat flag nobody knows, in header and footer', worked(flags=(0, 4, 0)).commit()
     yield 'compat-added', 'a compat flag that only the second footer has', worked().commit(False).commit(flags=(0, 0, 2))
-    yield 'file-id-ff', 'file_id all FF', worked(file_id=b'\xFF' * 16).commit()
+    yield 'file-id-ff', 'file_id all FF', worked(file_id=b'\xFF' * 12).commit()
 
 
 # ---- encodings 4 to 6 ------------------------------------------------------------------------------------------------

@@ -41,14 +41,14 @@ FOLLOW = {**dict.fromkeys(KINDS, (CHUNK, TABLE, INDEX, FOOTER)), INDEX: (INDEX, 
 def read_region(file, at, kinds, head_only=False):
     head = file.data[at:at + 64]
     check({"R-2.5 the head reaches beyond the end of the file": len(head) == 64})
-    kind, file_id, offset, body_bytes, body_crc, head_crc = struct.unpack("<4s4x16sQ12xI8xII", head)
+    kind, file_id, previous, offset, body_bytes, body_crc, head_crc = struct.unpack("<4s4x12sIQ12xI8xII", head)
     check({"R-2.1 head_crc": zlib.crc32(head[:60]) == head_crc, f"R-2.2 magic {kind}": kind in kinds,
            "R-2.3 file_id": file.file_id in (None, file_id), f"R-2.4 offset {offset}": offset == at and at % 64 == 0})
     (limit, layout), end = KINDS[kind], at + 64 + body_bytes
     check({f"R-2.5 body_bytes {body_bytes}": body_bytes <= limit and end <= len(file.data)})
     body, fields = file.data[at + 64:end], struct.unpack(layout, head[4:8] + head[32:44] + head[48:56])
     check({"R-2.6 body_crc": head_only or zlib.crc32(body) == body_crc})
-    return Record(kind=kind, file_id=file_id, at=at, body=body, body_crc=body_crc, end=end, fields=fields)
+    return Record(kind=kind, file_id=file_id, previous=previous, head_crc=head_crc, at=at, body=body, body_crc=body_crc, end=end, fields=fields)
 
 def intact_head(file, at, kinds):
     with suppress(Violation):
@@ -68,7 +68,8 @@ def read_next(file):  # walks to the region after file.previous
     check({"R-2.8 the padding before this place": not any(data[e:file.at])})
     region = read_region(file, file.at, KINDS)
     check({f"R-2.7 the region must stand at {c}": file.at == c or region.kind not in (CHUNK, TABLE),
-           f"R-2.9 {region.kind} after {file.previous.kind}": region.kind in FOLLOW[file.previous.kind]})
+           f"R-2.9 {region.kind} after {file.previous.kind}": region.kind in FOLLOW[file.previous.kind],
+           "R-2.10 previous": region.previous == file.previous.head_crc})
     return region
 # ---- 3. Header and schema ----------------------------------------------------------------------------------
 DTYPES = "- bf16 f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool bytes utf8".split()
@@ -79,6 +80,7 @@ def read_header(file):
     file.previous = header = read_region(file, 0, (HEADER,))
     magic_tail, *file.flags, file.alignment, reserved = header.fields
     check({"R-3.1 magic_tail or reserved": magic_tail == b"\r\n\x1a\n" and reserved == 0,
+           "R-2.10 previous of the header": header.previous == 0,
            "R-3.2 alignment": file.alignment in (64, 4096), "R-9.1 incompat_flags": file.flags[0] & ~NESTED == 0})
     file.file_id, file.schema, fields = header.file_id, header.body, Block(header.body, "R-3.3")
     column_count, file.metadata = fields.count("R-3.6 column_count"), read_metadata(fields)
@@ -296,9 +298,11 @@ def find_last_trailer(file):  # 7.3: the offset of the last valid trailer, and i
     for at in range(align(len(file.data), 64) - 64, 0, -64):
         if file.data.startswith(TRAILER, at):
             with suppress(Violation):
-                flags, footer_offset, reserved, _ = read_region(file, at, (TRAILER,)).fields
+                trailer = read_region(file, at, (TRAILER,))
+                flags, footer_offset, reserved, _ = trailer.fields
                 footer = read_region(file, footer_offset, (FOOTER,), head_only=True)
-                if flags < 2 and reserved == 0 and align(footer.end, 64) == at:
+                right = flags < 2 and reserved == 0 and trailer.previous == footer.head_crc
+                if right and align(footer.end, 64) == at:
                     return at, read_region(file, footer_offset, (FOOTER,))
     return None, None
 # ---- 10. Reading and verifying -----------------------------------------------------------------------------

@@ -18,9 +18,9 @@ ENCODINGS = ['raw', 'constant', 'bitshuffle-zstd', 'zstd', 'exponent-tiers', 're
              'blocked-raw', 'blocked-bitshuffle-zstd', 'blocked-zstd', 'blocked-exponent-tiers', 'blocked-residual-tiers',
              'blocked-bins']
 VARIES = 0xFFFFFFFF
-NOT_A_NUMBER = re.compile(r'(magic|tail|values|validity|shape|crc|content_id|name|(key|value) \d+|extents|error|body|padding|rounding|'
+NOT_A_NUMBER = re.compile(r'(magic|tail|previous|values|validity|shape|crc|content_id|name|(key|value) \d+|extents|error|body|padding|rounding|'
                           r'(block_)?crc \d+|elements|frame|head|block \d+: (?!count).*|checkpoints|tier \d|literals|low bytes \d|stream \d+|extra bits|word|filling|reserved.*|K|frequencies \d+|classes|coefficients \d+)$')
-FILE_ID = bytes(range(0x10, 0x20))
+FILE_ID = bytes(range(0x10, 0x1C))
 KINDS = {  # magic; then the fields at 4, at 32 and at 48 of the head (name, size)
     'header': (b'\x89TSL', [('magic_tail', 4)],
                [('incompat_flags', 4), ('ro_compat_flags', 4), ('compat_flags', 4)], [('alignment', 4), ('reserved', 4)]),
@@ -48,13 +48,13 @@ def put(pieces=None, **more):
 
 
 class Region:
-    def __init__(self, kind, offset, file_id, body, title, tweak=None, content=b'', **fields):
+    def __init__(self, kind, offset, file_id, previous, body, title, tweak=None, content=b'', **fields):
         magic, at4, at32, at48 = KINDS[kind]
         fields.setdefault('magic_tail', 0x0A1A0A0D)
         zeros = [(name, le(fields.get(name, 0), size)) for name, size in at32]
         self.kind, self.title, self.offset, self.tweak = kind, title, offset, dict(tweak or {})
         self.head = dict([('magic', magic)] + [(name, le(fields.get(name, 0), size)) for name, size in at4]
-                         + [('file_id', file_id), ('offset', le(offset, 8))] + zeros + [('body_bytes', le(0, 4))]
+                         + [('file_id', file_id), ('previous', previous), ('offset', le(offset, 8))] + zeros + [('body_bytes', le(0, 4))]
                          + [(name, le(fields.get(name, 0), size)) for name, size in at48]
                          + [('body_crc', le(0, 4)), ('head_crc', le(0, 4))])
         self.body = dict(body)
@@ -227,9 +227,9 @@ class Tsl:
         self.schema = b''.join(self.regions[0].body.values())
 
     def add(self, kind, body, title, shift=0, tweak=None, **fields):
-        end = self.regions[-1].end if self.regions else 0
+        end, previous = (self.regions[-1].end, self.regions[-1].head['head_crc']) if self.regions else (0, bytes(4))
         place = align(end + 64, self.A) - 64 if kind in ('chunk', 'table') else align(end, 64)
-        self.regions.append(Region(kind, place + shift, self.file_id, body, title, tweak, **fields))
+        self.regions.append(Region(kind, place + shift, self.file_id, previous, body, title, tweak, **fields))
         if kind == 'index page':
             self.content += b''.join(self.regions[-1].body.values())
         return self.regions[-1]

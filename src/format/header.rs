@@ -38,7 +38,7 @@ impl Header {
             .with(header_head::ALIGNMENT, self.alignment))
     }
 
-    /// Parses the head of a header.
+    /// Parses the head of a header.
     pub(crate) fn parse(head: &RegionHead) -> Result<Self> {
         head.expect(RegionKind::Header, head.file_id)?;
         let flags = Flags {
@@ -51,6 +51,7 @@ impl Header {
             let message = "the header's magic tail or reserved bytes are wrong";
             return Err(Error::corrupt("R-3.1", message).with_offset(0));
         }
+        head.check_previous(0)?;
         let alignment = head.get(header_head::ALIGNMENT);
         if alignment != 64 && alignment != 4096 {
             let message = format!("alignment {alignment}; it is 64 or 4096");
@@ -66,7 +67,7 @@ mod tests {
     use crate::ErrorKind;
 
     const HEADER: Header = Header {
-        file_id: FileId([7; 16]),
+        file_id: FileId([7; 12]),
         flags: Flags { incompat: 0, ro_compat: 0, compat: 1 << 31 },
         alignment: 4096,
     };
@@ -83,6 +84,7 @@ mod tests {
         for alignment in [0, 63, 65, 128, 4095, 4097, 8192] {
             assert_eq!(rule(head.with(header_head::ALIGNMENT, alignment)), Some("R-3.2"), "{alignment}");
         }
+        assert_eq!(rule(head.after(1)), Some("R-2.10"));
         let unknown = head.with(header_head::INCOMPAT_FLAGS, 1 << 31);
         assert_eq!(Header::parse(&unknown).expect_err("an unknown flag").kind(), ErrorKind::TooNew);
     }

@@ -45,6 +45,8 @@ pub(crate) struct OpenedHeader {
 pub(crate) struct OpenedCommit {
     pub trailer: Trailer,
     pub trailer_offset: u64,
+    /// The `head_crc` of the trailer.
+    pub trailer_crc: u32,
     pub footer: Footer,
 }
 
@@ -84,7 +86,7 @@ pub(crate) fn body(source: &dyn Source, head: &RegionHead) -> Result<Vec<u8>> {
 /// A trailer that is valid by chapter 7.3, and its footer, whose body has not been parsed.
 struct FoundTrailer {
     trailer: Trailer,
-    offset: u64,
+    head: RegionHead,
     footer_head: RegionHead,
     footer_body: Vec<u8>,
 }
@@ -116,17 +118,20 @@ pub(crate) fn open_last_commit(source: &dyn Source, opened: &OpenedHeader) -> Re
 
 /// Reads the trailer at `offset`, which must be valid by chapter 7.3.
 fn find_trailer(source: &dyn Source, file_id: FileId, offset: u64, left: &mut u64) -> Result<FoundTrailer> {
-    let trailer = Trailer::parse(&expect(source, offset, RegionKind::Trailer, file_id)?)?;
+    let head = expect(source, offset, RegionKind::Trailer, file_id)?;
+    let trailer = Trailer::parse(&head)?;
     let footer_head = expect(source, trailer.footer_offset, RegionKind::Footer, file_id)?;
     if align(footer_head.end(), HEAD) != offset {
         let message = "the trailer is not directly after its footer";
         return Err(Error::corrupt("R-7.7", message).with_offset(offset));
     }
+    // a footer of another file, or of another state of this one
+    head.check_previous(footer_head.head_crc())?;
     *left = left.checked_sub(footer_head.body_bytes.into()).ok_or_else(|| {
         Error::corrupt("R-2.7", "the footers of damaged trailers overlap").with_offset(footer_head.offset)
     })?;
     let footer_body = body(source, &footer_head)?;
-    Ok(FoundTrailer { trailer, offset, footer_head, footer_body })
+    Ok(FoundTrailer { trailer, head, footer_head, footer_body })
 }
 
 /// Parses a footer and checks it.
@@ -138,7 +143,8 @@ fn open_commit(opened: &OpenedHeader, found: &FoundTrailer) -> Result<OpenedComm
             check_supported(id).map_err(|error| error.with_column(&column.name))?;
         }
     }
-    Ok(OpenedCommit { trailer: found.trailer, trailer_offset: found.offset, footer })
+    let (trailer_offset, trailer_crc) = (found.head.offset, found.head.head_crc());
+    Ok(OpenedCommit { trailer: found.trailer, trailer_offset, trailer_crc, footer })
 }
 
 /// Reads the head at `offset`, which must be of this kind and file.

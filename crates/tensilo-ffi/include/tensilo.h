@@ -481,7 +481,7 @@ typedef struct tensilo_reader_info {
   // Whether the writer said that the file is complete.
   bool is_finished;
   // The id of the file.
-  uint8_t file_id[16];
+  uint8_t file_id[12];
   // The id of the content up to the commit that is read.
   uint8_t content_id[16];
 } tensilo_reader_info;

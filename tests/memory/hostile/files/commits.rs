@@ -2,7 +2,7 @@
 
 use super::Refused::{Opening, Reading, Verifying};
 use super::{FACTS, RUN, Row, base, patched, row};
-use crate::support::build::{Build, patch, place_of, seal};
+use crate::support::build::{Build, patch, place_of, seal, seal_after};
 use tensilo::facts::RegionKind::{Footer, IndexPage, Trailer};
 
 pub fn footers() -> Vec<Row> {
@@ -123,6 +123,7 @@ fn nested_footers(file: &[u8], count: usize) -> Vec<u8> {
         build.file[at + 56..at + 60].copy_from_slice(&[0xAB; 4]);
         let crc = crc32fast::hash(&build.file[at..at + 60]);
         build.file[at + 60..at + 64].copy_from_slice(&crc.to_le_bytes());
+        seal_after(&mut build.file, end as usize, crc);
     }
     build.file
 }
