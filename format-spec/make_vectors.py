@@ -332,9 +332,12 @@ def pretty(dump):
     compact, lists = dict(separators=(',', ':')), {}
     for i, c in enumerate(dump['columns']):
         lists['@shape%d@' % i] = json.dumps(c['shape'])
+        c['shape'] = '@shape%d@' % i
+        if 'samples' not in c:
+            continue
         rows = ',\n'.join('    ' + json.dumps(s, **compact) for s in c['samples'])
         lists['@samples%d@' % i] = '[\n%s\n   ]' % rows if rows else '[]'
-        c['shape'], c['samples'] = '@shape%d@' % i, '@samples%d@' % i
+        c['samples'] = '@samples%d@' % i
     text = json.dumps(dump, indent=1)
     for key, value in lists.items():
         text = text.replace('"%s"' % key, value)
@@ -358,7 +361,9 @@ def everything():
         notes = ['this also breaks ' + ', '.join(also)] if also else []
         files[file] = f.hex('breaks %s: %s' % (rule, what), notes, brief=True, cut=more.get('cut'))
         entry = {'file': file, 'valid': False, 'rule': rule, 'what': what}
-        manifest.append({**entry, 'also': also} if also else entry)
+        if 'reads' in more:
+            files[file.replace('.hex', '.json')] = pretty(f.dump(more['reads']))
+        manifest.append({**entry, **{key: more[key] for key in ('also', 'reads') if more.get(key)}})
     rows = ',\n'.join('  ' + json.dumps(m) for m in manifest)
     files['manifest.json'] = '{"vectors": [\n%s\n]}\n' % rows
     return files

@@ -119,7 +119,7 @@ def read_column(fields):
     # `chunks` has the index entry that each chunk of the walk must have: those before `listed` were found in a
     # page, those of earlier commits are counted in `runs`. `stated` has the facts that a footer states.
     return Record(info=info, w=w, V=extents.count(VARYING), L=L, may_be_null=may_be_null, size=size, samples=[], sums=Counter(), runs=[],
-                  encodings=Counter(), tables=[], bodies=[], chunks=[], listed=0, errors=(), stated={"encodings": []})
+                  encodings=Counter(), tables=[], bodies=[], chunks=[], listed=0, errors=(), stated={"encodings": []}, unknown=[])
 # ---- 4. Chunks ---------------------------------------------------------------------------------------------
 def read_chunk(file, region):
     index, first_sample, n, raw_bytes, encoding, flags = region.fields
@@ -128,6 +128,10 @@ def read_chunk(file, region):
     column, absent = file.columns[index], (b"", 0, RAW)
     V, L, size, dtype = column.V, column.L, column.size, column.info["dtype"]
     check({"R-4.2 first_sample": first_sample == column.sums["samples"], "R-4.3 parts clear": flags or not V and not L})
+    column.sums.update(samples=n, chunk_count=1, raw_bytes=raw_bytes, stored_bytes=len(region.body))
+    column.chunks.append((region.at, first_sample, len(region.body), n, region.body_crc, encoding, flags))
+    if column.unknown:
+        return  # of all parts: any of them may have the encoding
     parts = read_parts(column, region) if flags else (absent, absent, (region.body, raw_bytes, encoding))
     validity, shape, values = parts
     right = shape[1] % 4 == 0 if L else shape[1] == 4 * n * (V if V < 2 else 1 + V)
@@ -164,12 +168,9 @@ def read_chunk(file, region):
             entries = [entries[begin:end] if is_list else None for is_list, begin, end in ranges]
         column.samples += entries
     check({"R-4.9 a bool is neither 0 nor 1": dtype != "bool" or not decoded.translate(None, b"\0\1")})
-    present = present[0]
-    stored, nulls = len(region.body), present.count(0)
-    column.sums.update(samples=n, chunk_count=1, raw_bytes=raw_bytes, stored_bytes=stored, null_count=nulls)
+    column.sums.update(null_count=present[0].count(0))
     column.encodings.update({part[2]: 0 for part in parts if part[1]})
     column.encodings[encoding] += 1
-    column.chunks.append((region.at, first_sample, stored, n, region.body_crc, encoding, flags))
 
 def read_lists(column, n, numbers):  # entries of each level, `ends` of each level's lists, and the numbers after these
     counts, lists, V = [n], [], column.V
@@ -278,6 +279,7 @@ def end_commit(file, region):
            f"R-7.5 sample_count {sample_count}": file.sample_count <= sample_count < 1 << 63})
     for column in file.columns:
         name, seen = column.info["name"], {**column.sums, "encodings": sorted(column.encodings.items())}
+        seen.update({key: column.stated[key] for key in ("null_count", "encodings") if column.unknown})
         check({f"R-7.4 {key} of {name!a}": value == seen.get(key, 0) for key, value in column.stated.items()})
         right = all(int.from_bytes(error, "little") <= 0x7FF0 << 48 for error in column.errors)
         check({f"R-7.4 runs of {name!a}": column.stated_runs == column.runs, "R-7.4 errors of a cast": right})
@@ -318,7 +320,10 @@ def walk(data, wanted=(), to_the_end=False):  # up to the last valid trailer; wi
             file.at = footer.at
             with suppress(Violation):
                 read_footer(file, footer)
-            check({f"R-7.6 encoding {e}": e < len(ENCODINGS) for c in file.columns for e, _ in c.stated["encodings"]})
+            for column in file.columns:
+                column.unknown = [e for e, _ in column.stated["encodings"] if e >= len(ENCODINGS)]
+                refused = to_the_end or wanted is None or column.info["name"] in wanted
+                check({f"R-7.6 encoding {e} of column {column.info['name']!a}": not refused for e in column.unknown})
             check({"R-9.1 incompat_flags": footer.fields[1] & ~NESTED == 0})
         while not last or file.trailer != last:
             region = read_next(file)
@@ -336,7 +341,8 @@ def read(data: bytes, wanted=None, to_the_end=False) -> dict:  # with samples of
     file = walk(data, (), to_the_end)  # first without samples, lest those of an invalid file take memory
     file = file if wanted == [] else walk(data, wanted)
     for column in file.columns:
-        column.info.update(column.stated, encodings={ENCODINGS[e]: n for e, n in column.stated["encodings"]})
+        names = {e: f"encoding-{e}" for e in column.unknown}
+        column.info.update(column.stated, encodings={names.get(e) or ENCODINGS[e]: n for e, n in column.stated["encodings"]})
         if wanted is None or column.info["name"] in wanted:
             column.info["samples"] = column.samples
     names = "alignment", "finished", "tail_bytes", "commits", "sample_count", "metadata"

@@ -343,7 +343,7 @@ class Tsl:
                 body += [(label + name, value) for name, value in zip(
                     ('cast: max_abs_error', 'cast: max_rel_error', 'cast: to_infinite', 'cast: to_subnormal'),
                     (el('d', c['cast'][1]), el('d', c['cast'][2]), le(c['cast'][3], 8), le(c['cast'][4], 8)))]
-            self.facts.append((facts, {ENCODINGS[k]: codes[k] for k in sorted(codes) if k < len(ENCODINGS)}))
+            self.facts.append((facts, {ENCODINGS[k] if k < len(ENCODINGS) else 'encoding-%d' % k: codes[k] for k in sorted(codes)}))
         self.sample_count = samples
         if samples is None:
             self.sample_count = max([sum(r.get('sample_count') for r in chunks) for chunks in self.indexed] + [0])
@@ -410,7 +410,8 @@ class Tsl:
         rows(len(data))
         return '\n'.join(lines) + '\n'
 
-    def dump(self):
+    def dump(self, reads=None):
+        """The contents; of `reads` only, if some columns cannot be read."""
         columns = []
         for c, (facts, encodings), samples in zip(self.columns, self.facts, self.samples):
             cast = c['cast'] and {
@@ -420,7 +421,7 @@ class Tsl:
                 'name': c['name'], 'dtype': c['dtype'], 'shape': c['shape'], 'nullable': c['nullable'], 'cast': cast,
                 **({'nullable_levels': [bool(may) for may in c['lists']]} if c['lists'] else {}), 'metadata': dict(c['meta']), 'chunk_count': facts['chunk_count'], 'raw_bytes': facts['raw_bytes'],
                 'stored_bytes': facts['stored_bytes'], 'null_count': facts['null_count'], 'encodings': encodings,
-                'samples': samples})
+                **({'samples': samples} if reads is None or c['name'] in reads else {})})
         return {'file_id': self.file_id.hex(), 'content_id': self.content.hex(), 'alignment': self.A, 'finished': bool(self.finished), 'tail_bytes': 0,
                 'commits': self.commits, 'sample_count': self.sample_count, 'metadata': dict(self.meta), 'columns': columns}
 

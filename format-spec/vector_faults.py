@@ -759,6 +759,13 @@ def footer_cases():
     yield 'R-7.6', 'unknown-encoding', 'a chunk of encoding 32767, truly listed', broken(chunk=put(encoding=32767)), {'also': ['R-5.1']}
     yield 'R-7.6', 'unknown-encoding-of-part', 'a shape of encoding 32768, truly listed', broken(
         RAGGED, [b'ab'], chunk={'shape.encoding': 32768}), {'also': ['R-5.1']}
+    f = Tsl([col('x', 'bf16', [2]), col('y', 'u8', nullable=True), col('z', 'u8', [None])])
+    for _ in range(2):
+        f.chunk(0, PAIR)
+        f.chunk(1, [b'\7', None], tweak={'values.encoding': 32767, 'encoding': 32767})
+        f.chunk(2, [b'ab', b''], tweak={'shape.encoding': 32767})
+    yield 'R-7.6', 'other-columns', 'two of three columns have an encoding that nobody knows: readers refuse these columns', f.commit(), {
+        'also': ['R-5.1'], 'reads': ['x']}
     yield 'R-7.7', 'flag', 'an unknown trailer flag', broken(trailer=put(trailer_flags=3))
     yield 'R-7.7', 'reserved', 'the reserved field of a trailer', broken(trailer=put(reserved=1))
     yield 'R-7.7', 'reserved-of-first', 'the reserved field of the first of two trailers', broken(trailer=put(reserved=1)).commit()

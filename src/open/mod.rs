@@ -24,6 +24,7 @@ pub use source::{InMemory, Source};
 pub(crate) use table_slot::{TableSlot, no_table};
 
 use crate::codec::check_supported;
+use crate::format::column_record::ColumnRecord;
 use crate::format::footer::Footer;
 use crate::format::header::Header;
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align};
@@ -134,17 +135,25 @@ fn find_trailer(source: &dyn Source, file_id: FileId, offset: u64, left: &mut u6
     Ok(FoundTrailer { trailer, head, footer_head, footer_body })
 }
 
-/// Parses a footer and checks it.
+/// Parses a footer and checks it.
 fn open_commit(opened: &OpenedHeader, found: &FoundTrailer) -> Result<OpenedCommit> {
     Footer::flags(&found.footer_head).check()?;
     let footer = Footer::parse(&found.footer_head, &found.footer_body, &opened.schema, &opened.schema_block)?;
-    for (facts, column) in footer.columns.iter().zip(&opened.schema.columns) {
-        for &(id, _) in &facts.encodings {
-            check_supported(id).map_err(|error| error.with_column(&column.name))?;
-        }
-    }
     let (trailer_offset, trailer_crc) = (found.head.offset, found.head.head_crc());
     Ok(OpenedCommit { trailer: found.trailer, trailer_offset, trailer_crc, footer })
+}
+
+/// Checks that this release and build can decode all encodings of a column.
+pub(crate) fn check_encodings(facts: &ColumnRecord) -> Result<()> {
+    facts.encodings.iter().try_for_each(|&(id, _)| check_supported(id))
+}
+
+impl OpenedCommit {
+    /// Checks of all columns, for work that needs every column.
+    pub(crate) fn check_encodings(&self, schema: &Schema) -> Result<()> {
+        let mut columns = self.footer.columns.iter().zip(&schema.columns);
+        columns.try_for_each(|(facts, column)| check_encodings(facts).map_err(|error| error.with_column(&column.name)))
+    }
 }
 
 /// Reads the head at `offset`, which must be of this kind and file.

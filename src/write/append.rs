@@ -74,6 +74,7 @@ pub(super) fn append<S: Storage, K: Sink>(
         let commit = open_last_commit(&file, &header)?;
         header.header.flags.check_writable()?;
         commit.footer.flags.check_writable()?;
+        commit.check_encodings(&header.schema)?;
         check_facts(&commit, &header.schema)?;
         let end = commit.trailer_offset.saturating_add(HEAD);
         if !options.discard_tail {

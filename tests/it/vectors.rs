@@ -123,6 +123,28 @@ fn files_of_newer_releases_are_refused_and_not_taken_for_damage() {
     assert!(kinds.len() > 1, "{kinds:?}");
 }
 
+/// A reader that lacks an encoding refuses the columns that use it, and reads the others.
+#[test]
+fn other_columns_of_a_refused_one_are_read() {
+    let vectors: Vec<_> = vectors(false).into_iter().filter(|vector| vector["reads"].is_array()).collect();
+    assert!(!vectors.is_empty());
+    for vector in vectors {
+        let file = file_of(&vector);
+        let dump = json(&file.replace(".hex", ".json"));
+        let reader = Reader::from_bytes(bytes(file)).unwrap();
+        let reads = vector["reads"].as_array().unwrap();
+        for (column, dump) in reader.columns().zip(dump["columns"].as_array().unwrap()) {
+            if reads.contains(&dump["name"]) {
+                assert_column(&column, dump, file);
+                continue;
+            }
+            let error = column.cursor().read(0).unwrap_err();
+            assert_eq!(error.rule(), vector["rule"].as_str(), "{file}: {error}");
+            assert_eq!(error.column(), dump["name"].as_str(), "{file}: {error}");
+        }
+    }
+}
+
 #[test]
 fn valid_vectors_read_as_their_dump_says() {
     for vector in vectors(true) {

@@ -37,6 +37,7 @@ pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<Ver
     };
     let (end, trailer_crc, chunk_count) = match open_last_commit(source, &header) {
         Ok(commit) => {
+            commit.check_encodings(&header.schema)?;
             report.sample_count = Some(commit.footer.sample_count);
             let chunks = commit.footer.columns.iter().map(|facts| facts.chunk_count);
             let end = commit.trailer_offset.saturating_add(HEAD);
