@@ -23,7 +23,7 @@ import vector_mappings
 import vector_nested
 import vector_options
 from vector_faults import invalid_vectors
-from vector_text import example_vectors, wrong_examples
+from vector_text import example_vectors, wrong_examples, wrong_index
 
 
 FORGED_ID = b'forged chunkC5(\x9D'  # chosen so that the head_crc of a certain head is 0
@@ -379,7 +379,8 @@ def main():
                  if not (root / n).is_file() or (root / n).read_bytes() != text.encode()] + stale
         for name in wrong:
             print('not as made:', name)
-        problems = wrong_examples((root.parent / 'SPEC.md').read_text('utf-8'), files)
+        spec = (root.parent / 'SPEC.md').read_text('utf-8')
+        problems = wrong_examples(spec, files) + wrong_index(spec)
         for problem in problems:
             print(problem)
         sys.exit(1 if wrong or problems else 0)

@@ -30,7 +30,7 @@ class Block(Fields):  # of the schema or a footer
 HEADER, CHUNK, TABLE, INDEX, FOOTER, TRAILER = b"\x89TSL", b"TSLC", b"TSLT", b"TSLI", b"TSLF", b"TSLE"
 MAX_CHUNK, VARYING = (1 << 32) - (1 << 16), 0xFFFFFFFF
 KINDS = {  # the limit of body_bytes, and the layout of the fields that depend on the kind: at 4, 32 and 48
-    HEADER: (16 << 20, "<4s" "III" "II"),  # magic_tail, three words of flags, alignment, reserved
+    HEADER: (16 << 20, "<4s" "III" "II"),  # magic_tail, three words of flags, alignment, edition
     CHUNK: (MAX_CHUNK, "<I" "QI" "IHH"),  # column, first_sample, sample_count, raw_bytes, encoding, flags
     TABLE: (16 << 20, "<I" "IQ" "Q"),  # column, table, reserved, reserved
     INDEX: (4032, "<I" "QI" "Q"),  # column, first_sample, entry_count, first_chunk
@@ -78,10 +78,10 @@ NESTED = 1  # of incompat_flags
 
 def read_header(file):
     file.previous = header = read_region(file, 0, (HEADER,))
-    magic_tail, *file.flags, file.alignment, reserved = header.fields
-    check({"R-3.1 magic_tail or reserved": magic_tail == b"\r\n\x1a\n" and reserved == 0,
-           "R-2.10 previous of the header": header.previous == 0,
-           "R-3.2 alignment": file.alignment in (64, 4096), "R-9.1 incompat_flags": file.flags[0] & ~NESTED == 0})
+    magic_tail, *file.flags, file.alignment, edition = header.fields
+    check({"R-3.9 written before edition 1: convert the source again": edition != 0, f"R-3.9 the newer edition {edition}": edition <= 1,
+           "R-9.1 incompat_flags": file.flags[0] & ~NESTED == 0, "R-3.1 magic_tail": magic_tail == b"\r\n\x1a\n",
+           "R-2.10 previous of the header": header.previous == 0, "R-3.2 alignment": file.alignment in (64, 4096)})
     file.file_id, file.schema, fields = header.file_id, header.body, Block(header.body, "R-3.3")
     column_count, file.metadata = fields.count("R-3.6 column_count"), read_metadata(fields)
     file.columns = [read_column(fields) for _ in range(column_count)]

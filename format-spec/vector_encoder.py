@@ -23,7 +23,7 @@ NOT_A_NUMBER = re.compile(r'(magic|tail|previous|values|validity|shape|crc|conte
 FILE_ID = bytes(range(0x10, 0x1C))
 KINDS = {  # magic; then the fields at 4, at 32 and at 48 of the head (name, size)
     'header': (b'\x89TSL', [('magic_tail', 4)],
-               [('incompat_flags', 4), ('ro_compat_flags', 4), ('compat_flags', 4)], [('alignment', 4), ('reserved', 4)]),
+               [('incompat_flags', 4), ('ro_compat_flags', 4), ('compat_flags', 4)], [('alignment', 4), ('edition', 4)]),
     'chunk': (b'TSLC', [('column', 4)], [('first_sample', 8), ('sample_count', 4)],
               [('raw_bytes', 4), ('encoding', 2), ('chunk_flags', 2)]),
     'table': (b'TSLT', [('column', 4)], [('table', 4), ('reserved', 8)], [('reserved 2', 8)]),
@@ -50,7 +50,7 @@ def put(pieces=None, **more):
 class Region:
     def __init__(self, kind, offset, file_id, previous, body, title, tweak=None, content=b'', **fields):
         magic, at4, at32, at48 = KINDS[kind]
-        fields.setdefault('magic_tail', 0x0A1A0A0D)
+        fields = {'magic_tail': 0x0A1A0A0D, 'edition': 1, **fields}
         zeros = [(name, le(fields.get(name, 0), size)) for name, size in at32]
         self.kind, self.title, self.offset, self.tweak = kind, title, offset, dict(tweak or {})
         self.head = dict([('magic', magic)] + [(name, le(fields.get(name, 0), size)) for name, size in at4]

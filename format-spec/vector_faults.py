@@ -186,7 +186,11 @@ def regions_cases():
 
 def schema_cases():
     yield 'R-3.1', 'magic-tail', 'magic_tail after a transfer that changes line ends', schema(put(magic_tail=b'\x0A\x1A\x0A\0'))
-    yield 'R-3.1', 'reserved', 'the reserved field of the header', schema(put(reserved=1))
+    yield 'R-3.9', 'before-edition-1', 'edition 0: a file of a development version, whose file_id had 16 bytes', schema(
+        put(edition=0, previous=0x1F1E1D1C)), {'also': ['R-2.10']}
+    for n in (2, 1 << 31):
+        yield 'R-3.9', 'edition-%d' % n, 'edition %d, and flags and an alignment that may have another meaning there' % n, schema(
+            put(edition=n, alignment=128, incompat_flags=2)), {'also': ['R-3.2', 'R-9.1', 'R-9.2']}
     yield 'R-3.2', 'alignment-0', 'alignment 0', schema(put(alignment=0))
     yield 'R-3.2', 'alignment-128', 'alignment 128', schema(put(alignment=128))
     yield 'R-3.3', 'byte-left', 'a byte after the last field of the schema block', schema({'+one byte more': b'\0'})

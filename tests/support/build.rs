@@ -104,7 +104,8 @@ impl Build {
         let mut build = Self { schema: schema(columns), columns: columns.len(), ..Self::default() };
         build.flags[0] = columns.iter().any(|record| is_nested(record)).into();
         let (body, flags) = (build.schema.clone(), build.flags);
-        build.region(b"\x89TSL", [0x0D, 0x0A, 0x1A, 0x0A], &flags, &64_u64.to_le_bytes(), &body);
+        let slot48 = [64_u32.to_le_bytes(), 1_u32.to_le_bytes()].concat();
+        build.region(b"\x89TSL", [0x0D, 0x0A, 0x1A, 0x0A], &flags, &slot48, &body);
         build
     }
 
@@ -227,7 +228,7 @@ fn is_head(head: &[u8]) -> bool {
 
 /// The `head_crc` of the last region before `at`; 0 if there is none.
 pub fn previous_of(file: &[u8], at: usize) -> u32 {
-    let (mut next, mut previous) = (0, 0);
+    let (mut next, mut previous) = (0_usize, 0);
     while let Some(head) = file.get(next..next.saturating_add(64)).filter(|_| next < at) {
         let end = next + 64 + if is_head(head) { u32_at(head, 44) as usize } else { 0 };
         previous = if is_head(head) { u32_at(head, 60) } else { previous };

@@ -737,6 +737,9 @@ typedef struct tensilo_damage {
 // Another writer has published the same version of the dataset first.
 #define TENSILO_CONFLICT 11
 
+// The file was written before edition 1 of the format. Convert its source again.
+#define TENSILO_TOO_OLD 12
+
 // Bytes are wrong, or missing.
 #define TENSILO_DAMAGE_DAMAGED 0
 

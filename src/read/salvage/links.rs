@@ -195,7 +195,8 @@ mod tests {
     /// The foreign regions of a sequence: a letter for each region (`o` own, `u` unknown), and
     /// between them `-` for a right link, `|` for a break and ` ` for neither.
     fn foreign(file: &str) -> Vec<usize> {
-        let claims: Vec<_> = file.chars().step_by(2).map(|c| if c == 'o' { Claim::Own } else { Claim::Unknown }).collect();
+        let claims: Vec<_> =
+            file.chars().step_by(2).map(|c| if c == 'o' { Claim::Own } else { Claim::Unknown }).collect();
         let link = |c| match c {
             '-' => Link::Right,
             '|' => Link::Broken,
@@ -204,11 +205,12 @@ mod tests {
         let links: Vec<_> = file.chars().skip(1).step_by(2).map(link).collect();
         let mut found = Vec::new();
         let segments = Segments { claims: &claims, links: &links, next: 0 };
-        segments.for_each_foreign(|at| {
-            found.push(at);
-            Ok(())
-        })
-        .expect("no memory is taken");
+        segments
+            .for_each_foreign(|at| {
+                found.push(at);
+                Ok(())
+            })
+            .expect("no memory is taken");
         found
     }
 

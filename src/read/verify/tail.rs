@@ -22,12 +22,7 @@ use std::io;
 /// that ends there: what an older file has left does not follow it.
 ///
 /// Cost: reads these bytes.
-pub(super) fn is_uncommitted(
-    source: &dyn Source,
-    header: &OpenedHeader,
-    start: u64,
-    trailer_crc: u32,
-) -> Result<bool> {
+pub(super) fn is_uncommitted(source: &dyn Source, header: &OpenedHeader, start: u64, trailer_crc: u32) -> Result<bool> {
     let mut walk = Walk::of_tail(source, header, start, trailer_crc);
     let tables = MetTables::new(source, header.header.file_id);
     let mut bodies = BodyCheck::new(source, &[], &tables, false);

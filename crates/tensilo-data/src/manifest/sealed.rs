@@ -54,7 +54,9 @@ pub(super) fn open<T: DeserializeOwned>(bytes: &[u8], format: &str) -> Result<(T
     let unknown = required.filter_map(serde_json::Value::as_str).find(|feature| !FEATURES.contains(feature));
     need(unknown.is_none(), "M-3.6", || {
         let feature = unknown.unwrap_or_default();
-        format!("it requires the feature {feature:?}, which this program does not know: a newer version of it may read this")
+        format!(
+            "it requires the feature {feature:?}, which this program does not know: a newer version of it may read this"
+        )
     })?;
     let value = serde_json::from_slice(bytes).map_err(|error| wrong(&error))?;
     Ok((value, digest))
