@@ -117,6 +117,14 @@ def valid():
     names = [WORKED['path'], second_file['path'], *(one['path'] for one in added)]
     yield 'three-versions', folder(first, second, third, **{name: 'worked' for name in names})
 
+    # names that are no versions are ignored, and the parent may have been removed
+    files = folder(first, second, **{WORKED['path']: 'worked', second_file['path']: 'worked'})
+    del files['manifest/0000000001.json']
+    names = ('00000000003.json', '0000000000.json', '.0000000003.json', '3.json', '0000000003.json~')
+    yield 'other-names', {**files, **{'manifest/' + name: b'{}\n' for name in names}}
+
+    yield 'requires-nothing', folder(version(1, [group(WORKED)], requires=[]))
+
     groups = [group({**WORKED, 'path': 'data/%d.tsl' % i}) for i in range(5)]
     (one, one_file), (two, two_file) = page(groups[:2]), page(groups[2:4])
     paged = version(1, groups[4:], pages=[one, two], dataset_id=id_of(groups))
@@ -184,6 +192,14 @@ def invalid():
     yield 'M-2.3-run', folder(version(1, [group(WORKED)], order={'run': 1 << 32, 'window': 1}))
     yield 'M-2.3-window', folder(version(1, [group(WORKED)], order={'run': 1, 'window': 0}))
     yield 'M-3.1-newer', folder(version(1, [group(WORKED)], format='tensilo dataset 2', more=1))
+    yield 'M-3.1-missing', folder({name: value for name, value in good.items() if name != 'format'})
+    yield 'M-3.1-null', folder(version(1, [group(WORKED)], format=None))
+    yield 'M-3.1-number', folder(version(1, [group(WORKED)], format=1, samples='2'))
+    yield 'M-3.6-feature', folder(version(1, [group(WORKED)], requires=['deleted samples'], deleted=[0]))
+    yield 'M-3.6-changed-member', folder(version(1, [group(WORKED)], requires=['texts'], samples='2'))
+    yield 'M-2.2-requires-text', folder(version(1, [group(WORKED)], requires='deleted samples'))
+    yield 'M-2.2-requires-null', folder(version(1, [group(WORKED)], requires=None))
+    yield 'M-2.2-requires-number', folder(version(1, [group(WORKED)], requires=[1]))
     yield 'M-3.2-other-number', folder(version(2, [group(WORKED)]))
     parents = version(1, [group(WORKED)]), version(2, [group(WORKED)])
     parent = {'version': 1, 'digest': seal(parents[0])[DIGITS].decode()}
@@ -237,6 +253,8 @@ def invalid():
         yield name, {**folder(version(1, [], pages=[{**entry, **changed}], samples=4, dataset_id=id_of(groups))), **files}
     entry, files = page(groups, 'tensilo dataset page 2')
     yield 'M-3.1-newer-page', {**folder(version(1, [], pages=[entry], dataset_id=id_of(groups))), **files}
+    entry, files = page(groups, None)
+    yield 'M-3.1-null-of-page', {**folder(version(1, [], pages=[entry], dataset_id=id_of(groups))), **files}
     entry, files = page([group({**WORKED, 'layout': 1})])
     yield 'M-6.2-layout', {**folder(version(1, [], pages=[entry], dataset_id=id_of(groups[:1]))), **files}
     entry, files = page(groups)

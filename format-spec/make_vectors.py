@@ -24,7 +24,7 @@ import vector_mappings
 import vector_nested
 import vector_options
 from vector_faults import invalid_vectors
-from vector_text import example_vectors, wrong_examples
+from vector_text import example_vectors, wrong_examples, wrong_index
 
 
 FORGED_ID = b'forged chunkC5(\x9D'  # chosen so that the head_crc of a certain head is 0
@@ -146,11 +146,11 @@ def valid_vectors():
     f.table(1, b'at a multiple of 4096')
     yield 'alignment-4096', 'alignment 4096; the second chunk follows the first without padding', f.commit()
 
-    # the 32 bytes of cast facts, and the zeros of the facts after them, are an intact head of a chunk at 4032
+    # FORGED_ID: file_id and previous; the 32 bytes of cast facts, and the zeros of the facts after them, are an intact head of a chunk at 4032
     forged = b'TSLC' + bytes(4) + FORGED_ID + le(4032, 8)
     assert zlib.crc32(forged + bytes(28)) == 0
     cast = ('f32', *struct.unpack('<dd', forged[:16]), *struct.unpack('<QQ', forged[16:]))
-    f = Tsl([col('x', 'bf16', cast=cast), col('y', 'u8')], [('k', ' ' * 1873)], A=4096, file_id=FORGED_ID).commit()
+    f = Tsl([col('x', 'bf16', cast=cast), col('y', 'u8')], [('k', ' ' * 1873)], A=4096, file_id=FORGED_ID[:12]).commit()
     assert f.regions[1].offset == 1984 and f.bytes()[4032:].startswith(forged)
     yield 'chunk-in-footer', 'alignment 4096; where a chunk could be, the body of the footer has the intact head of one', f
 
@@ -220,7 +220,7 @@ def valid_vectors():
     yield 'unknown-compat', 'a compat flag nobody knows, in header and footer', worked(flags=(0, 0, 1 << 31)).commit()
     yield 'unknown-ro-compat', 'a ro_compat flag nobody knows, in header and footer', worked(flags=(0, 4, 0)).commit()
     yield 'compat-added', 'a compat flag that only the second footer has', worked().commit(False).commit(flags=(0, 0, 2))
-    yield 'file-id-ff', 'file_id all FF', worked(file_id=b'\xFF' * 16).commit()
+    yield 'file-id-ff', 'file_id all FF', worked(file_id=b'\xFF' * 12).commit()
 
 
 # ---- encodings 4 to 6 ------------------------------------------------------------------------------------------------
@@ -333,9 +333,12 @@ def pretty(dump):
     compact, lists = dict(separators=(',', ':')), {}
     for i, c in enumerate(dump['columns']):
         lists['@shape%d@' % i] = json.dumps(c['shape'])
+        c['shape'] = '@shape%d@' % i
+        if 'samples' not in c:
+            continue
         rows = ',\n'.join('    ' + json.dumps(s, **compact) for s in c['samples'])
         lists['@samples%d@' % i] = '[\n%s\n   ]' % rows if rows else '[]'
-        c['shape'], c['samples'] = '@shape%d@' % i, '@samples%d@' % i
+        c['samples'] = '@samples%d@' % i
     text = json.dumps(dump, indent=1)
     for key, value in lists.items():
         text = text.replace('"%s"' % key, value)
@@ -359,7 +362,9 @@ def everything():
         notes = ['this also breaks ' + ', '.join(also)] if also else []
         files[file] = f.hex('breaks %s: %s' % (rule, what), notes, brief=True, cut=more.get('cut'))
         entry = {'file': file, 'valid': False, 'rule': rule, 'what': what}
-        manifest.append({**entry, 'also': also} if also else entry)
+        if 'reads' in more:
+            files[file.replace('.hex', '.json')] = pretty(f.dump(more['reads']))
+        manifest.append({**entry, **{key: more[key] for key in ('also', 'reads') if more.get(key)}})
     rows = ',\n'.join('  ' + json.dumps(m) for m in manifest)
     files['manifest.json'] = '{"vectors": [\n%s\n]}\n' % rows
     return files
@@ -375,7 +380,8 @@ def main():
                 for kind in ('valid', 'invalid')}
     manifest = root / 'manifest.json'
     if sys.argv[1:]:
-        problems = wrong_examples((root.parent / 'SPEC.md').read_text('utf-8'), texts)
+        spec = (root.parent / 'SPEC.md').read_text('utf-8')
+        problems = wrong_examples(spec, texts) + wrong_index(spec)
         for path, packed in archives.items():
             wrong = archive.first_difference(path, packed)
             problems += ['%s: not as made: %s' % (path.name, wrong)] if wrong else []

@@ -40,17 +40,17 @@ pub(crate) fn codec(id: u16) -> Result<&'static dyn Codec> {
     found.ok_or_else(|| Error::corrupt("R-5.1", format!("a chunk has the unknown encoding {id}")))
 }
 
-/// Refuses, when a file is opened, an encoding that this release or build cannot decode.
+/// Refuses an encoding of a column that this release or build cannot decode.
 pub(crate) fn check_supported(id: u16) -> Result<()> {
     known(id)?.check_built()
 }
 
 /// Returns the codec with this id, which the footer lists. If this release does not know it, the
-/// file is not damaged, but too new.
+/// column is not damaged, but too new.
 pub(crate) fn known(id: u16) -> Result<&'static dyn Codec> {
     codec(id).map_err(|_| {
         let message =
-            format!("the file uses encoding {id}, which this release does not know; read it with a newer tensilo");
+            format!("the column uses encoding {id}, which this release does not know; read it with a newer tensilo");
         Error::too_new("R-7.6", message)
     })
 }
