@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the test vectors of the tensilo file format from SPEC.md, with no other code.
 
-    make_vectors.py           write vectors/valid, vectors/invalid and vectors/manifest.json
+    make_vectors.py           write vectors/valid.tar, vectors/invalid.tar and vectors/manifest.json
     make_vectors.py --check   exit 1 unless the files on disk are exactly what this script makes,
                               and the examples of SPEC.md show what is in them
 
@@ -15,6 +15,7 @@ import struct
 import sys
 import zlib
 
+import archive
 from vector_encoder import *
 import vector_bins
 import vector_blocks
@@ -23,7 +24,7 @@ import vector_mappings
 import vector_nested
 import vector_options
 from vector_faults import invalid_vectors
-from vector_text import example_vectors, wrong_examples
+from vector_text import example_vectors, wrong_examples, wrong_index
 
 
 FORGED_ID = b'forged chunkC5(\x9D'  # chosen so that the head_crc of a certain head is 0
@@ -145,11 +146,11 @@ def valid_vectors():
     f.table(1, b'at a multiple of 4096')
     yield 'alignment-4096', 'alignment 4096; the second chunk follows the first without padding', f.commit()
 
-    # the 32 bytes of cast facts, and the zeros of the facts after them, are an intact head of a chunk at 4032
+    # FORGED_ID: file_id and previous; the 32 bytes of cast facts, and the zeros of the facts after them, are an intact head of a chunk at 4032
     forged = b'TSLC' + bytes(4) + FORGED_ID + le(4032, 8)
     assert zlib.crc32(forged + bytes(28)) == 0
     cast = ('f32', *struct.unpack('<dd', forged[:16]), *struct.unpack('<QQ', forged[16:]))
-    f = Tsl([col('x', 'bf16', cast=cast), col('y', 'u8')], [('k', ' ' * 1873)], A=4096, file_id=FORGED_ID).commit()
+    f = Tsl([col('x', 'bf16', cast=cast), col('y', 'u8')], [('k', ' ' * 1873)], A=4096, file_id=FORGED_ID[:12]).commit()
     assert f.regions[1].offset == 1984 and f.bytes()[4032:].startswith(forged)
     yield 'chunk-in-footer', 'alignment 4096; where a chunk could be, the body of the footer has the intact head of one', f
 
@@ -219,7 +220,7 @@ def valid_vectors():
     yield 'unknown-compat', 'a compat flag nobody knows, in header and footer', worked(flags=(0, 0, 1 << 31)).commit()
     yield 'unknown-ro-compat', 'a ro_compat flag nobody knows, in header and footer', worked(flags=(0, 4, 0)).commit()
     yield 'compat-added', 'a compat flag that only the second footer has', worked().commit(False).commit(flags=(0, 0, 2))
-    yield 'file-id-ff', 'file_id all FF', worked(file_id=b'\xFF' * 16).commit()
+    yield 'file-id-ff', 'file_id all FF', worked(file_id=b'\xFF' * 12).commit()
 
 
 # ---- encodings 4, 5 and 7 -----------------------------------------------------------------------------------------------
@@ -327,9 +328,12 @@ def pretty(dump):
     compact, lists = dict(separators=(',', ':')), {}
     for i, c in enumerate(dump['columns']):
         lists['@shape%d@' % i] = json.dumps(c['shape'])
+        c['shape'] = '@shape%d@' % i
+        if 'samples' not in c:
+            continue
         rows = ',\n'.join('    ' + json.dumps(s, **compact) for s in c['samples'])
         lists['@samples%d@' % i] = '[\n%s\n   ]' % rows if rows else '[]'
-        c['shape'], c['samples'] = '@shape%d@' % i, '@samples%d@' % i
+        c['samples'] = '@samples%d@' % i
     text = json.dumps(dump, indent=1)
     for key, value in lists.items():
         text = text.replace('"%s"' % key, value)
@@ -353,34 +357,38 @@ def everything():
         notes = ['this also breaks ' + ', '.join(also)] if also else []
         files[file] = f.hex('breaks %s: %s' % (rule, what), notes, brief=True, cut=more.get('cut'))
         entry = {'file': file, 'valid': False, 'rule': rule, 'what': what}
-        manifest.append({**entry, 'also': also} if also else entry)
+        if 'reads' in more:
+            files[file.replace('.hex', '.json')] = pretty(f.dump(more['reads']))
+        manifest.append({**entry, **{key: more[key] for key in ('also', 'reads') if more.get(key)}})
     rows = ',\n'.join('  ' + json.dumps(m) for m in manifest)
     files['manifest.json'] = '{"vectors": [\n%s\n]}\n' % rows
     return files
 
 
 def main():
+    if sys.argv[1:] not in ([], ['--check']):
+        sys.exit(__doc__)
     root = pathlib.Path(__file__).resolve().parent / 'vectors'
-    files = everything()
-    on_disk = {p.relative_to(root).as_posix(): p for d in ('valid', 'invalid') for p in (root / d).glob('*')}
-    stale = sorted(set(on_disk) - set(files))
-    if sys.argv[1:] == ['--check']:
-        wrong = [n for n, text in files.items()
-                 if not (root / n).is_file() or (root / n).read_bytes() != text.encode()] + stale
-        for name in wrong:
-            print('not as made:', name)
-        problems = wrong_examples((root.parent / 'SPEC.md').read_text('utf-8'), files)
+    texts = everything()
+    files = {name: text.encode() for name, text in texts.items()}
+    archives = {root / (kind + '.tar'): {name: data for name, data in files.items() if name.startswith(kind + '/')}
+                for kind in ('valid', 'invalid')}
+    manifest = root / 'manifest.json'
+    if sys.argv[1:]:
+        spec = (root.parent / 'SPEC.md').read_text('utf-8')
+        problems = wrong_examples(spec, texts) + wrong_index(spec)
+        for path, packed in archives.items():
+            wrong = archive.first_difference(path, packed)
+            problems += ['%s: not as made: %s' % (path.name, wrong)] if wrong else []
+        if not manifest.is_file() or manifest.read_bytes() != files[manifest.name]:
+            problems.append('%s: not as made' % manifest.name)
         for problem in problems:
             print(problem)
-        sys.exit(1 if wrong or problems else 0)
-    if sys.argv[1:]:
-        sys.exit(__doc__)
-    for name in stale:
-        on_disk[name].unlink()
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(text.encode())
-    print('%d files, %d bytes' % (len(files), sum(len(t.encode()) for t in files.values())))
+        sys.exit(1 if problems else 0)
+    for path, packed in archives.items():
+        archive.write(path, packed)
+    manifest.write_bytes(files[manifest.name])
+    print('%d files, %d bytes' % (len(files), sum(map(len, files.values()))))
 
 
 if __name__ == '__main__':

@@ -17,12 +17,12 @@ DTYPES = {'bf16': (1, 2), 'f16': (2, 2), 'f32': (3, 4), 'f64': (4, 8), 'i8': (5,
 ENCODINGS = ['raw', 'constant', 'zstd', 'bitshuffle-zstd', 'exponent-tiers', 'residual-tiers', 'bins', 'planes-zstd']
 IDS = {**{name: k for k, name in enumerate(ENCODINGS)}, **{name + ' in blocks': 256 | k for k, name in enumerate(ENCODINGS)}}
 VARIES = 0xFFFFFFFF
-NOT_A_NUMBER = re.compile(r'(magic|tail|values|validity|shape|crc|content_id|name|(key|value) \d+|extents|error|body|padding|rounding|'
+NOT_A_NUMBER = re.compile(r'(magic|tail|previous|values|validity|shape|crc|content_id|name|(key|value) \d+|extents|error|body|padding|rounding|'
                           r'(block_)?crc \d+|elements|frame|block \d+: (?!count|stored_bytes|packing).*|filling|reserved.*|K|frequencies \d+|classes|coefficients \d+)$')
-FILE_ID = bytes(range(0x10, 0x20))
+FILE_ID = bytes(range(0x10, 0x1C))
 KINDS = {  # magic; then the fields at 4, at 32 and at 48 of the head (name, size)
     'header': (b'\x89TSL', [('magic_tail', 4)],
-               [('incompat_flags', 4), ('ro_compat_flags', 4), ('compat_flags', 4)], [('alignment', 4), ('reserved', 4)]),
+               [('incompat_flags', 4), ('ro_compat_flags', 4), ('compat_flags', 4)], [('alignment', 4), ('edition', 4)]),
     'chunk': (b'TSLC', [('column', 4)], [('first_sample', 8), ('sample_count', 4)],
               [('raw_bytes', 4), ('encoding', 2), ('chunk_flags', 2)]),
     'table': (b'TSLT', [('column', 4)], [('table', 4), ('reserved', 8)], [('reserved 2', 8)]),
@@ -47,13 +47,13 @@ def put(pieces=None, **more):
 
 
 class Region:
-    def __init__(self, kind, offset, file_id, body, title, tweak=None, content=b'', **fields):
+    def __init__(self, kind, offset, file_id, previous, body, title, tweak=None, content=b'', **fields):
         magic, at4, at32, at48 = KINDS[kind]
-        fields.setdefault('magic_tail', 0x0A1A0A0D)
+        fields = {'magic_tail': 0x0A1A0A0D, 'edition': 1, **fields}
         zeros = [(name, le(fields.get(name, 0), size)) for name, size in at32]
         self.kind, self.title, self.offset, self.tweak = kind, title, offset, dict(tweak or {})
         self.head = dict([('magic', magic)] + [(name, le(fields.get(name, 0), size)) for name, size in at4]
-                         + [('file_id', file_id), ('offset', le(offset, 8))] + zeros + [('body_bytes', le(0, 4))]
+                         + [('file_id', file_id), ('previous', previous), ('offset', le(offset, 8))] + zeros + [('body_bytes', le(0, 4))]
                          + [(name, le(fields.get(name, 0), size)) for name, size in at48]
                          + [('body_crc', le(0, 4)), ('head_crc', le(0, 4))])
         self.body = dict(body)
@@ -225,9 +225,9 @@ class Tsl:
         self.schema = b''.join(self.regions[0].body.values())
 
     def add(self, kind, body, title, shift=0, tweak=None, **fields):
-        end = self.regions[-1].end if self.regions else 0
+        end, previous = (self.regions[-1].end, self.regions[-1].head['head_crc']) if self.regions else (0, bytes(4))
         place = align(end + 64, self.A) - 64 if kind in ('chunk', 'table') else align(end, 64)
-        self.regions.append(Region(kind, place + shift, self.file_id, body, title, tweak, **fields))
+        self.regions.append(Region(kind, place + shift, self.file_id, previous, body, title, tweak, **fields))
         if kind == 'index page':
             self.content += b''.join(self.regions[-1].body.values())
         return self.regions[-1]
@@ -341,7 +341,8 @@ class Tsl:
                 body += [(label + name, value) for name, value in zip(
                     ('cast: max_abs_error', 'cast: max_rel_error', 'cast: to_infinite', 'cast: to_subnormal'),
                     (el('d', c['cast'][1]), el('d', c['cast'][2]), le(c['cast'][3], 8), le(c['cast'][4], 8)))]
-            self.facts.append((facts, {name: codes[k] for name, k in IDS.items() if k in codes}))
+            names = {k: name for name, k in IDS.items()}
+            self.facts.append((facts, {names.get(k, 'encoding-%d' % k): codes[k] for k in sorted(codes)}))
         self.sample_count = samples
         if samples is None:
             self.sample_count = max([sum(r.get('sample_count') for r in chunks) for chunks in self.indexed] + [0])
@@ -408,7 +409,8 @@ class Tsl:
         rows(len(data))
         return '\n'.join(lines) + '\n'
 
-    def dump(self):
+    def dump(self, reads=None):
+        """The contents; of `reads` only, if some columns cannot be read."""
         columns = []
         for c, (facts, encodings), samples in zip(self.columns, self.facts, self.samples):
             cast = c['cast'] and {
@@ -418,7 +420,7 @@ class Tsl:
                 'name': c['name'], 'dtype': c['dtype'], 'shape': c['shape'], 'nullable': c['nullable'], 'cast': cast,
                 **({'nullable_levels': [bool(may) for may in c['lists']]} if c['lists'] else {}), 'metadata': dict(c['meta']), 'chunk_count': facts['chunk_count'], 'raw_bytes': facts['raw_bytes'],
                 'stored_bytes': facts['stored_bytes'], 'null_count': facts['null_count'], 'encodings': encodings,
-                'samples': samples})
+                **({'samples': samples} if reads is None or c['name'] in reads else {})})
         return {'file_id': self.file_id.hex(), 'content_id': self.content.hex(), 'alignment': self.A, 'finished': bool(self.finished), 'tail_bytes': 0,
                 'commits': self.commits, 'sample_count': self.sample_count, 'metadata': dict(self.meta), 'columns': columns}
 

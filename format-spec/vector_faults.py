@@ -28,6 +28,16 @@ def chunks(*tweaks, columns=1, commit=True, **more):
     return f.commit(**more) if commit else f
 
 
+def twins(*foreign):
+    """Three chunks, of which these are those of a file with the same schema, options and layout."""
+    f, other = chunks(None, None, None), Tsl([col('x', 'u8')])
+    for i in range(3):
+        other.chunk(0, [el('B', 2 * i + 101), el('B', 2 * i + 102)])
+    for i in foreign:
+        f.regions[1 + i] = other.regions[1 + i]
+    return f
+
+
 def text(*samples, dtype='utf8'):
     return broken(col('t', dtype, [None]), list(samples))
 
@@ -50,9 +60,9 @@ def regions_cases():
     yield 'R-2.1', 'head-crc-of-trailer', 'head_crc of the only trailer', broken(trailer=put(head_crc=WRONG))
     yield 'R-2.2', 'unknown-kind', 'a region of an unknown kind', broken(chunk=put(magic=b'TSLX'))
     yield 'R-2.2', 'no-header', 'the file does not begin with a header', broken(header=put(magic=b'\x88TSL'))
-    yield 'R-2.3', 'file-id-of-chunk', 'a chunk of another file', broken(chunk=put(file_id=bytes(16)))
-    yield 'R-2.3', 'file-id-of-page', 'an index page of another file', broken(page=put(file_id=b'\x11' * 16))
-    yield 'R-2.3', 'file-id-of-trailer', 'a trailer of another file', broken(trailer=put(file_id=b'\x11' * 16))
+    yield 'R-2.3', 'file-id-of-chunk', 'a chunk of another file', broken(chunk=put(file_id=bytes(12)))
+    yield 'R-2.3', 'file-id-of-page', 'an index page of another file', broken(page=put(file_id=b'\x11' * 12))
+    yield 'R-2.3', 'file-id-of-trailer', 'a trailer of another file', broken(trailer=put(file_id=b'\x11' * 12))
     yield 'R-2.4', 'offset-of-chunk', 'a chunk says it stands elsewhere', chunks(None, put(offset=128), page=put({
         'entry 1: offset': 256}))
     yield 'R-2.4', 'offset-of-page', 'an index page says it stands elsewhere', broken(page=put(offset=192))
@@ -152,11 +162,34 @@ def regions_cases():
     f.pages(0)
     f.footer()
     yield 'R-2.9', 'two-footers', 'two footers before a trailer', f.commit()
+    yield 'R-2.10', 'header', 'previous of the header is not 0', schema(put(previous=1))
+    for name, which in (('chunk', 'a chunk'), ('page', 'an index page'), ('footer', 'the only footer'), ('trailer', 'the only trailer')):
+        yield 'R-2.10', name, 'previous of %s is not the head_crc of the region before' % which, broken(**{name: put(previous=WRONG)})
+    f = chunks(None, commit=False)
+    f.table(0, b'table', tweak=put(previous=WRONG))
+    yield 'R-2.10', 'table', 'previous of a table is not the head_crc of the region before', f.commit()
+    yield 'R-2.10', 'trailer-of-first', 'previous of the first of two trailers is not the head_crc of its footer', broken(
+        trailer=put(previous=WRONG), finished=False).commit()
+    yield 'R-2.10', 'chunk-of-twin', 'the second of three chunks is that of another file of the same schema and options', twins(1), {'also': ['R-6.2']}
+    yield 'R-2.10', 'first-chunk-of-twin', 'so is the first: the header before it is the same in both files', twins(0), {'also': ['R-6.2']}
+    yield 'R-2.10', 'last-chunk-of-twin', 'so is the last', twins(2), {'also': ['R-6.2']}
+    f, other = worked().commit(), Tsl([BF16])
+    other.chunk(0, [ONE * 2] * 2)
+    other.commit()
+    for g in (f, other):
+        g.chunk(0, PAIR)
+        g.commit()
+    f.regions[5:] = other.regions[5:]
+    yield 'R-2.10', 'commit-of-twin', 'the second commit was appended to another file: all of its offsets fit', f, {'also': ['R-7.4', 'R-7.9']}
 
 
 def schema_cases():
     yield 'R-3.1', 'magic-tail', 'magic_tail after a transfer that changes line ends', schema(put(magic_tail=b'\x0A\x1A\x0A\0'))
-    yield 'R-3.1', 'reserved', 'the reserved field of the header', schema(put(reserved=1))
+    yield 'R-3.9', 'before-edition-1', 'edition 0: a file of a development version, whose file_id had 16 bytes', schema(
+        put(edition=0, previous=0x1F1E1D1C)), {'also': ['R-2.10']}
+    for n in (2, 1 << 31):
+        yield 'R-3.9', 'edition-%d' % n, 'edition %d, and flags and an alignment that may have another meaning there' % n, schema(
+            put(edition=n, alignment=128, incompat_flags=2)), {'also': ['R-3.2', 'R-9.1', 'R-9.2']}
     yield 'R-3.2', 'alignment-0', 'alignment 0', schema(put(alignment=0))
     yield 'R-3.2', 'alignment-128', 'alignment 128', schema(put(alignment=128))
     yield 'R-3.3', 'byte-left', 'a byte after the last field of the schema block', schema({'+one byte more': b'\0'})
@@ -710,6 +743,13 @@ def footer_cases():
     yield 'R-7.6', 'reserved-bit', 'a chunk with bit 9 of the encoding, truly listed', broken(chunk=put(encoding=512)), {'also': ['R-5.1']}
     yield 'R-7.6', 'constant-in-blocks', 'a constant in blocks, truly listed', broken(
         BF16, [ONE * 2] * 2, enc=CONSTANT, chunk=put(encoding=257)), {'also': ['R-5.1']}
+    f = Tsl([col('x', 'bf16', [2]), col('y', 'u8', nullable=True), col('z', 'u8', [None])])
+    for _ in range(2):
+        f.chunk(0, PAIR)
+        f.chunk(1, [b'\7', None], tweak={'values.encoding': 8, 'encoding': 8})
+        f.chunk(2, [b'ab', b''], tweak={'shape.encoding': 8})
+    yield 'R-7.6', 'other-columns', 'two of three columns have an encoding that nobody knows: readers refuse these columns', f.commit(), {
+        'also': ['R-5.1'], 'reads': ['x']}
     yield 'R-7.7', 'flag', 'an unknown trailer flag', broken(trailer=put(trailer_flags=3))
     yield 'R-7.7', 'reserved', 'the reserved field of a trailer', broken(trailer=put(reserved=1))
     yield 'R-7.7', 'reserved-of-first', 'the reserved field of the first of two trailers', broken(trailer=put(reserved=1)).commit()

@@ -54,6 +54,30 @@ def bytes_of(hex_file):
     return bytes.fromhex(' '.join(line.split('#')[0] for line in hex_file.splitlines()))
 
 
+def index_of_rules(spec):
+    """The rows of the index of chapter 16: which rules are in which section."""
+    section, sections = '', {}
+    for line in spec.splitlines():
+        heading, rule = re.match(r'#+ (\d+(?:\.\d+)?)\.? ', line), re.match(r'\* \*\*R-(\d+)\.(\d+)\*\*', line)
+        section = heading[1] if heading else section
+        if rule:
+            sections[int(rule[1]), int(rule[2])] = section
+    rows = []
+    for (chapter, number), section in sorted(sections.items()):
+        if rows and rows[-1][2] == section and rows[-1][1] == (chapter, number - 1):
+            rows[-1][1] = chapter, number
+        else:
+            rows.append([(chapter, number), (chapter, number), section])
+    name = 'R-%d.%d'
+    return ['| %s | %s |' % (name % a if a == b else name % a + ' to ' + name % b, section) for a, b, section in rows]
+
+
+def wrong_index(spec):
+    rows = index_of_rules(spec)
+    found = [line for line in spec[spec.index('## 16.'):].splitlines() if line.startswith('| R-')]
+    return [] if found == rows else ['SPEC.md: the index of rules in chapter 16 is:', *rows]
+
+
 def wrong_examples(spec, files):
     """What is wrong with the hex of the text, given the vectors by name."""
     shown, problems, marks = {}, [], 0

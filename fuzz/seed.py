@@ -1,12 +1,19 @@
 #!/usr/bin/env python3
 """Writes seeds of the fuzz targets to a folder: the vectors of the specification as files, what they store of parts in each encoding, and any
-bytes for the targets that make schema and data of them. (Those of the imports were made by other programs.)"""
+bytes for the targets that make schema and data of them. (Those of the imports were made by other programs.)
+
+    python3 fuzz/seed.py fuzz/target/corpus && fuzz/campaign --minimise
+"""
 import pathlib
 import random
 import sys
 import zlib
 
-here = pathlib.Path(__file__).parent
+here = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(here.parent / 'format-spec'))
+import archive
+
+VECTORS = here.parent / 'format-spec/vectors'
 DECODE = ['raw', 'constant', 'bitshuffle_zstd', 'zstd', 'exponent_tiers', 'residual_tiers', 'planes_zstd', 'zstd_dictionary',
           'blocked_raw', 'blocked_bitshuffle_zstd', 'blocked_zstd', 'blocked_exponent_tiers', 'blocked_residual_tiers',
           'blocked_bins']
@@ -57,11 +64,13 @@ def parts(file):
         yield encoding, raw, table, values
 
 
-for path in sorted((here / '../format-spec/vectors').glob('*valid/*.hex')):
-    lines = path.read_text().splitlines()
-    data = bytes.fromhex(''.join(line.split('#')[0] for line in lines))
+for path, text in {**archive.read(VECTORS / 'invalid.tar'), **archive.read(VECTORS / 'valid.tar')}.items():
+    if not path.endswith('.hex'):
+        continue
+    stem = pathlib.PurePosixPath(path).stem
+    data = bytes.fromhex(''.join(line.split('#')[0] for line in text.decode().splitlines()))
     for target in ('open', 'resealed', 'salvage'):
-        write(target, path.stem, data)
+        write(target, stem, data)
     for i, (encoding, raw, table, stored) in enumerate(parts(data)):
         for w, dtype in DTYPES.items():
             if encoding < len(DECODE) and raw % w == 0 and 0 < raw <= RAW_BYTES:
@@ -69,11 +78,11 @@ for path in sorted((here / '../format-spec/vectors').glob('*valid/*.hex')):
                 samples = max(s for s in range(1, 257) if raw // w % s == 0) if encoding >= 8 else 1
                 head = le(0x80 + dtype, 1) + le(samples - 1, 1) + le(raw // w // samples, 2) + le(len(stored), 2)
                 seed = head + table + stored + stored
-                write('decode_' + DECODE[encoding], '%s-%d-%d' % (path.stem, i, w), seed)
+                write('decode_' + DECODE[encoding], '%s-%d-%d' % (stem, i, w), seed)
                 # one in 16 inputs has its blocks repeated; there are 12 numbers, so that other first bytes mean the same
                 others = (le(0x80 + same, 1) + seed[1:] for same in range(dtype, 128, 12))
                 for long in [other for other in others if encoding >= 8 and zlib.crc32(other) % 16 == 0][:1]:
-                    write('decode_' + DECODE[encoding], '%s-%d-%d-long' % (path.stem, i, w), long)
+                    write('decode_' + DECODE[encoding], '%s-%d-%d-long' % (stem, i, w), long)
 
 for target in ('gather', 'roundtrip', 'writer_faults'):
     for seed in range(64):

@@ -185,8 +185,9 @@ impl<'a> Parts<'a> {
         let plain = &PLAIN.file;
         let mut file = plain[..chunk].to_vec();
         self.put_schema(&mut file, HEAD);
-        seal(&mut file, 0);
-        let table = self.push_table(&mut file);
+        let mut previous = 0;
+        seal(&mut file, 0, &mut previous);
+        let table = self.push_table(&mut file, &mut previous);
         let mut chunks = [0; 2];
         for (i, at) in (0..).zip(&mut chunks) {
             *at = file.len();
@@ -197,7 +198,7 @@ impl<'a> Parts<'a> {
             put(&mut file, *at + 44, 4, self.stored[i].len() as u64);
             put(&mut file, *at + 48, 4, self.raw_bytes() as u64);
             put(&mut file, *at + 52, 2, self.encoding.into());
-            seal(&mut file, *at);
+            seal(&mut file, *at, &mut previous);
             file.resize(file.len().next_multiple_of(HEAD), 0);
         }
         let page = file.len();
@@ -205,12 +206,13 @@ impl<'a> Parts<'a> {
         for (i, chunk) in chunks.into_iter().enumerate() {
             self.put_entry(&mut file, page + HEAD + ENTRY * i, chunk);
         }
-        seal(&mut file, page);
+        seal(&mut file, page, &mut previous);
         let footer = self.push_footer(&mut file, page, table);
+        seal(&mut file, footer, &mut previous);
         let trailer = file.len();
         file.extend(&plain[old_trailer..]);
         put(&mut file, trailer + 32, 8, footer as u64);
-        seal(&mut file, trailer);
+        seal(&mut file, trailer, &mut previous);
         file
     }
 
@@ -229,7 +231,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Appends the table, if there is one, and returns its offset.
-    fn push_table(&self, file: &mut Vec<u8>) -> Option<usize> {
+    fn push_table(&self, file: &mut Vec<u8>, previous: &mut u32) -> Option<usize> {
         let body = self.table?;
         let at = file.len();
         file.extend(&PLAIN.file[..HEAD]);
@@ -238,7 +240,7 @@ impl<'a> Parts<'a> {
         file[at..at + 4].copy_from_slice(&TABLE);
         put(file, at + 44, 4, body.len() as u64);
         file.extend(body);
-        seal(file, at);
+        seal(file, at, previous);
         file.resize(file.len().next_multiple_of(HEAD), 0);
         Some(at)
     }
@@ -279,7 +281,6 @@ impl<'a> Parts<'a> {
         put(file, facts + 40, 2, self.encoding.into());
         let before = [&[0; CONTENT_ID], body(file, page).unwrap_or(&[])].concat();
         put_content_id(file, at, &before);
-        seal(file, at);
     }
 
     /// Reads the file by all paths. Returns the number of chunks that decode.

@@ -43,14 +43,16 @@ pub fn body(file: &[u8], at: usize) -> Option<&[u8]> {
     file.get(at + HEAD..)?.get(..number(file, at + 44, 4) as usize)
 }
 
-/// Corrects the offset and the checksums of the region at `at`.
-pub fn seal(file: &mut [u8], at: usize) {
+/// Corrects the offset and the checksums of the region at `at`. `previous` is the `head_crc` of the
+/// region before, and becomes that of this one.
+pub fn seal(file: &mut [u8], at: usize, previous: &mut u32) {
+    put(file, at + 20, 4, (*previous).into());
     put(file, at + 24, 8, at as u64);
     if let Some(crc) = body(file, at).map(crc32fast::hash) {
         put(file, at + 56, 4, crc.into());
     }
-    let crc = crc32fast::hash(&file[at..at + 60]);
-    put(file, at + 60, 4, crc.into());
+    *previous = crc32fast::hash(&file[at..at + 60]);
+    put(file, at + 60, 4, (*previous).into());
 }
 
 /// Chapter 5.12: a front whose directory fits.
@@ -128,7 +130,7 @@ pub fn put_content_id(file: &mut [u8], at: usize, before: &[u8]) -> Vec<u8> {
 /// Corrects the offsets, the checksums and the content ids of all regions, the checksums of blocks,
 /// and those that index pages and footers repeat.
 pub fn reseal(file: &mut [u8]) {
-    let mut content = vec![0; CONTENT_ID];
+    let (mut content, mut previous) = (vec![0; CONTENT_ID], 0);
     let heads: Vec<(usize, [u8; 4])> = heads(file).collect();
     for (at, magic) in heads {
         if magic == CHUNK {
@@ -146,7 +148,7 @@ pub fn reseal(file: &mut [u8]) {
             }
             content = put_content_id(file, at, &content);
         }
-        seal(file, at);
+        seal(file, at, &mut previous);
     }
 }
 

@@ -111,7 +111,7 @@ pub fn _run_task(
     inputs: Vec<Input>,
     rows: (u64, u64),
     schema: &Schema,
-    file_id: [u8; 16],
+    file_id: [u8; 12],
     null_elements: &str,
     profile: &str,
     threads: Threads,

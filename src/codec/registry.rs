@@ -55,17 +55,17 @@ pub(super) fn form(encoder: &dyn Codec, in_blocks: bool) -> Result<&'static dyn 
     codec(if in_blocks { encoder.id() } else { encoder.id() & !BLOCKS })
 }
 
-/// Refuses, when a file is opened, an encoding that this release or build cannot decode.
+/// Refuses an encoding of a column that this release or build cannot decode.
 pub(crate) fn check_supported(id: u16) -> Result<()> {
     known(id)?.check_built()
 }
 
 /// Returns the codec with this id, which the footer lists. If this release does not know it, the
-/// file is not damaged, but too new.
+/// column is not damaged, but too new.
 pub(crate) fn known(id: u16) -> Result<&'static dyn Codec> {
     codec(id).map_err(|_| {
         let message =
-            format!("the file uses encoding {id}, which this release does not know; read it with a newer tensilo");
+            format!("the column uses encoding {id}, which this release does not know; read it with a newer tensilo");
         Error::too_new("R-7.6", message)
     })
 }

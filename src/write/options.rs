@@ -238,12 +238,9 @@ impl WriterOptions {
             hash.add(self.profile.name().as_bytes());
             hash.add(&u64_of(self.resolved_chunk_bytes()).to_le_bytes());
             hash.add(&self.alignment.to_le_bytes());
-            // the ids of files of the default are those of earlier releases
-            if self.resolved_block_bytes() != self.profile.block_bytes() {
-                hash.add(&u64_of(self.resolved_block_bytes().unwrap_or(0)).to_le_bytes());
-            }
+            hash.add(&u64_of(self.resolved_block_bytes().unwrap_or(0)).to_le_bytes());
             hash.add(&self.origin);
-            FileId(hash.0.to_le_bytes())
+            hash.file_id()
         })
     }
 }
@@ -262,6 +259,12 @@ struct Fnv1a(u128);
 impl Fnv1a {
     fn new() -> Self {
         Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
+    }
+
+    /// Returns the id: 96 bits, of which the low ones are combined with the 32 that are left.
+    fn file_id(self) -> FileId {
+        let folded = (self.0 ^ self.0 >> 96).to_le_bytes();
+        FileId(*folded.first_chunk().unwrap_or(&[0; 12]))
     }
 
     /// Adds `bytes` and their length, so that adjacent inputs cannot be confused.

@@ -481,7 +481,7 @@ typedef struct tensilo_reader_info {
   // Whether the writer said that the file is complete.
   bool is_finished;
   // The id of the file.
-  uint8_t file_id[16];
+  uint8_t file_id[12];
   // The id of the content up to the commit that is read.
   uint8_t content_id[16];
 } tensilo_reader_info;
@@ -736,6 +736,9 @@ typedef struct tensilo_damage {
 
 // Another writer has published the same version of the dataset first.
 #define TENSILO_CONFLICT 11
+
+// The file was written before edition 1 of the format. Convert its source again.
+#define TENSILO_TOO_OLD 12
 
 // Bytes are wrong, or missing.
 #define TENSILO_DAMAGE_DAMAGED 0

@@ -1,7 +1,7 @@
 //! Mutants of intact files. Checksums and copies of the changed bytes are corrected, so that the
 //! change itself stops a reader, and nothing before it.
 
-use crate::support::build::{Build, Chunk, column, seal};
+use crate::support::build::{Build, Chunk, column, seal_after};
 use crate::support::regions::{Region, regions, u32_at, u64_at};
 use sha2::{Digest, Sha256};
 use std::ops::Range;
@@ -138,10 +138,10 @@ const FOOTER_SCHEMA: usize = 64 + CONTENT_ID + 4;
 /// Bytes of the content id, with which the body of a footer begins.
 const CONTENT_ID: usize = 16;
 
-/// Corrects the checksums of bodies and heads, the entries that repeat the former, and the content
-/// ids.
+/// Corrects the checksums of bodies and heads, what repeats them, and the content ids.
 fn reseal(file: &mut [u8], all: &[Region]) {
     let mut content = vec![0; CONTENT_ID];
+    let mut previous = 0;
     for region in all {
         let body = region.head + 64..region.end.min(file.len());
         match region.kind {
@@ -156,7 +156,7 @@ fn reseal(file: &mut [u8], all: &[Region]) {
             }
             _ => {}
         }
-        seal(file, region.head);
+        previous = seal_after(file, region.head, previous);
     }
 }
 

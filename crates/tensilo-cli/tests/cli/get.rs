@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use serde_json::{Value, json};
 use std::fs;
 use tensilo::{ColumnSchema, DType, Extent, Schema, Shape, Writer, WriterOptions};
-use tensilo_testing::{commented_hex, repository};
+use tensilo_testing::vector;
 
 fn get(words: &str) -> Run {
     let folder = Folder::new();
@@ -299,8 +299,7 @@ fn values_that_break_a_rule_are_refused_in_every_format() {
         ("R-4.9-text-of-list", &["json"]),
     ];
     for (name, formats) in vectors {
-        let vector = repository().join(format!("format-spec/vectors/invalid/{name}.hex"));
-        let path = folder.file("a.tsl", commented_hex(&fs::read_to_string(vector).unwrap()));
+        let path = folder.file("a.tsl", vector(&format!("invalid/{name}.hex")));
         let column = tensilo::Reader::open(&path).unwrap().schema().columns[0].name.clone();
         for format in formats {
             on("get", &path, &format!("-c {column} -i .. --format {format}")).failed(1, &name[..5]);

@@ -118,7 +118,7 @@ fn offsets_in_the_footer_are_those_of_the_fields_that_are_patched() {
     let page = place_of(&file, IndexPage).start as u64;
     assert_eq!(u64_at(footer, FACTS), 16, "decoded bytes");
     assert_eq!([0, 1, 2, 3, 4].map(|field| u64_at(footer, RUN + 8 * field)), [page, 0, 2, 1, 2], "the run");
-    assert_eq!(&file[8..24], FILE_ID);
+    assert_eq!(&file[8..20], FILE_ID);
     let mut sealed = file.clone();
     seal(&mut sealed, 0);
     assert_eq!(sealed, file);
