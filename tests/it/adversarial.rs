@@ -15,7 +15,7 @@ use tensilo::{
 use tensilo_testing::{Pattern, mix};
 
 /// The most encodings that the footer lists for a column, besides raw.
-const ENCODINGS: u64 = 12;
+const ENCODINGS: u64 = 14;
 /// The decoded bytes of a block.
 const BLOCK_BYTES: u64 = 8192;
 

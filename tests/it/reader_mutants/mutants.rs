@@ -263,7 +263,7 @@ fn change_sample(sample: &mut Sample, other: &Sample, random: &mut Random) {
             change_number(&mut number, 0..4, random);
             chunk.raw_bytes = u32_at(&number, 0);
         }
-        6 => chunk.encoding = random.below(8) as u16,
+        6 => chunk.encoding = random.below(9) as u16 | (random.below(2) as u16) << 8,
         7 => chunk.body.truncate(random.below(chunk.body.len() as u64 + 1) as usize),
         8 => chunk.body.extend(std::iter::repeat_n(0, 1 + random.below(16) as usize)),
         9 => chunk.body.clone_from(&other.chunk.body),
