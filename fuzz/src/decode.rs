@@ -6,7 +6,7 @@ use super::blocked;
 #[cfg(fuzzing)]
 use super::kernels;
 use super::regions::{
-    CONTENT_ID, ENTRY, FOOTER, FOOTER_SCHEMA, HEAD, HEADER, PAGE, TABLE, body, heads, number, put, put_content_id,
+    BLOCKS, CONTENT_ID, ENTRY, FOOTER, FOOTER_SCHEMA, HEAD, HEADER, PAGE, TABLE, body, heads, number, put, put_content_id,
     seal, tables,
 };
 use std::borrow::Cow;
@@ -24,19 +24,23 @@ const RAW_BYTES: usize = 1 << 14;
 /// The offsets of dtype and extent of the only column, of a one-letter name, in the schema.
 const DTYPE: usize = 13;
 const EXTENT: usize = 17;
-/// The encodings that need a table, or may name one.
-const ZSTD_DICTIONARY: u16 = 7;
-const BLOCKED_ZSTD: u16 = 10;
+/// The encoding whose parts are never in blocks.
+const CONSTANT: u16 = 1;
+/// The encoding that may name a table.
+const ZSTD: u16 = 2;
 #[cfg(fuzzing)]
-const BLOCKED_BINS: u16 = 13;
-/// The encodings in blocks.
-const BLOCKED: std::ops::RangeInclusive<u16> = 8..=13;
+const BINS: u16 = 6;
+/// The bits of the first byte of an input that tell that the parts are in blocks, and that the file
+/// is verified. Those below are the dtype.
+const IN_BLOCKS: u8 = 0x40;
+const VERIFIED: u8 = 0x80;
 /// The bytes of a footer behind the facts of the only column: one encoding and one run.
 const ENCODING: usize = 16;
 const RUN: usize = 40;
 
 /// A file of two chunks, both of this encoding.
 pub struct Parts<'a> {
+    /// The id, and whether the parts are in blocks.
     encoding: u16,
     dtype: DType,
     /// Of each chunk.
@@ -53,26 +57,30 @@ pub struct Parts<'a> {
 pub struct Outcome {
     /// The number of chunks that decode.
     pub sound_chunks: usize,
+    /// Whether the parts are in blocks.
+    pub in_blocks: bool,
     /// The stored bytes of the first chunk.
     pub stored_bytes: usize,
 }
 
-pub fn run(encoding: u16, input: &[u8]) {
-    check(encoding, input);
+pub fn run(id: u16, input: &[u8]) {
+    check(id, input);
 }
 
-/// Checks the file of an input. Returns `None` if the input is not one.
-pub fn check(encoding: u16, input: &[u8]) -> Option<Outcome> {
+/// Checks the file of an input for the encoding with this id. Returns `None` if the input is not
+/// one.
+pub fn check(id: u16, input: &[u8]) -> Option<Outcome> {
     let dice = crc32fast::hash(input);
-    let parts = Parts::sealed(encoding, input, dice)?;
+    let parts = Parts::sealed(id, input, dice)?;
     let sound_chunks = parts.check(dice);
     #[cfg(fuzzing)]
-    if encoding == BLOCKED_BINS {
+    if id == BINS {
+        let elements = parts.samples * parts.sample_elements;
         for stored in &parts.stored {
-            kernels::check_bins(stored, parts.dtype.element_bytes(), sound_chunks == 2);
+            kernels::check_bins(stored, parts.encoding, elements, parts.dtype.element_bytes(), sound_chunks == 2);
         }
     }
-    Some(Outcome { sound_chunks, stored_bytes: parts.stored[0].len() })
+    Some(Outcome { sound_chunks, in_blocks: parts.are_in_blocks(), stored_bytes: parts.stored[0].len() })
 }
 
 /// The values that each call gives, or the rule that they break.
@@ -80,8 +88,8 @@ pub type Results = Vec<Result<Vec<u8>, Option<&'static str>>>;
 
 /// Reads both chunks of an input as a whole, and samples alone. Each cursor is new: what it was
 /// used for before makes no difference. Returns `None` if the input is not one.
-pub fn results(encoding: u16, input: &[u8]) -> Option<Results> {
-    let parts = Parts::sealed(encoding, input, crc32fast::hash(input))?;
+pub fn results(id: u16, input: &[u8]) -> Option<Results> {
+    let parts = Parts::sealed(id, input, crc32fast::hash(input))?;
     let column = Reader::from_bytes(parts.file()).unwrap().column_at(0).unwrap();
     let mut buffer = ColumnBuffer::new();
     let mut results = Vec::new();
@@ -95,10 +103,10 @@ pub fn results(encoding: u16, input: &[u8]) -> Option<Results> {
 }
 
 impl<'a> Parts<'a> {
-    /// Six bytes say what the column is and how long the first part is. If the encoding needs a
-    /// table, two say how long that is, and it follows; of an encoding that may go without, 0 is
-    /// none. seed.py knows them.
-    fn new(encoding: u16, input: &'a [u8]) -> Option<Self> {
+    /// Six bytes say what the column is, which form of the encoding its parts have, and how long
+    /// the first part is. For `zstd`, the next two are the length of the table, which follows; 0
+    /// means none. seed.py knows them.
+    fn new(id: u16, input: &'a [u8]) -> Option<Self> {
         // strings have shapes, too; and the encoding allows values of bools and texts that are
         // refused
         const NUMBERS: [DType; 12] = [
@@ -115,34 +123,38 @@ impl<'a> Parts<'a> {
             DType::U32,
             DType::U64,
         ];
-        let (&[dtype, samples, elements @ .., a, b], mut stored) = input.split_first_chunk::<6>()?;
+        let (&[form, samples, elements @ .., a, b], mut stored) = input.split_first_chunk::<6>()?;
         let mut table = None;
-        if [ZSTD_DICTIONARY, BLOCKED_ZSTD].contains(&encoding) {
+        if id == ZSTD {
             let (&length, rest) = stored.split_first_chunk()?;
             let (body, rest) = rest.split_at_checked(u16::from_le_bytes(length).into())?;
-            let is_needed = encoding == ZSTD_DICTIONARY;
-            (table, stored) = (Some(body).filter(|body| is_needed || !body.is_empty()), rest);
+            (table, stored) = (Some(body).filter(|body| !body.is_empty()), rest);
         }
         let (first, second) = stored.split_at_checked(u16::from_le_bytes([a, b]).into())?;
+        let in_blocks = form & IN_BLOCKS != 0 && id != CONSTANT;
         let parts = Self {
-            encoding,
-            dtype: NUMBERS[usize::from(dtype & 0x7F) % NUMBERS.len()],
+            encoding: if in_blocks { id | BLOCKS } else { id },
+            dtype: NUMBERS[usize::from(form & (IN_BLOCKS - 1)) % NUMBERS.len()],
             samples: 1 + usize::from(samples),
             sample_elements: u16::from_le_bytes(elements).into(),
             stored: [first.into(), second.into()],
             table,
-            verified: dtype >= 0x80,
+            verified: form & VERIFIED != 0,
         };
         (1..=RAW_BYTES).contains(&parts.raw_bytes()).then_some(parts)
     }
 
     /// Does the same, with fronts whose checksums are right.
-    fn sealed(encoding: u16, input: &'a [u8], dice: u32) -> Option<Self> {
-        let mut parts = Self::new(encoding, input)?;
-        if BLOCKED.contains(&encoding) {
+    fn sealed(id: u16, input: &'a [u8], dice: u32) -> Option<Self> {
+        let mut parts = Self::new(id, input)?;
+        if parts.are_in_blocks() {
             parts.seal_fronts(dice);
         }
         Some(parts)
+    }
+
+    fn are_in_blocks(&self) -> bool {
+        self.encoding & BLOCKS != 0
     }
 
     /// Corrects the checksums of fronts and blocks, and mostly the end of the last block. One time
@@ -300,7 +312,7 @@ impl<'a> Parts<'a> {
             assert!(damages.iter().all(|damage| damage.error.rule().is_some_and(of_encoding)), "{damages:?}");
             assert_eq!(due.iter().all(Option::is_some), damages.is_empty(), "{damages:?}");
         }
-        if BLOCKED.contains(&self.encoding) {
+        if self.are_in_blocks() {
             blocked::check(self, &file, &due, dice);
         }
         // memory that the other chunk has been in

@@ -55,6 +55,9 @@ pub fn seal(file: &mut [u8], at: usize, previous: &mut u32) {
     put(file, at + 60, 4, (*previous).into());
 }
 
+/// The bit of an encoding whose part is in several blocks (chapter 5 of the specification).
+pub const BLOCKS: u16 = 1 << 8;
+
 /// Chapter 5.12: a front whose directory fits.
 pub struct Front {
     pub bytes: usize,
@@ -68,16 +71,18 @@ pub const BLOCK_ENTRY: usize = 12;
 /// Bytes of the checksum that a front ends with.
 pub const FRONT_CRC: usize = 4;
 
-/// Parses the front that stored bytes of this encoding begin with. Returns `None` if the encoding
-/// is not one in blocks, or the directory does not fit.
+/// Parses the front that stored bytes of this encoding begin with. Returns `None` if the part is
+/// not in several blocks, or the directory does not fit.
 pub fn front(stored: &[u8], encoding: u16) -> Option<Front> {
-    let directory = match encoding {
-        8 | 9 => 8,
-        10 => 12,
-        11 | 12 => 60,
-        13 => 8_usize.checked_add(number(stored.get(8..12)?, 0, 4) as usize)?,
+    let table_bytes = match encoding.checked_sub(BLOCKS)? {
+        0 | 3 => 0,
+        2 => 4,
+        4 | 5 => 52,
+        6 => number(stored.get(8..12)?, 0, 4) as usize,
+        7 => 24,
         _ => return None,
     };
+    let directory = 8_usize.checked_add(table_bytes)?;
     let head = stored.get(..8)?;
     let (bytes, block_count) = (number(head, 0, 4) as usize, number(head, 4, 4) as usize);
     let end = block_count.checked_mul(BLOCK_ENTRY)?.checked_add(directory + FRONT_CRC)?;
