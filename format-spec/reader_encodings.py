@@ -81,7 +81,7 @@ def unframe(stored, length, dictionary=None):
     with suppress(zstandard.ZstdError):
         frame = zstandard.get_frame_parameters(stored)
         right = stored[:4] == b"\x28\xb5\x2f\xfd" and frame.content_size == length and frame.dict_id == 0
-        window = stored[4] & 32 or frame.window_size <= 1 << 31  # 32: it states none
+        window = frame.window_size <= 8 << 20  # that of a single segment is its content size
         check({"R-5.5 magic, content size or dictionary": right, "R-5.5 window": window})
         return zstandard.ZstdDecompressor(dictionary).decompress(stored, allow_extra_data=False)
     raise Violation("R-5.5", "not exactly one good frame")

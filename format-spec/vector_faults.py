@@ -375,7 +375,7 @@ def encoding_cases():
             ('content-size-long', 'the content size is larger than the content', MAGIC + b'\x20\x08' + block),
             ('other-length', 'a good frame of another length than decoded', frame(b'abcdef')),
             ('dictionary', 'a frame that names a dictionary', MAGIC + b'\x21\x01\x07' + block),
-            ('window', 'a window of 2^31 + 2^28', MAGIC + b'\x80\xA9' + le(7, 4) + block),
+            ('window', 'a window of 9 MiB', MAGIC + b'\x80\x69' + le(7, 4) + block),
             ('magic', 'another magic number', b'\x27' + frame(b'abcdefg')[1:]),
             ('reserved-bit', 'the reserved bit of the frame header', MAGIC + b'\x28\x07' + block),
             ('block-type', 'a block of the reserved type', MAGIC + b'\x20\x07' + le(7 << 3 | 7, 3) + b'abcdefg'),
