@@ -46,6 +46,24 @@ pub(crate) fn members(data_type: &arrow_schema::DataType) -> Option<&arrow_schem
     }
 }
 
+/// Returns the type of lists or maps with other members. Returns `None` if a type is neither.
+#[cfg(feature = "arrow")]
+pub(crate) fn with_members(
+    data_type: &arrow_schema::DataType,
+    mut members: impl FnMut(&arrow_schema::FieldRef) -> arrow_schema::FieldRef,
+) -> Option<arrow_schema::DataType> {
+    use arrow_schema::DataType;
+    Some(match data_type {
+        DataType::List(item) => DataType::List(members(item)),
+        DataType::LargeList(item) => DataType::LargeList(members(item)),
+        DataType::ListView(item) => DataType::ListView(members(item)),
+        DataType::LargeListView(item) => DataType::LargeListView(members(item)),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(members(item), *length),
+        DataType::Map(entries, sorted) => DataType::Map(members(entries), *sorted),
+        _ => return None,
+    })
+}
+
 /// A type that needs to be kept. Its `Display` is the text of the metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ArrowType {
