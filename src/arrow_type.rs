@@ -15,7 +15,7 @@ pub(crate) const KEY: &str = "arrow.type";
 #[cfg(feature = "arrow")]
 pub(crate) const FIXED_SHAPE_TENSOR: &str = "arrow.fixed_shape_tensor";
 /// The extension type of tensors of several shapes.
-#[cfg(feature = "import")]
+#[cfg(feature = "arrow")]
 pub(crate) const VARIABLE_SHAPE_TENSOR: &str = "arrow.variable_shape_tensor";
 
 /// The metadata key under which an import keeps the names of dimensions: a JSON array of texts.

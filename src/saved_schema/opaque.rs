@@ -1,7 +1,7 @@
 //! The schema in a build that cannot read it: it is kept where it stays true, and otherwise
 //! removed. An export ignores fields that their columns do not fit.
 
-use super::KEY;
+use super::keys::KEY;
 use crate::Metadata;
 
 /// Keeps the schema of several sources if it is the same.

@@ -14,7 +14,8 @@ use std::sync::Arc;
 /// A dictionary with more bytes of values is not kept.
 const DICTIONARY_BYTES: usize = 64 << 10;
 
-/// Returns the value of a schema in the metadata. `first_batch` reads the first batch of only these fields.
+/// Returns the value of a schema in the metadata. `first_batch` reads the first batch of only these
+/// fields.
 pub(super) fn of(schema: &Schema, first_batch: impl FnOnce(&[usize]) -> Option<RecordBatch>) -> Option<String> {
     let fields = schema.fields();
     let keyed: Vec<usize> = (0..).zip(fields).filter(|(_, field)| has_dictionary(field)).map(|(i, _)| i).collect();
