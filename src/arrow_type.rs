@@ -15,7 +15,7 @@ pub(crate) const KEY: &str = "arrow.type";
 #[cfg(feature = "arrow")]
 pub(crate) const FIXED_SHAPE_TENSOR: &str = "arrow.fixed_shape_tensor";
 /// The extension type of tensors of several shapes.
-#[cfg(feature = "import")]
+#[cfg(feature = "arrow")]
 pub(crate) const VARIABLE_SHAPE_TENSOR: &str = "arrow.variable_shape_tensor";
 
 /// The metadata key under which an import keeps the names of dimensions: a JSON array of texts.
@@ -44,6 +44,24 @@ pub(crate) fn members(data_type: &arrow_schema::DataType) -> Option<&arrow_schem
         DataType::FixedSizeList(item, _) | DataType::Map(item, _) => Some(item),
         _ => None,
     }
+}
+
+/// Returns the type of lists or maps with other members. Returns `None` if a type is neither.
+#[cfg(feature = "arrow")]
+pub(crate) fn with_members(
+    data_type: &arrow_schema::DataType,
+    mut members: impl FnMut(&arrow_schema::FieldRef) -> arrow_schema::FieldRef,
+) -> Option<arrow_schema::DataType> {
+    use arrow_schema::DataType;
+    Some(match data_type {
+        DataType::List(item) => DataType::List(members(item)),
+        DataType::LargeList(item) => DataType::LargeList(members(item)),
+        DataType::ListView(item) => DataType::ListView(members(item)),
+        DataType::LargeListView(item) => DataType::LargeListView(members(item)),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(members(item), *length),
+        DataType::Map(entries, sorted) => DataType::Map(members(entries), *sorted),
+        _ => return None,
+    })
 }
 
 /// A type that needs to be kept. Its `Display` is the text of the metadata.

@@ -156,16 +156,17 @@
 //! The metadata of a field become those of its column, and those of the first input's schema become
 //! those of the file, with these exceptions:
 //!
-//! - `ARROW:schema` and `PARQUET:field_id` are left out: they describe the layout of the source.
+//! - `PARQUET:field_id` is left out: it describes the layout of the source.
 //! - A field of a struct, or of the schema, that has the name `a` of another one before it gets the
 //!   name `a#2`, and one of the schema without a name `#1`. So does a column `a.b` if a struct `a`
 //!   has a field `b`. An export gives them their own names.
 //! - Logical types of Parquet that Arrow has as extension types (JSON, UUID, VARIANT) become these.
-//!   `arrow.schema` has the others (ENUM, BSON, GEOMETRY, GEOGRAPHY), and an export to Parquet
+//!   `ARROW:schema` has the others (ENUM, BSON, GEOMETRY, GEOGRAPHY), and an export to Parquet
 //!   writes all of them again.
-//! - `arrow.schema` has the fields that an export would not give as they were in the source, as
-//!   JSON, with the first values of dictionaries. Of more than 4 MiB, these values are left out
-//!   first, and then the longest fields.
+//! - `ARROW:schema` has the schema of an Arrow or Parquet source, as Parquet files have it: the
+//!   base64 of an IPC message. It has the fields whose columns are in the file, with the first
+//!   values of dictionaries in their metadata, and without the metadata of the schema. Of more than
+//!   8 MiB, values of dictionaries are left out first, and then fields, the longest first.
 //! - Of nested columns, the metadata of the outermost list come first, and then those of the
 //!   members. The fields of a struct have their own only.
 //! - Tensor extensions are left out: the shape says the same. Names of dimensions are kept under

@@ -2,7 +2,7 @@
 
 use crate::DType;
 use crate::arrow_type::{StoredElement, stored_element};
-use arrow_schema::{DataType, Field, FieldRef};
+use arrow_schema::{DataType, Field};
 
 /// In the metadata of a field: its elements are INT96 timestamps, read as 12 bytes each.
 pub(in crate::import) const INT96: &str = "PARQUET:int96";
@@ -43,22 +43,6 @@ pub(super) fn is_nullable(field: &Field) -> bool {
         _ => false,
     };
     field.is_nullable() || has_null_runs(field.data_type())
-}
-
-/// Returns the type of lists or maps with other members. Returns `None` if a type is neither.
-pub(in crate::import) fn with_members(
-    data_type: &DataType,
-    mut members: impl FnMut(&FieldRef) -> FieldRef,
-) -> Option<DataType> {
-    Some(match data_type {
-        DataType::List(item) => DataType::List(members(item)),
-        DataType::LargeList(item) => DataType::LargeList(members(item)),
-        DataType::ListView(item) => DataType::ListView(members(item)),
-        DataType::LargeListView(item) => DataType::LargeListView(members(item)),
-        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(members(item), *length),
-        DataType::Map(entries, sorted) => DataType::Map(members(entries), *sorted),
-        _ => return None,
-    })
 }
 
 /// Returns whether all values of an array are null by its type.

@@ -1,10 +1,10 @@
 //! The schema of several inputs together.
 
-use crate::arrow_type::members;
+use crate::arrow_type::{members, with_members};
 use crate::export::plain_fields;
 use crate::import::arrow::distinct::joined as joined_name;
 use crate::import::arrow::extension::{fixed_extents, is_variable_tensor};
-use crate::import::arrow::types::{BF16, ENCRYPTED, INT96, with_members};
+use crate::import::arrow::types::{BF16, ENCRYPTED, INT96};
 use crate::{DType, Schema as FileSchema};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use std::collections::{HashMap, HashSet};
