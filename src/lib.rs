@@ -123,6 +123,7 @@ mod read;
 mod rewrite;
 #[cfg(feature = "import")]
 mod saved_schema;
+mod small_float;
 mod threads;
 mod value;
 mod write;

@@ -244,7 +244,7 @@ pub use found::{FoundShape, OddSample, dropped_metadata};
 pub use input_file::InputReader;
 pub use options::{AppendOptions, ConvertOptions, NullElements, Progress};
 #[cfg(feature = "arrow")]
-pub use other_formats::{FormatFile, InputFormat, RecordSource, bf16_field, refused_field};
+pub use other_formats::{FormatFile, InputFormat, RecordSource, mark_dtype, refused_field};
 pub use shard_files::ShardFiles;
 pub use shard_plan::{PlannedInput, PlannedShard, ShardPlan};
 pub use store::InputStore;

@@ -8,7 +8,7 @@ use super::storage::{Disk, Storage};
 use super::writer::{CommitState, Start, Writer};
 use crate::codec::EncodingDictionary;
 use crate::error::Advice;
-use crate::format::Schema;
+use crate::format::{ColumnSchema, Schema};
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::{Footer, TableEntry};
 use crate::format::region::{FileId, HEAD, RegionHead};
@@ -73,6 +73,7 @@ pub(super) fn append<S: Storage, K: Sink>(
         let commit = open_last_commit(&file, &header)?;
         header.header.flags.check_writable()?;
         commit.footer.flags.check_writable()?;
+        header.schema.columns.iter().try_for_each(ColumnSchema::check_known)?;
         check_facts(&commit, &header.schema)?;
         let end = commit.trailer_offset.saturating_add(HEAD);
         if !options.discard_tail {

@@ -104,6 +104,7 @@ fn values(array: &ArrayRef, stored: StoredElement) -> Result<SampleValues, Refus
         }
         (DataType::FixedSizeBinary(_), DType::I32 | DType::I64) => Buffer::from_vec(intervals::parquet(array, stored)?),
         (DataType::UInt16, DType::Bf16) if stored.extent.is_none() => plain_bytes(array, 2).ok_or_else(outside)?,
+        (DataType::UInt8, small) if small.is_small() => plain_bytes(array, 1).ok_or_else(outside)?,
         _ if element(data_type) != Some(stored) => return Err(Refused::denied(array)),
         (DataType::Boolean, _) => {
             let bits = array.as_boolean().values();

@@ -127,5 +127,5 @@ pub fn elements<T: tensilo::Element + bytemuck::Pod>(bytes: &[u8]) -> Vec<T> {
 
 /// A name of every dtype, for messages.
 pub fn is_byte_like(dtype: DType) -> bool {
-    matches!(dtype, DType::U8 | DType::Bool | DType::Bytes | DType::Utf8)
+    dtype == DType::U8 || dtype.is_byte()
 }

@@ -1,5 +1,6 @@
 //! A file with every type in every shape, and what its export must hold.
 
+use crate::common::data::value_mask;
 use tensilo::import::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use tensilo::import::arrow::datatypes::{DataType, Int32Type};
 use tensilo::sink::Stream;
@@ -51,9 +52,8 @@ fn element(dtype: DType, numbers: &mut Random) -> Vec<u8> {
     };
     let value = if random.is_multiple_of(3) { special[(random >> 8) as usize % 4] } else { numbers.bits() };
     match dtype {
-        DType::Bool => vec![(value & 1) as u8],
         DType::Utf8 => vec![b'a' + (value % 26) as u8],
-        _ => value.to_le_bytes()[..dtype.element_bytes()].to_vec(),
+        _ => (value & value_mask(dtype)).to_le_bytes()[..dtype.element_bytes()].to_vec(),
     }
 }
 

@@ -161,7 +161,7 @@ fn impossible_requests_are_bad_usage() {
     get("-c x").failed(2, "--indices");
     get("-c t -i 0 --format npy").failed(2, "--format raw or --format json");
     get("-c t -i 0 --as bits").failed(2, "--as bits for all but bytes and text");
-    get("-c n -i 0 --as f32").failed(2, "--as f32 is for bf16, f16 and f32");
+    get("-c n -i 0 --as f32").failed(2, "--as f32 is for floats of at most 32 bits");
 }
 
 #[test]
