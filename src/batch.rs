@@ -332,7 +332,9 @@ impl<'a> ColumnBatch<'a> {
             DType::Bool => Err(Error::bad_argument("a bool is neither 0 nor 1")),
             dtype => {
                 let bits = dtype.value_bits();
-                let message = format!("an element of type {dtype} has bits above the lowest {bits}; push one byte for each element");
+                let message = format!(
+                    "an element of type {dtype} has bits above the lowest {bits}; push one byte for each element"
+                );
                 Err(Error::bad_argument(message))
             }
         }

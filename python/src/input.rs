@@ -6,7 +6,9 @@ use crate::schema::check_values;
 use crate::widen::{widened, widened_floats};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyComplex, PyComplexMethods, PyDict, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple};
+use pyo3::types::{
+    PyByteArray, PyBytes, PyComplex, PyComplexMethods, PyDict, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple,
+};
 use tensilo::nested::ListBatch;
 use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, LogicalType};
 

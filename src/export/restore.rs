@@ -211,8 +211,7 @@ fn tensor_columns(field: &Field, name: String, tensors: &mut Vec<String>) {
 pub(crate) fn plain_fields(schema: &Schema) -> Vec<FieldRef> {
     let plain: Result<Vec<_>> = schema.columns.iter().map(in_arrow).collect();
     let plain = plain.unwrap_or_default();
-    let columns: Vec<ExportedColumn<'_>> =
-        plain.iter().map(|schema| ExportedColumn { schema, cast: None }).collect();
+    let columns: Vec<ExportedColumn<'_>> = plain.iter().map(|schema| ExportedColumn { schema, cast: None }).collect();
     let choice =
         TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false, ordered: true };
     let outputs = Outputs::of(&columns, &schema.columns, &Metadata::new(), choice);

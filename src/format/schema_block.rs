@@ -259,7 +259,8 @@ fn dtype_of(code: u8, element_bytes: u8) -> Result<DType> {
         Some(known) => known,
         None if code != 0 && matches!(element_bytes, 1 | 2 | 4 | 8) => DType::Unknown { code, element_bytes },
         None => {
-            let message = format!("dtype {code} of {element_bytes} bytes; elements have 1, 2, 4 or 8 bytes, and no type is 0");
+            let message =
+                format!("dtype {code} of {element_bytes} bytes; elements have 1, 2, 4 or 8 bytes, and no type is 0");
             return Err(Error::corrupt("R-3.5", message));
         }
     };

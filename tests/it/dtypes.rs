@@ -6,9 +6,7 @@ use tensilo::ErrorKind::{BadArgument, TooNew};
 use tensilo::sink::Stream;
 use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
-use tensilo::{
-    ColumnBatch, ColumnBuffer, ColumnSchema, DType, Profile, Reader, Schema, Shape, Writer, WriterOptions,
-};
+use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, DType, Profile, Reader, Schema, Shape, Writer, WriterOptions};
 
 fn write(column: ColumnSchema, batch: ColumnBatch<'_>, profile: Profile) -> tensilo::Result<Vec<u8>> {
     let mut writer =

@@ -1,8 +1,8 @@
 //! Columns as tensors of a safetensors file.
 
 use super::batches::Exported;
-use crate::packed::{Packer, packed_bits};
 use super::npy::{ArrayForm, Bf16, check_any, write_samples, written};
+use crate::packed::{Packer, packed_bits};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use tensilo::export::Table;
@@ -84,7 +84,8 @@ fn type_name(column: &ColumnSchema) -> Result<&'static str> {
         DType::Complex64 => "C64",
         // strings were refused before
         other => {
-            let message = format!("column {:?}: safetensors has no type {other}; export to .parquet or .arrow", column.name);
+            let message =
+                format!("column {:?}: safetensors has no type {other}; export to .parquet or .arrow", column.name);
             return Err(Error::bad_input(message));
         }
     })

@@ -2,8 +2,8 @@
 
 use super::column::{ColumnReader, Order, TensorColumn};
 use crate::element::{element_array, swap_bytes, swapped_bytes};
-use crate::packed::unpack;
 use crate::error::{of_array, unreadable};
+use crate::packed::unpack;
 use crate::stream::stream_error;
 use std::io::Read;
 use std::sync::Arc;

@@ -6,8 +6,8 @@ use crate::stream::stream_error;
 use flate2::read::DeflateDecoder;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
-use tensilo::import::{FormatFile, mark_dtype};
 use tensilo::import::arrow::datatypes::{DataType, Field};
+use tensilo::import::{FormatFile, mark_dtype};
 use tensilo::source::{PositionedFile, Source};
 use tensilo::{DType, Error, Result, limits};
 

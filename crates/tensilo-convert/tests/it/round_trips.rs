@@ -360,7 +360,7 @@ fn archived(table: &Table) -> Table {
         let (ending, has_ending, is_integer) = match dtype {
             DType::Utf8 => (".txt", texts, false),
             DType::Bytes => (".bin", !texts && !integers && last != "npy", false),
-            _ if dtype.is_float() || *dtype == DType::Bool || !is_scalar || last == "npy" => {
+            _ if !dtype.is_number() || dtype.is_float() || !is_scalar || last == "npy" => {
                 (".npy", last == "npy", false)
             }
             _ => (".cls", integers, true),
