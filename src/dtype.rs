@@ -7,7 +7,6 @@
 //! Types whose values have fewer than 8 bits have a byte for each element. The bits above are
 //! zero, which R-4.9 and R-4.13 check.
 
-use crate::small_float;
 use std::fmt;
 
 /// The type of a column's elements.
@@ -191,19 +190,6 @@ impl DType {
     pub fn is_small(self) -> bool {
         matches!(self, Self::F8E4M3Fn | Self::F8E4M3Fnuz | Self::F8E5M2 | Self::F8E5M2Fnuz | Self::F8E8M0Fnu)
             || matches!(self, Self::F6E2M3 | Self::F6E3M2 | Self::F4E2M1 | Self::I4 | Self::U4)
-    }
-
-    /// Returns the value of an element of a [small](Self::is_small) type, which is exact; `None` for
-    /// other types.
-    ///
-    /// ```
-    /// use tensilo::DType;
-    ///
-    /// assert_eq!(DType::F4E2M1.small_value(0x0F), Some(-6.0));
-    /// assert_eq!(DType::I4.small_value(0x0F), Some(-1.0));
-    /// ```
-    pub fn small_value(self, element: u8) -> Option<f32> {
-        small_float::value(self, element)
     }
 
     /// Returns whether elements of another type are read and written as `u8`: bools, strings and

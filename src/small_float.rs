@@ -26,8 +26,23 @@ enum Special {
     Ieee,
 }
 
+impl DType {
+    /// Returns the value of an element of a [small](Self::is_small) type, which is exact; `None` for
+    /// other types.
+    ///
+    /// ```
+    /// use tensilo::DType;
+    ///
+    /// assert_eq!(DType::F4E2M1.small_value(0x0F), Some(-6.0));
+    /// assert_eq!(DType::I4.small_value(0x0F), Some(-1.0));
+    /// ```
+    pub fn small_value(self, element: u8) -> Option<f32> {
+        value(self, element)
+    }
+}
+
 /// Returns the value of an element; `None` for other types.
-pub(crate) fn value(dtype: DType, element: u8) -> Option<f32> {
+fn value(dtype: DType, element: u8) -> Option<f32> {
     let format = |bits, bias, special| Some(Format { bits, bias, special });
     let format = match dtype {
         DType::F8E4M3Fn => format((1, 4, 3), 7, Special::AllSet),

@@ -114,10 +114,10 @@
 //! are one more dimension, the innermost. Decimals are stored in two's complement. A decimal that
 //! its storage cannot hold is refused.
 //!
-//! Arrow lacks numbers of 4 to 8 bits and complex ones. An export writes the former as `UInt8`, the
-//! latter as `Float32` with an innermost dimension of 2, and the name of the type to the field's
-//! metadata as `tensilo.dtype`. An import believes it, see [`mark_dtype`]. bf16 is exported as
-//! `Float32`.
+//! Arrow lacks numbers of 4 to 8 bits and complex numbers. An export writes the former as `UInt8`
+//! and the latter as `Float32` with an innermost dimension of 2. It marks the field: the metadata
+//! `tensilo.dtype` name the type. An import of a marked field restores it, see [`mark_dtype`]. bf16
+//! is exported as `Float32`.
 //!
 //! A first pass over the list columns finds their shapes, in bounded memory. A dimension is *fixed*
 //! if it has the same extent in every sample that is not null, and *varying* otherwise, or if no

@@ -118,7 +118,7 @@ pub trait RecordSource: Send + Sync {
 /// Marks a field whose elements have the bits of a type that Arrow lacks: `UInt16` of bf16, `UInt8`
 /// of a [small](DType::is_small) number, and `Float32` of complex numbers, whose innermost
 /// dimension is a list of two. The field can also be the item of lists. A mark that does not fit
-/// says nothing.
+/// its type is ignored.
 pub fn mark_dtype(field: Field, dtype: DType) -> Field {
     let mut metadata = field.metadata().clone();
     metadata.insert(DTYPE.to_owned(), dtype.name().to_owned());

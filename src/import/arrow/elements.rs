@@ -98,6 +98,7 @@ fn values(array: &ArrayRef, stored: StoredElement) -> Result<SampleValues, Refus
         (DataType::Int32, DType::I8) => narrowed::<i8>(array, dtype)?,
         (DataType::Int32, DType::I16) => narrowed::<i16>(array, dtype)?,
         (DataType::Int32, DType::U8) => narrowed::<u8>(array, dtype)?,
+        (DataType::Int32, small) if small.is_small() => narrowed::<u8>(array, dtype)?,
         (DataType::Int32, DType::U16) => narrowed::<u16>(array, dtype)?,
         (DataType::FixedSizeBinary(_), DType::I64) if stored.extent.is_none() => {
             return instants(array).map(SampleValues::Instants);

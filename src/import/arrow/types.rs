@@ -19,7 +19,7 @@ pub(in crate::import) fn marked_type(field: &Field) -> Option<DType> {
 }
 
 /// Returns the form in which marked elements of a tensor are pushed. A mark that does not fit the
-/// type says nothing. Those of complex numbers are pushed as f32.
+/// type is ignored. Those of complex numbers are pushed as f32.
 pub(in crate::import) fn marked_element(data_type: &DataType, marked: Option<DType>) -> Option<StoredElement> {
     match (data_type, marked) {
         (DataType::UInt16, Some(DType::Bf16)) => Some(StoredElement::one(DType::Bf16)),

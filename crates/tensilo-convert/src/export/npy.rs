@@ -46,8 +46,8 @@ fn numpy_form(column: &ColumnSchema) -> Result<ArrayForm> {
     ArrayForm::of(column)
 }
 
-/// Refuses types whose arrays NumPy saves as bytes without a meaning (`|V1`): nobody could tell
-/// them apart.
+/// Refuses types whose arrays NumPy saves as bytes without a meaning (`|V1`): a reader
+/// could not tell them apart.
 pub(super) fn check_numpy(column: &ColumnSchema) -> Result<()> {
     if !column.dtype.is_small() {
         return Ok(());

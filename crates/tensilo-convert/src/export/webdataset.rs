@@ -88,7 +88,7 @@ impl Cell {
         LogicalType::check_numbers(column)?;
         check_numpy(column)?;
         if column.dtype == DType::Complex64 {
-            return refused("complex numbers are in no archive; export to .npz, .parquet or .arrow");
+            return refused("an archive cannot hold complex numbers; export to .npz, .parquet or .arrow");
         }
         let name = column.name.to_lowercase();
         if name.contains('/') || name.is_empty() {

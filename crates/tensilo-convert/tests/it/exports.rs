@@ -193,8 +193,8 @@ fn columns_whose_elements_are_not_their_values_are_refused() {
 
 /// A file of safetensors with one tensor.
 fn tensor(dtype: &str, shape: &[u64], bytes: &[u8]) -> Vec<u8> {
-    let end = bytes.len();
-    let header = format!("{{\"x\":{{\"dtype\":\"{dtype}\",\"shape\":{shape:?},\"data_offsets\":[0,{end}]}}}}");
+    let (end, shape) = (bytes.len(), format!("{shape:?}").replace(' ', ""));
+    let header = format!("{{\"x\":{{\"dtype\":\"{dtype}\",\"shape\":{shape},\"data_offsets\":[0,{end}]}}}}");
     let header = format!("{header:<width$}", width = header.len().next_multiple_of(8));
     [&(header.len() as u64).to_le_bytes(), header.as_bytes(), bytes].concat()
 }
