@@ -90,7 +90,9 @@ fn fill(column: &ColumnSchema, numbers: &mut Random) -> (Vec<u32>, Vec<u8>, Vec<
             validity[i / 8] &= !(1 << (i % 8));
             bytes.fill(0);
         }
-        models.push((!is_null).then(|| (shape, exported(column.dtype, &bytes))));
+        let halves = (column.dtype == DType::Complex64).then_some(2);
+        let exported_shape = shape.into_iter().chain(halves).collect();
+        models.push((!is_null).then(|| (exported_shape, exported(column.dtype, &bytes))));
         values.extend(bytes);
     }
     (extents, values, validity, models)
@@ -159,12 +161,15 @@ fn model_of(array: &ArrayRef, i: usize, shape: &Shape) -> Model {
 pub fn compare(schema: &Schema, models: &[Vec<Model>], batches: &[RecordBatch]) {
     assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), SAMPLES);
     for (c, (column, models)) in schema.columns.iter().zip(models).enumerate() {
+        // complex numbers are exported as pairs
+        let halves = (column.dtype == DType::Complex64).then_some(Extent::Fixed(2));
+        let shape = Shape::new(column.shape.extents().iter().copied().chain(halves));
         let mut expected = models.iter();
         for batch in batches {
             assert_eq!(batch.schema_ref().field(c).name(), &column.name);
             assert_eq!(batch.schema_ref().field(c).is_nullable(), column.nullable);
             for i in 0..batch.num_rows() {
-                let found = model_of(batch.column(c), i, &column.shape);
+                let found = model_of(batch.column(c), i, &shape);
                 assert_eq!(Some(&found), expected.next(), "{} {i}", column.name);
             }
         }
