@@ -58,7 +58,7 @@
 //! | 3 | `codec` | chunks to stored bytes and back, and the choice of encodings |
 //! | 2 | `format`, `batch`, `list_buffer`, `value`, `arrow_type` | bytes to structures and back |
 //! | 1 | `kernel`, `checksum`, `pod`, `cast`, `decimal` | loops over elements |
-//! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `byte_count`, `threads` | basics |
+//! | 0 | `error`, `limits`, `le`, `dtype`, `small_float`, `memory`, `names`, `byte_count`, `threads` | basics |
 //!
 //! # Features
 //!

@@ -13,8 +13,8 @@ use half::{bf16, f16};
 /// A Rust type that is the element of a column.
 ///
 /// Implemented for `bf16`, `f16`, `f32`, `f64`, `i8` to `i64`, `u8` to `u64`, and `[f32; 2]`, which
-/// is a complex number. `u8` also serves for columns of bools (0 or 1), bytes, text and numbers of 4
-/// to 8 bits. The trait is sealed.
+/// is a complex number. `u8` also serves for columns of bools (0 or 1), bytes, text and numbers of
+/// 4 to 8 bits. The trait is sealed.
 pub trait Element: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     /// The type of column whose elements these are.
     const DTYPE: DType;

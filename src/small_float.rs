@@ -27,8 +27,8 @@ enum Special {
 }
 
 impl DType {
-    /// Returns the value of an element of a [small](Self::is_small) type, which is exact; `None` for
-    /// other types.
+    /// Returns the value of an element of a [small](Self::is_small) type, which is exact; `None`
+    /// for other types.
     ///
     /// ```
     /// use tensilo::DType;

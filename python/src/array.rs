@@ -171,8 +171,8 @@ impl Array {
     /// Returns an array of NumPy that shares the memory.
     ///
     /// bf16 becomes ``ml_dtypes.bfloat16``, if that package is installed. Without it,
-    /// ``dtype="float32"`` converts, which is exact, and ``view="uint16"`` gives the bits. Numbers of
-    /// 4 to 8 bits become types of that package; without it, ``view="uint8"`` gives the bits.
+    /// ``dtype="float32"`` converts, which is exact, and ``view="uint16"`` gives the bits. Numbers
+    /// of 4 to 8 bits become types of that package; without it, ``view="uint8"`` gives the bits.
     ///
     /// Args:
     ///     dtype: the type to convert to; the result is then a copy, unless it is the same type.
