@@ -57,8 +57,8 @@
 //! | 4 | `open`, `pattern`, `foreign` | sources of bytes, and the last commit of a file |
 //! | 3 | `codec` | chunks to stored bytes and back, and the choice of encodings |
 //! | 2 | `format`, `batch`, `list_buffer`, `value`, `arrow_type` | bytes to structures and back |
-//! | 1 | `kernel`, `checksum`, `pod`, `cast`, `decimal` | loops over elements |
-//! | 0 | `error`, `limits`, `le`, `dtype`, `small_float`, `memory`, `names`, `byte_count`, `threads` | basics |
+//! | 1 | `kernel`, `checksum`, `pod`, `cast`, `decimal`, `small_float` | loops over elements |
+//! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `byte_count`, `threads` | basics |
 //!
 //! # Features
 //!

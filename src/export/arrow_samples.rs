@@ -40,8 +40,8 @@ pub struct ArrowSamples<'a> {
 impl ArrowSamples<'_> {
     /// Returns the field and the array: scalars are primitives, tensors are lists in lists, of a
     /// fixed size where an extent is. bf16 becomes f32, because Arrow has no bf16. Small numbers
-    /// are `UInt8`, and complex ones pairs of `Float32`; the field's metadata `tensilo.dtype` name the
-    /// type. Decimals, times and intervals have the type that the metadata state.
+    /// are `UInt8`, and complex ones pairs of `Float32`; the field's metadata `tensilo.dtype` name
+    /// the type. Decimals, times and intervals have the type that the metadata state.
     ///
     /// Fails if Arrow cannot hold the samples, such as an extent beyond 2^31.
     ///
