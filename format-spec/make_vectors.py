@@ -50,9 +50,24 @@ def valid_vectors():
     f, letters = Tsl([col(name, name, [None] if name in ('bytes', 'utf8') else [2]) for name in DTYPES]), 'HefdbhiqBHIQ'
     numbers = [ONE + b'\x49\xC0'] + [el(t, *((-1.5, 1) if t in 'efd' else (1, 2) if t.isupper() else (-2, 1)))
                                      for t in letters[1:]] + [b'\0\1']
-    for c, sample in enumerate(numbers + [b'\x00\xFF\x80', 'h\u00e9']):
+    small = [bytes([0x7F, 0x81])] * 5 + [b'\x3F\x20'] * 2 + [b'\x0F\x08'] * 3
+    for c, sample in enumerate(numbers + [b'\x00\xFF\x80', 'h\u00e9'] + small + [el('f', 1.5, -2, -0.0, 3)]):
         f.chunk(c, [sample])
     yield 'every-dtype', 'one column of each dtype', f.commit()
+
+    f = Tsl([col(name, dtype, [n], nullable=True) for name, dtype, n in (('x', 'unknown 27', 3), ('y', 'unknown 37', 1), ('z', 'unknown 255', 2))]
+            + [col('ragged', 'unknown 37', [None, None]), col('known', 'u8')])
+    for c in range(3):
+        f.chunk(c, [None, bytes(range(1, 1 + f.columns[c]['inner'] * f.columns[c]['w']))])
+    f.chunk(3, [((1, 2), bytes(range(8))), ((0, 3), b'')], planes_zstd(8, by_turns(2)))
+    f.chunk(4, [b'\5', b'\6'])
+    yield 'unknown-dtypes', 'dtypes that are not assigned, of 1, 4 and 8 bytes, beside one that is', f.commit()
+
+    f = Tsl([col('x', 'complex64', [2]), col('y', 'complex64'), col('z', 'complex64', [None], nullable=True)])
+    f.chunk(0, [el('f', 1, 2, 3, 4), el('f', 5, 6, 7, 8)], residual_tiers('delta', restart=4, stride=2))
+    f.chunk(1, [el('f', 0.5, 0.5)] * 2, CONSTANT)
+    f.chunk(2, [el('f', *range(10)), None], planes_zstd(1, by_turns(1, 2)))
+    yield 'complex64', 'complex64 is coded as two elements of 4 bytes', f.commit()
 
     f = Tsl([col('x', 'bf16', [None])])
     f.chunk(0, [ONE * 3, b'', ONE])
@@ -326,11 +341,9 @@ def pretty(dump):
     for i, c in enumerate(dump['columns']):
         lists['@shape%d@' % i] = json.dumps(c['shape'])
         c['shape'] = '@shape%d@' % i
-        if 'samples' not in c:
-            continue
-        rows = ',\n'.join('    ' + json.dumps(s, **compact) for s in c['samples'])
-        lists['@samples%d@' % i] = '[\n%s\n   ]' % rows if rows else '[]'
-        c['samples'] = '@samples%d@' % i
+        if c.get('samples') is not None:
+            rows = ',\n'.join('    ' + json.dumps(s, **compact) for s in c['samples'])
+            lists['@samples%d@' % i], c['samples'] = '[\n%s\n   ]' % rows if rows else '[]', '@samples%d@' % i
     text = json.dumps(dump, indent=1)
     for key, value in lists.items():
         text = text.replace('"%s"' % key, value)

@@ -72,8 +72,10 @@ def read_next(file):  # walks to the region after file.previous
            "R-2.10 previous": region.previous == file.previous.head_crc})
     return region
 # ---- 3. Header and schema ----------------------------------------------------------------------------------
-DTYPES = "- bf16 f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool bytes utf8".split()
-ELEMENT_BYTES = (0, 2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1, 1, 1)
+DTYPES = ("- bf16 f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool bytes utf8 f8_e4m3fn f8_e4m3fnuz f8_e5m2 f8_e5m2fnuz "
+          "f8_e8m0fnu f6_e2m3 f6_e3m2 f4_e2m1 i4 u4 complex64").split()
+ELEMENT_BYTES = (0, 2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8) + 13 * (1,) + (8,)
+BITS = {"bool": 1, "f6_e2m3": 6, "f6_e3m2": 6, "f4_e2m1": 4, "i4": 4, "u4": 4}  # of a byte, if not all
 NESTED = 1  # of incompat_flags
 
 def read_header(file):
@@ -96,13 +98,13 @@ def read_metadata(fields):
 
 def read_column(fields):
     name, cast = fields.text(1, 1024), None
-    dtype, flags, rank, reserved = fields.unpack("BBBB")
+    dtype, flags, rank, w = fields.unpack("BBBB")
     check({"R-3.4 control character in a name": all(c >= " " and c != "\x7f" for c in name),
-           f"R-3.5 dtype {dtype}": 1 <= dtype <= 15,
-           "R-3.6 column_flags, rank or reserved": flags < 8 and rank <= 16 and reserved == 0})
-    extents, w = fields.unpack(f"{rank}I"), ELEMENT_BYTES[dtype]
+           f"R-3.5 dtype {dtype} of {w} bytes": dtype and w in (ELEMENT_BYTES[dtype:dtype + 1] or (1, 2, 4, 8)),
+           "R-3.6 column_flags or rank": flags < 8 and rank <= 16})
+    extents, is_known = fields.unpack(f"{rank}I"), dtype < len(DTYPES)
     size = math.prod(x for x in extents if x != VARYING) * w  # inner x w
-    check({"R-3.5 extents": dtype < 14 or extents == (VARYING,), "R-3.6 inner x w": size <= MAX_CHUNK})
+    check({"R-3.5 extents": dtype not in (14, 15) or extents == (VARYING,), "R-3.6 inner x w": size <= MAX_CHUNK})
     if flags & 2:
         source, rounding, reserved = fields.unpack("BBH")
         right = 1 <= dtype <= 4 and source <= 12 and source != dtype and rounding == 1
@@ -113,13 +115,14 @@ def read_column(fields):
         L, reserved, bits = fields.unpack("BBH")
         check({"R-3.6 reserved field of nesting": reserved == 0, "R-3.8 levels": 1 <= L <= 16, "R-3.8 nullable_levels": bits >> L == 0})
         may_be_null += [bool(bits >> k & 1) for k in range(L)]
-    info = {"name": name, "dtype": DTYPES[dtype], "shape": [None if x == VARYING else x for x in extents],
+    info = {"name": name, "dtype": DTYPES[dtype] if is_known else f"unknown {dtype}", "shape": [None if x == VARYING else x for x in extents],
             "nullable": bool(flags & 1), "cast": cast, **({"nullable_levels": may_be_null[1:]} if L else {}),
             "metadata": read_metadata(fields)}
     # `chunks` has the index entry that each chunk of the walk must have: those before `listed` were found in a
     # page, those of earlier commits are counted in `runs`. `stated` has the facts that a footer states.
-    return Record(info=info, w=w, V=extents.count(VARYING), L=L, may_be_null=may_be_null, size=size, samples=[], sums=Counter(), runs=[],
-                  encodings=Counter(), tables=[], bodies=[], chunks=[], listed=0, errors=(), stated={"encodings": []}, unknown=[])
+    return Record(info=info, is_known=is_known, coded=4 if dtype == 26 else w, V=extents.count(VARYING), L=L, may_be_null=may_be_null, size=size,
+                  samples=[], sums=Counter(), runs=[], encodings=Counter(), tables=[], bodies=[], chunks=[], listed=0,
+                  errors=(), stated={"encodings": []}, unknown=[])
 # ---- 4. Chunks ---------------------------------------------------------------------------------------------
 def read_chunk(file, region):
     index, first_sample, n, raw_bytes, encoding, flags = region.fields
@@ -154,7 +157,8 @@ def read_chunk(file, region):
         dims = [numbers[k:k + items] for k in range(items, len(numbers), items)] or [lengths]
         right = list(map(math.prod, zip(*dims))) == lengths and max(map(max, dims)) < VARYING
         check({"R-4.7 ends descends": min(lengths) >= 0, "R-4.7 extents": right})
-    decoded, wanted, entries = decode(*values, column.w, column.bodies), file.wanted is None or column.info["name"] in file.wanted, []
+    decoded, entries = decode(*values, column.coded, column.bodies), []
+    wanted = column.is_known and (file.wanted is None or column.info["name"] in file.wanted)
     if wanted or dtype == "utf8" or 0 in present[L]:
         for is_present, begin, end, *extents in zip(present[L], chain([0], ends), ends, *dims):
             item = decoded[begin * size:end * size]
@@ -167,7 +171,8 @@ def read_chunk(file, region):
             ranges = zip(is_present, chain([0], ends_of_lists), ends_of_lists)
             entries = [entries[begin:end] if is_list else None for is_list, begin, end in ranges]
         column.samples += entries
-    check({"R-4.9 a bool is neither 0 nor 1": dtype != "bool" or not decoded.translate(None, b"\0\1")})
+    unused = decoded.translate(None, bytes(range(1 << BITS.get(dtype, 8))))  # an element of all bits is any byte
+    check({"R-4.9 a bool is neither 0 nor 1": dtype != "bool" or not unused, "R-4.13 bits above an element": not unused})
     column.sums.update(null_count=present[0].count(0))
     column.encodings.update({part[2]: 0 for part in parts if part[1]})
     column.encodings[encoding] += 1
@@ -344,7 +349,7 @@ def read(data: bytes, wanted=None, to_the_end=False) -> dict:  # with samples of
         names = {e: f"encoding-{e}" for e in column.unknown}
         column.info.update(column.stated, encodings={names.get(e) or ENCODINGS[e]: n for e, n in column.stated["encodings"]})
         if wanted is None or column.info["name"] in wanted:
-            column.info["samples"] = column.samples
+            column.info["samples"] = column.samples if column.is_known else None  # 3.2
     names = "alignment", "finished", "tail_bytes", "commits", "sample_count", "metadata"
     return {"file_id": file.file_id.hex(), "content_id": file.content_id.hex(), **{name: getattr(file, name) for name in names},
             "columns": [column.info for column in file.columns]}

@@ -13,7 +13,10 @@ from vector_tiers import blocks, exponent_tiers, planes_zstd, residual_tiers
 
 DTYPES = {'bf16': (1, 2), 'f16': (2, 2), 'f32': (3, 4), 'f64': (4, 8), 'i8': (5, 1), 'i16': (6, 2), 'i32': (7, 4),
           'i64': (8, 8), 'u8': (9, 1), 'u16': (10, 2), 'u32': (11, 4), 'u64': (12, 8), 'bool': (13, 1),
-          'bytes': (14, 1), 'utf8': (15, 1)}
+          'bytes': (14, 1), 'utf8': (15, 1), 'f8_e4m3fn': (16, 1), 'f8_e4m3fnuz': (17, 1), 'f8_e5m2': (18, 1),
+          'f8_e5m2fnuz': (19, 1), 'f8_e8m0fnu': (20, 1), 'f6_e2m3': (21, 1), 'f6_e3m2': (22, 1), 'f4_e2m1': (23, 1),
+          'i4': (24, 1), 'u4': (25, 1), 'complex64': (26, 8)}
+UNKNOWN = {'unknown 27': (27, 1), 'unknown 37': (37, 4), 'unknown 255': (255, 8)}  # not assigned
 ENCODINGS = ['raw', 'constant', 'zstd', 'bitshuffle-zstd', 'exponent-tiers', 'residual-tiers', 'bins', 'planes-zstd']
 IDS = {**{name: k for k, name in enumerate(ENCODINGS)}, **{name + ' in blocks': 256 | k for k, name in enumerate(ENCODINGS)}}
 VARIES = 0xFFFFFFFF
@@ -156,7 +159,13 @@ def col(name, dtype, shape=(), nullable=False, cast=None, meta=(), lists=()):
     for extent in shape:
         inner *= 1 if extent is None else extent
     return {'name': name, 'dtype': dtype, 'shape': list(shape), 'nullable': nullable, 'cast': cast, 'meta': list(meta),
-            'inner': inner, 'w': DTYPES[dtype][1], 'v': list(shape).count(None), 'lists': list(lists)}
+            'inner': inner, 'w': number_of(dtype)[1], 'coded': 4 if dtype == 'complex64' else number_of(dtype)[1],
+            'v': list(shape).count(None), 'lists': list(lists)}
+
+
+def number_of(dtype):
+    """The number of a dtype, and its element bytes."""
+    return DTYPES.get(dtype) or UNKNOWN[dtype]
 
 
 def levels_of(samples, count):
@@ -198,10 +207,10 @@ def schema_block(columns, meta):
         label, name = 'column %d: ' % i, utf8(c['name'])
         yield label + 'name_bytes', le(len(name), 4)
         yield label + 'name', name
-        yield label + 'dtype', le(DTYPES[c['dtype']][0], 1)
+        yield label + 'dtype', le(number_of(c['dtype'])[0], 1)
         yield label + 'column_flags', le(c['nullable'] + 2 * bool(c['cast']) + 4 * bool(c['lists']), 1)
         yield label + 'rank', le(len(c['shape']), 1)
-        yield label + 'reserved', b'\0'
+        yield label + 'element_bytes', le(c['w'], 1)
         yield label + 'extents', b''.join(le(VARIES if e is None else e, 4) for e in c['shape'])
         if c['cast']:
             yield label + 'cast source', le(DTYPES.get(c['cast'][0], [0])[0], 1)
@@ -261,7 +270,7 @@ class Tsl:
             ends += le(total, 4)
         ends += b''.join(le(s[0][k], 4) for k in range(c['v']) for s in full) if c['v'] > 1 else b''
         parts = [('validity', valid, 1, validity, has_nulls), ('shape', lists + (ends if c['v'] else b''), 4, shape, c['v'] or lists),
-                 ('values', b''.join(s[1] for s in full), c['w'], enc, True)]
+                 ('values', b''.join(s[1] for s in full), c['coded'], enc, True)]
         table, data = [], []
         for name, raw, w, encoding, present in parts:
             code, pieces = encode(encoding, raw, w)
@@ -420,7 +429,7 @@ class Tsl:
                 'name': c['name'], 'dtype': c['dtype'], 'shape': c['shape'], 'nullable': c['nullable'], 'cast': cast,
                 **({'nullable_levels': [bool(may) for may in c['lists']]} if c['lists'] else {}), 'metadata': dict(c['meta']), 'chunk_count': facts['chunk_count'], 'raw_bytes': facts['raw_bytes'],
                 'stored_bytes': facts['stored_bytes'], 'null_count': facts['null_count'], 'encodings': encodings,
-                **({'samples': samples} if reads is None or c['name'] in reads else {})})
+                **({'samples': None if c['dtype'] in UNKNOWN else samples} if reads is None or c['name'] in reads else {})})
         return {'file_id': self.file_id.hex(), 'content_id': self.content.hex(), 'alignment': self.A, 'finished': bool(self.finished), 'tail_bytes': 0,
                 'commits': self.commits, 'sample_count': self.sample_count, 'metadata': dict(self.meta), 'columns': columns}
 

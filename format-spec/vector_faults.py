@@ -217,12 +217,15 @@ def schema_cases():
     yield 'R-3.4', 'entries-over-limit', '65,537 entries stated (and beyond the block)', schema({
         'file metadata: entries': 65537}), {'also': ['R-3.3']}
     yield 'R-3.5', 'dtype-0', 'dtype 0', schema({'column 0: dtype': 0})
-    yield 'R-3.5', 'dtype-16', 'dtype 16', schema({'column 0: dtype': 16})
+    yield 'R-3.5', 'element-bytes-0', 'bf16 of 0 bytes', schema({'column 0: element_bytes': 0})
+    yield 'R-3.5', 'element-bytes-4', 'bf16 of 4 bytes', schema({'column 0: element_bytes': 4})
+    yield 'R-3.5', 'element-bytes-3', 'dtype 37, which is not assigned, of 3 bytes', schema({'column 0: element_bytes': 3}, col('x', 'unknown 37'))
+    yield 'R-3.5', 'element-bytes-16', 'dtype 255, a private one, of 16 bytes', schema({'column 0: element_bytes': 16}, col('x', 'unknown 255'))
+    yield 'R-3.5', 'complex64-of-4', 'a complex64 of 4 bytes, the element bytes of its values', schema({'column 0: element_bytes': 4}, col('x', 'complex64'))
     yield 'R-3.5', 'utf8-rank-0', 'a utf8 column of rank 0', schema(None, col('t', 'utf8'))
     yield 'R-3.5', 'bytes-rank-2', 'a bytes column of rank 2', schema(None, col('b', 'bytes', [None, None]))
     yield 'R-3.5', 'bytes-fixed', 'a bytes column with a fixed extent', schema(None, col('b', 'bytes', [4]))
     yield 'R-3.6', 'flag', 'an unknown column flag', schema({'column 0: column_flags': 8})
-    yield 'R-3.6', 'reserved', 'the reserved byte of a column record', schema({'column 0: reserved': 1})
     yield 'R-3.6', 'cast-reserved', 'the reserved field of a cast', schema({'column 0: cast reserved': 1}, col(
         'x', 'bf16', cast=('f32', 0, 0, 0, 0)))
     yield 'R-3.6', 'rank-17', 'rank 17', schema(None, col('x', 'u8', [1] * 17))
@@ -320,6 +323,9 @@ def chunk_cases():
     yield 'R-4.9', 'utf8-surrogate', 'a text with a surrogate', text(b'\xED\xB0\x80')
     yield 'R-4.9', 'utf8-too-high', 'a text with a code point over U+10FFFF', text(b'\xF4\x90\x80\x80')
     yield 'R-4.9', 'utf8-boundary', 'a boundary of samples within a code point', text(b'\xE2\x82', b'\xAC')
+    for dtype, first in (('f6_e2m3', b'\x40'), ('f6_e3m2', b'\x80'), ('f4_e2m1', b'\x10'), ('i4', b'\xFF'), ('u4', b'\x80')):
+        yield 'R-4.13', dtype, 'a bit above those of an element of %s' % dtype, broken(col('x', dtype, [2]), [b'\0\1', b'\7' + first])
+    yield 'R-4.13', 'constant', 'an i4 of 0xF8, encoded as a constant', broken(col('x', 'i4'), [b'\xF8'] * 3, enc=CONSTANT)
     f = broken(col('x', 'u8', [(1 << 25) + 1]), [b'\0', b'\0'], enc=CONSTANT, chunk=put(raw_bytes=(1 << 26) + 2))
     yield 'R-4.10', 'two-large-samples', 'two samples of more than 32 MiB in a chunk', f
     for name, what, tweaks in (('column', 'a table of a column that is not there', [put(column=1)]),

@@ -217,14 +217,35 @@ fn unit(name: &str) -> Option<TimeUnit> {
 }
 
 #[cfg(feature = "arrow")]
-pub(crate) use arrow::stored_element;
+pub(crate) use arrow::{DTYPE, in_arrow, stored_element};
 
 #[cfg(feature = "arrow")]
 mod arrow {
     //! From and to the types of Arrow's library.
 
     use super::{ArrowType, StoredElement, TimeUnit};
+    use crate::{ColumnSchema, DType, Result};
     use arrow_schema::{DataType, IntervalUnit};
+    use std::borrow::Cow;
+
+    /// In the metadata of a field: the name of the tensilo type whose bits its elements have,
+    /// which Arrow lacks. bf16 are marked `UInt16`, small numbers `UInt8`, and complex numbers
+    /// `Float32`, of which two in the innermost dimension are one.
+    pub(crate) const DTYPE: &str = "tensilo.dtype";
+
+    /// Returns the column with a type that Arrow has for the same bytes, and the mark that tells
+    /// the own one. Refuses a type that this release does not know.
+    pub(crate) fn in_arrow(column: &ColumnSchema) -> Result<Cow<'_, ColumnSchema>> {
+        column.check_known()?;
+        let (dtype, shape) = match column.dtype {
+            small if small.is_small() => (DType::U8, column.shape.clone()),
+            DType::Complex64 => (DType::F32, column.shape.clone().with_inner(2)),
+            _ => return Ok(Cow::Borrowed(column)),
+        };
+        let mut plain = ColumnSchema { dtype, shape, ..column.clone() };
+        plain.metadata.insert(DTYPE.to_owned(), column.dtype.name().to_owned());
+        Ok(Cow::Owned(plain))
+    }
 
     /// Returns the form in which an element of a decimal or of an interval is stored. Returns
     /// `None` for other types, and for precisions that a decimal of its width cannot have.

@@ -180,6 +180,11 @@ impl Error {
         error
     }
 
+    /// A column whose type this release does not know. The file breaks no rule.
+    pub(crate) fn too_new_dtype(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::TooNew, message)
+    }
+
     /// A file that breaks no rule, but that this release must not append to.
     pub(crate) fn too_new_to_append(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::TooNew, message)

@@ -23,6 +23,7 @@ use tensilo::{
 const RAW_BYTES: usize = 1 << 14;
 /// The offsets of dtype and extent of the only column, of a one-letter name, in the schema.
 const DTYPE: usize = 13;
+const ELEMENT_BYTES: usize = 16;
 const EXTENT: usize = 17;
 /// The encoding whose parts are never in blocks.
 const CONSTANT: u16 = 1;
@@ -231,6 +232,7 @@ impl<'a> Parts<'a> {
     fn put_schema(&self, file: &mut [u8], at: usize) {
         let dtype = DType::ALL.iter().position(|&dtype| dtype == self.dtype).map_or(0, |at| at + 1);
         put(file, at + DTYPE, 1, dtype as u64);
+        put(file, at + ELEMENT_BYTES, 1, self.dtype.element_bytes() as u64);
         put(file, at + EXTENT, 4, self.sample_elements as u64);
     }
 

@@ -30,10 +30,11 @@ impl<'a> Geometry<'a> {
     /// Returns the geometry of the values of a column.
     pub(super) fn of_values(layout: &Layout) -> Self {
         let sample = u32::try_from(layout.inner_bytes / layout.element_bytes).unwrap_or(u32::MAX);
+        let float_type = FloatType::of_column(layout.dtype);
         Self {
             element_bytes: layout.element_bytes,
-            float: layout.dtype.is_float(),
-            float_type: FloatType::of_column(layout.dtype),
+            float: float_type.is_some(),
+            float_type,
             restart: match sample {
                 _ if layout.is_ragged() => u32::MAX,
                 0 | 1 => SCALARS,

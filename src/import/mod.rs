@@ -106,12 +106,18 @@
 //! | struct | its fields, named `struct.field`; a null struct makes all of them null, see below |
 //! | dictionary- or run-end-encoded | the type of the decoded values, structs too |
 //! | union | refused; skip the column |
+//! | `UInt8`, or pairs of `Float32`, marked by an export | small and complex numbers, see below |
 //!
 //! Decimals, intervals and nulls have a metadata `arrow.type` too: `decimal128[10, 2]`,
 //! `month_interval`, `day_time_interval`, `month_day_nano_interval`, `null`. The number of digits
 //! is the declared precision, whatever the width in Arrow. If an element is several values, these
 //! are one more dimension, the innermost. Decimals are stored in two's complement. A decimal that
 //! its storage cannot hold is refused.
+//!
+//! Arrow lacks numbers of 4 to 8 bits and complex numbers. An export writes the former as `UInt8`
+//! and the latter as `Float32` with an innermost dimension of 2. It marks the field: the metadata
+//! `tensilo.dtype` name the type. An import of a marked field restores it, see [`mark_dtype`]. bf16
+//! is exported as `Float32`.
 //!
 //! A first pass over the list columns finds their shapes, in bounded memory. A dimension is *fixed*
 //! if it has the same extent in every sample that is not null, and *varying* otherwise, or if no
@@ -245,7 +251,7 @@ pub use found::{FoundShape, OddSample, dropped_metadata};
 pub use input_file::InputReader;
 pub use options::{AppendOptions, ConvertOptions, NullElements, Progress};
 #[cfg(feature = "arrow")]
-pub use other_formats::{FormatFile, InputFormat, RecordSource, bf16_field, refused_field};
+pub use other_formats::{FormatFile, InputFormat, RecordSource, mark_dtype, refused_field};
 pub use shard_files::ShardFiles;
 pub use shard_plan::{PlannedInput, PlannedShard, ShardPlan};
 pub use store::InputStore;

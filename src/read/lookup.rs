@@ -43,6 +43,7 @@ impl OpenedColumn {
 
     /// Refuses a selection with lost samples of a salvaged file.
     pub(super) fn check_selection(&self, selection: &Selection) -> Result<()> {
+        self.schema().check_known()?;
         if self.index().listed.is_none() {
             return Ok(());
         }

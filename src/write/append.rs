@@ -8,11 +8,11 @@ use super::storage::{Disk, Storage};
 use super::writer::{CommitState, Start, Writer};
 use crate::codec::EncodingDictionary;
 use crate::error::Advice;
-use crate::format::Schema;
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::{Footer, TableEntry};
 use crate::format::header::Header;
 use crate::format::region::{FileId, HEAD, RegionHead};
+use crate::format::{ColumnSchema, Schema};
 use crate::open::{BlockSizes, HeadScan, OpenedCommit, OpenedHeader, Source, TableSlot, open_header, open_last_commit};
 use crate::{Error, ErrorKind, Result};
 use std::path::Path;
@@ -75,6 +75,7 @@ pub(super) fn append<S: Storage, K: Sink>(
         header.header.flags.check_writable()?;
         commit.footer.flags.check_writable()?;
         commit.check_encodings(&header.schema)?;
+        header.schema.columns.iter().try_for_each(ColumnSchema::check_known)?;
         check_facts(&commit, &header.schema)?;
         let end = commit.trailer_offset.saturating_add(HEAD);
         if !options.discard_tail {

@@ -3,6 +3,7 @@
 //! data and the options.
 
 use crate::common::config;
+use crate::common::data::value_mask;
 use crate::common::plan::profiles;
 use crate::support::intact::assert_intact;
 use proptest::collection::vec;
@@ -73,9 +74,8 @@ impl Column {
         for (element, is_null) in data.values.chunks_exact_mut(self.dtype.element_bytes()).zip(nulls) {
             match self.dtype {
                 _ if is_null => element.fill(0),
-                DType::Bool => element[0] &= 1,
                 DType::Utf8 => element[0] &= 0x7F,
-                _ => {}
+                dtype => element[0] &= value_mask(dtype) as u8,
             }
         }
         data

@@ -12,7 +12,8 @@ pub const FILE_ID: [u8; 12] = *b"0123456789ab";
 pub fn column(name: &str, dtype: u8, nullable: bool, extents: &[u32]) -> Vec<u8> {
     let mut record = (name.len() as u32).to_le_bytes().to_vec();
     record.extend(name.as_bytes());
-    record.extend([dtype, nullable.into(), extents.len() as u8, 0]);
+    let known = tensilo::DType::ALL.get(usize::from(dtype) - 1).expect("a dtype");
+    record.extend([dtype, nullable.into(), extents.len() as u8, known.element_bytes() as u8]);
     record.extend(extents.iter().flat_map(|extent| extent.to_le_bytes()));
     record.extend([0; 4]);
     record

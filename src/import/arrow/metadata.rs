@@ -1,8 +1,8 @@
 //! The metadata of columns and file.
 
 use super::extension;
-use super::types::{BF16, ENCRYPTED, INT96, element_type};
-use crate::arrow_type::{self, ArrowType, CAST_TYPE, DIM_NAMES, FOUND_SHAPE};
+use super::types::{ENCRYPTED, INT96, element_type};
+use crate::arrow_type::{self, ArrowType, CAST_TYPE, DIM_NAMES, DTYPE, FOUND_SHAPE};
 use crate::format::path;
 use crate::import::found::{DROPPED, add_dropped};
 use crate::{Metadata, limits, saved_schema};
@@ -12,7 +12,7 @@ use arrow_schema::{Field, Schema};
 pub(super) const IMPORTERS: [&str; 10] = [
     "PARQUET:field_id",
     "PARQUET:logical_type",
-    BF16,
+    DTYPE,
     INT96,
     ENCRYPTED,
     FOUND_SHAPE,

@@ -246,7 +246,7 @@ fn change_sample(sample: &mut Sample, other: &Sample, random: &mut Random) {
     let chunk = &mut sample.chunk;
     let mut number = [0; 8];
     match random.below(24) {
-        0 => (sample.dtype, sample.extents) = (1 + random.below(15) as u8, other.extents.clone()),
+        0 => (sample.dtype, sample.extents) = (1 + random.below(DType::ALL.len() as u64) as u8, other.extents.clone()),
         1 => sample.nullable ^= true,
         2 => sample.nulls = random.below(3),
         3 if !sample.extents.is_empty() => {

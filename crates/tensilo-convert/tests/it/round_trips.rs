@@ -178,10 +178,8 @@ fn samples(plan: &Plan, count: usize, random: &mut Random) -> Samples {
         for _ in 0..elements {
             let bits = if random.one_in(4) { random.pick(&special) } else { random.bits() >> random.below(64) };
             let width = plan.dtype.element_bytes();
-            match plan.dtype {
-                DType::Bool => samples.values.push((bits & 1) as u8),
-                _ => samples.values.extend(&bits.to_le_bytes()[..width]),
-            }
+            let bits = bits & (u64::MAX >> (64 - plan.dtype.value_bits()));
+            samples.values.extend(&bits.to_le_bytes()[..width]);
         }
     }
     samples
@@ -362,7 +360,7 @@ fn archived(table: &Table) -> Table {
         let (ending, has_ending, is_integer) = match dtype {
             DType::Utf8 => (".txt", texts, false),
             DType::Bytes => (".bin", !texts && !integers && last != "npy", false),
-            _ if dtype.is_float() || *dtype == DType::Bool || !is_scalar || last == "npy" => {
+            _ if !dtype.is_number() || dtype.is_float() || !is_scalar || last == "npy" => {
                 (".npy", last == "npy", false)
             }
             _ => (".cls", integers, true),
