@@ -106,7 +106,7 @@ impl Limit<'_> {
 /// Encodes chunks one after the other, and reuses its memory.
 pub(crate) struct ChunkEncoder {
     profile: Profile,
-    /// The decoded bytes of a block; `None` to write chunks without blocks.
+    /// The decoded bytes of a block; `None` for blocks as long as they can be.
     block_bytes: Option<usize>,
     scratch: EncodeScratch,
     candidate: Vec<u8>,

@@ -129,7 +129,7 @@ impl Profile {
     }
 
     /// Returns the block size in decoded bytes, unless [`WriterOptions::block_bytes`] sets it;
-    /// `None` if the profile writes chunks without blocks.
+    /// `None` if the profile writes each part as one block.
     ///
     /// [`WriterOptions::block_bytes`]: crate::WriterOptions::block_bytes
     pub fn block_bytes(self) -> Option<usize> {
