@@ -80,7 +80,9 @@ fn corpora_have_sound_and_broken_chunks_of_each_form_and_long_ones() {
 fn the_corpus_of_bins_has_sound_chunks_of_each_mapping_and_option() {
     let mut inputs = Vec::new();
     for input in corpus("decode_bins").into_values() {
-        let Some(outcome) = fuzz::decode::check(6, &input).filter(|outcome| outcome.sound_chunks == 2) else { continue };
+        let Some(outcome) = fuzz::decode::check(6, &input).filter(|outcome| outcome.sound_chunks == 2) else {
+            continue;
+        };
         // the stored bytes of the first chunk begin at offset 6, and in blocks the tables 8 bytes later
         inputs.push(input[if outcome.in_blocks { 14 } else { 6 }..].to_vec());
     }
