@@ -6,8 +6,8 @@ use super::blocked;
 #[cfg(fuzzing)]
 use super::kernels;
 use super::regions::{
-    BLOCKS, CONTENT_ID, ENTRY, FOOTER, FOOTER_SCHEMA, HEAD, HEADER, PAGE, TABLE, body, heads, number, put, put_content_id,
-    seal, tables,
+    BLOCKS, CONTENT_ID, ENTRY, FOOTER, FOOTER_SCHEMA, HEAD, HEADER, PAGE, TABLE, body, heads, number, put,
+    put_content_id, seal, tables,
 };
 use std::borrow::Cow;
 use std::ops::Range;

@@ -64,7 +64,15 @@ const UTF8: u8 = 15;
 const VARYING: u32 = u32::MAX;
 const MOST: u32 = u32::MAX - 0xFFFF;
 const CONSTANT: u16 = 1;
-const ZSTD: u16 = 3;
+const ZSTD: u16 = 2;
+const EXPONENT_TIERS: u16 = 4;
+const RESIDUAL_TIERS: u16 = 5;
+const BINS: u16 = 6;
+const PLANES_ZSTD: u16 = 7;
+/// The bit of an encoding in blocks.
+const BLOCKS: u16 = 1 << 8;
+/// The table of frames that need none.
+const NO_TABLE: [u8; 4] = [0xFF; 4];
 
 fn bytes(extents: &[u32]) -> Vec<u8> {
     column("x", U8, false, extents)
