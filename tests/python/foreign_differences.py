@@ -35,6 +35,18 @@ KNOWN = [
         schema=((r"(month|day_time)_interval", "fixed_size_binary[12]"),), values="other",
     ),
     month_day_nano("*/generated_interval_mdn.*", "f1"),
+    # types that pyarrow does not read from Parquet
+    Known(
+        "pyarrow does not read the logical type of variants. The Arrow schema in the file has it.",
+        "*/shredded_variant/*", found=((r"ARROW:extension:name=arrow\.parquet\.variant, ", ""),),
+    ),
+    Known(
+        "pyarrow does not read the logical types of shapes on Earth. The Arrow schema has them.", "*/geospatial/*",
+        target="arrow",
+        found=(
+            (r"\{PARQUET:logical_type=GEO\w+ \[.*\]\}(?=: binary)|, PARQUET:logical_type=GEO\w+ \[.*\](?=\}: binary)", ""),
+        ),
+    ),
     # names
     Known(
         "Of Parquet's maps, pyarrow names the entries like the map.",

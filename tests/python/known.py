@@ -17,8 +17,10 @@ class Known:
     source: str = "*"
     target: str = "*"
     route: str = "*"
-    # expressions and what replaces each of them in the text of the schema
+    # expressions and what replaces each of them in the text of the source's schema
     schema: tuple = ()
+    # the same of the schema that came back
+    found: tuple = ()
     # "equal"; "rows": the same rows in other arrays; "other": not compared
     values: str = "equal"
     # what the program says instead of converting or exporting
@@ -69,16 +71,17 @@ def compare(found, due, known):
         return None if any(text in str(found) for text in refusals) else f"refused: {found}"
     if refusals:
         return f"is not refused any more with {refusals}"
-    wanted = schema_text(due.schema)
+    texts = [schema_text(due.schema), schema_text(found.schema)]
     for one in known:
-        for pattern, replacement in one.schema:
-            changed = re.sub(pattern, replacement, wanted, flags=re.MULTILINE)
-            if changed == wanted:
-                return f"the known difference changes nothing: {pattern}: {wanted}"
-            wanted = changed
-    if schema_text(found.schema) != wanted:
-        return f"schema:\n{schema_text(found.schema)}\ninstead of\n{wanted}"
-    if not any(one.schema for one in known) and not found.schema.equals(due.schema, check_metadata=True):
+        for at, replacements in enumerate([one.schema, one.found]):
+            for pattern, replacement in replacements:
+                changed = re.sub(pattern, replacement, texts[at], flags=re.MULTILINE)
+                if changed == texts[at]:
+                    return f"the known difference changes nothing: {pattern}: {texts[at]}"
+                texts[at] = changed
+    if texts[0] != texts[1]:
+        return f"schema:\n{texts[1]}\ninstead of\n{texts[0]}"
+    if not any(one.schema or one.found for one in known) and not found.schema.equals(due.schema, check_metadata=True):
         return "pyarrow finds schemas unequal whose texts are the same"
     return compare_values(found, due, {one.values for one in known} - {"equal"})
 
