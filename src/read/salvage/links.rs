@@ -82,7 +82,7 @@ impl Foreign {
         let mut claims = memory::with_capacity(regions.len())?;
         claims.extend(regions.iter().map(|region| claim(region)));
         // the state of a file is that of its last trailer
-        let knows_end = claims.iter().any(|claim| *claim == Claim::Own);
+        let knows_end = claims.contains(&Claim::Own);
         let last = regions.iter().rposition(|region| region.head.kind == RegionKind::Trailer);
         if let Some(claim) = last.filter(|_| !knows_end).and_then(|last| claims.get_mut(last)) {
             *claim = Claim::Own;
