@@ -32,7 +32,8 @@ pub(crate) const HEAD_BYTES: usize = region_head::SIZE;
 pub(crate) const HEAD: u64 = u64_of(HEAD_BYTES);
 
 /// The 12 bytes that every region of a file has in its head. They tell a region of another schema
-/// from one of this file; the checksum of the region before tells files of one schema apart.
+/// from one of this file; the checksum of the region before tells files of one schema
+/// apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FileId(pub [u8; 12]);
 
@@ -127,8 +128,8 @@ pub(crate) struct RegionHead {
 }
 
 impl RegionHead {
-    /// Makes the head of a region that begins at `offset` and has this body. The fields that
-    /// depend on the kind are 0, and so is `previous`. Fails if the body is over the limit of the kind.
+    /// Makes the head of a region that begins at `offset` and has this body. The fields that depend
+    /// on the kind are 0, and so is `previous`. Fails if the body is over the limit of the kind.
     pub(crate) fn new(kind: RegionKind, file_id: FileId, offset: u64, body: &[u8]) -> Result<Self> {
         let limit = kind.max_body_bytes();
         let body_bytes = u32::try_from(body.len()).ok().filter(|&bytes| bytes <= limit).ok_or_else(|| {

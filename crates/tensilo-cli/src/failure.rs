@@ -98,8 +98,8 @@ fn exit_of(kind: ErrorKind) -> Exit {
         ErrorKind::Corrupt => Exit::Damaged,
         ErrorKind::Io => Exit::Io,
         ErrorKind::Internal => Exit::Internal,
-        // TooNew, TooOld, NotBuilt, OverLimit, BadArgument, BadInput: this program cannot process this
-        // input
+        // TooNew, TooOld, NotBuilt, OverLimit, BadArgument, BadInput: this program cannot process
+        // this input
         _ => Exit::Usage,
     }
 }

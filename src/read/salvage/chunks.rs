@@ -62,8 +62,8 @@ impl Found {
     }
 }
 
-/// Collects the chunks of a file that neither the rest of it nor their neighbours contradict, in the
-/// order of the file. If `decode` is set, leaves out chunks that do not decode.
+/// Collects the chunks of a file that neither the rest of it nor their neighbours contradict, in
+/// the order of the file. If `decode` is set, leaves out chunks that do not decode.
 pub(super) fn collect(
     source: &dyn Source,
     identity: &Identity,

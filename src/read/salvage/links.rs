@@ -1,25 +1,26 @@
 //! Whose region is this: the chain of `previous`.
 //!
-//! Two files of the same schema and options have the same file id, so an id does not tell a chunk of
-//! this file from one that an older file, or an older state of this one, has left in its place. But
-//! each head repeats the checksum of the head before it, and thereby depends on everything before.
-//! Two neighbours whose heads do not agree are a *break*: at least one of them is foreign. Damage of
-//! a body does not break the chain, since the heads are intact.
+//! Two files of the same schema and options have the same file id, so an id does not tell a chunk
+//! of this file from one that an older file, or an older state of this one, has left in its place.
+//! But each head repeats the checksum of the head before it, and thereby depends on everything
+//! before. Two neighbours whose heads do not agree are a *break*: at least one of them is foreign.
+//! Damage of a body does not break the chain, since the heads are intact.
 //!
 //! Regions between breaks, or between lost heads, form a *segment*: if one of its regions is of
 //! this file, so are all before it in the segment. Regions of this file are known by what index and
-//! footers confirm, and else by the end of the file, which is its last trailer. This decides breaks:
+//! footers confirm, and else by the end of the file, which is its last trailer. This decides
+//! breaks:
 //!
 //! 1. A segment that both neighbours contradict is foreign: nothing but itself accepts it.
 //! 2. If one side of a break is of this file, the other is foreign. What follows it in its segment
-//!    is foreign, too, as it comes from the same other file. What precedes it need not be: twins can
-//!    have a common beginning.
+//!    is foreign, too, as it comes from the same other file. What precedes it need not be: twins
+//!    can have a common beginning.
 //! 3. Otherwise it is unknown which side is foreign, and both regions at the break are given up.
 //!
-//! A break beside a chunk that the index contradicts is explained by that chunk, and accuses nothing
-//! else. Where twins have a common beginning, and the end of this file is lost, too, rule 3 finds
-//! the last foreign chunk only. So without index and footers no chunk is ever *confirmed* by its
-//! links; links can only contradict.
+//! A break beside a chunk that the index contradicts is explained by that chunk, and accuses
+//! nothing else. Where twins have a common beginning, and the end of this file is lost, too, rule 3
+//! finds the last foreign chunk only. So without index and footers no chunk is ever *confirmed* by
+//! its links; links can only contradict.
 //!
 //! Rejected: to trust the longest segment. An interrupted copy leaves more of the old file than of
 //! the new one, and then this returns old values.
@@ -69,8 +70,8 @@ impl Foreign {
         self.contains(offset) && self.last_own.is_none_or(|last| offset < last)
     }
 
-    /// Compares the regions of a file with their neighbours. `alignment` is that of the file, if the
-    /// header tells it; `claim` says what else is known of a region.
+    /// Compares the regions of a file with their neighbours. `alignment` is that of the file, if
+    /// the header tells it; `claim` says what else is known of a region.
     ///
     /// Cost: one pass. Memory: 3 bytes for each region, and 8 for each that is foreign.
     pub(super) fn find(

@@ -102,8 +102,8 @@ impl<'a> Findings<'a> {
         self.check.take_lost().into_iter().for_each(|lost| self.damages.report(lost));
     }
 
-    /// Checks the end of the file: for bytes after the last trailer, which ends at `end` and has
-    /// this `head_crc`, then.
+    /// Checks the end of the file: for bytes after the last trailer, which ends at `end` and
+    /// has this `head_crc`, then.
     pub(super) fn finish(mut self, end: u64, trailer_crc: u32, report: &mut VerifyReport) -> Result<()> {
         if !self.damages.all.is_empty() {
             self.check.find_gaps(None);

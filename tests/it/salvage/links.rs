@@ -17,8 +17,8 @@ use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer
 const CHUNKS: usize = 6;
 const SAMPLES: u64 = 4;
 
-/// A file of chunks whose values are `salts[chunk]` and the number of the sample, with commits after
-/// these numbers of chunks.
+/// A file of chunks whose values are `salts[chunk]` and the number of the sample, with commits
+/// after these numbers of chunks.
 fn file_of(salts: &[u32], commits: &[usize]) -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[8]))]);
     let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(32 * SAMPLES as usize);
@@ -228,7 +228,8 @@ fn a_commit_of_an_older_file_after_the_end_is_not_an_append() {
     assert_eq!(fates(&salvaged, &[1; CHUNKS], "an old commit"), due);
     assert_eq!((salvaged.committed_samples, salvaged.end_is_known), (Some(4 * SAMPLES), false));
     assert_eq!(salvaged.reader.sample_count(), 4 * SAMPLES);
-    // its trailer is lost, too: this looks like an append that has not committed, but does not follow
+    // its trailer is lost, too: this looks like an append that has not committed, but does not
+    // follow
     let torn = &mixed[..mixed.len() - 64];
     let report = verify(&InMemory(torn), VerifyOptions::new()).expect("memory can be read");
     assert_eq!((report.sample_count, report.state()), (Some(4 * SAMPLES), FileState::Damaged));
