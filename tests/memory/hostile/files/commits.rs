@@ -18,7 +18,7 @@ pub fn footers() -> Vec<Row> {
         row("2^32 - 1 runs", footer(FACTS + 32, &[0xFF; 4]), Opening("R-7.2")),
         row("65,536 runs that are not there", footer(FACTS + 32, &65_536_u32.to_le_bytes()), Opening("R-7.2")),
         row("65,535 encodings that are not there", footer(FACTS + 36, &[0xFF; 2]), Opening("R-7.2")),
-        row("an unknown encoding", footer(FACTS + 40, &[0xFF; 2]), Reading("R-7.6")),
+        row("an unknown encoding", footer(FACTS + 40, &[0xFF; 2]), Reading("R-7.6", "R-7.6")),
         row("65,536 runs of the same page", many_runs(65_536), Opening("R-7.3")),
         row("2^64 - 1 chunks", run(3, u64::MAX), Opening("R-7.3")),
         row("2^40 chunks of one sample", chunks_of_one(1 << 40), Opening("R-7.3")),
