@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(found[..8], positive);
         assert_eq!(found[8..], positive.map(|value| -value));
         assert!(found[8].is_sign_negative());
-        assert_eq!(values(DType::I4), [0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1].map(|i: i8| i.into()));
+        assert_eq!(values(DType::I4), [0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1].map(|i: i8| f32::from(i)));
         assert_eq!(values(DType::U4), std::array::from_fn::<f32, 16, _>(|i| i as f32));
     }
 
