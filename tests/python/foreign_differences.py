@@ -37,11 +37,11 @@ KNOWN = [
     month_day_nano("*/generated_interval_mdn.*", "f1"),
     # types that pyarrow does not read from Parquet
     Known(
-        "pyarrow does not read the logical type of variants. The Arrow schema in the file has it.",
+        "pyarrow does not read the logical type VARIANT. The Arrow schema in the file has it.",
         "*/shredded_variant/*", found=((r"ARROW:extension:name=arrow\.parquet\.variant, ", ""),),
     ),
     Known(
-        "pyarrow does not read the logical types of shapes on Earth. The Arrow schema has them.", "*/geospatial/*",
+        "pyarrow does not read the logical types GEOMETRY and GEOGRAPHY. The Arrow schema has them.", "*/geospatial/*",
         target="arrow",
         found=(
             (r"\{PARQUET:logical_type=GEO\w+ \[.*\]\}(?=: binary)|, PARQUET:logical_type=GEO\w+ \[.*\](?=\}: binary)", ""),

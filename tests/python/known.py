@@ -65,22 +65,30 @@ class Differences:
             test.fail("\n".join([f"{len(problems)} tables are not equal", *problems, *unused]))
 
 
+def replaced(text, replacements):
+    """Returns the text of a schema with a known difference. Raises `ValueError` if that changes nothing."""
+    for pattern, replacement in replacements:
+        changed = re.sub(pattern, replacement, text, flags=re.MULTILINE)
+        if changed == text:
+            raise ValueError(f"the known difference changes nothing: {pattern}: {text}")
+        text = changed
+    return text
+
+
 def compare(found, due, known):
     refusals = [one.refused for one in known if one.refused]
     if isinstance(found, Refused):
         return None if any(text in str(found) for text in refusals) else f"refused: {found}"
     if refusals:
         return f"is not refused any more with {refusals}"
-    texts = [schema_text(due.schema), schema_text(found.schema)]
-    for one in known:
-        for at, replacements in enumerate([one.schema, one.found]):
-            for pattern, replacement in replacements:
-                changed = re.sub(pattern, replacement, texts[at], flags=re.MULTILINE)
-                if changed == texts[at]:
-                    return f"the known difference changes nothing: {pattern}: {texts[at]}"
-                texts[at] = changed
-    if texts[0] != texts[1]:
-        return f"schema:\n{texts[1]}\ninstead of\n{texts[0]}"
+    wanted, came_back = schema_text(due.schema), schema_text(found.schema)
+    try:
+        for one in known:
+            wanted, came_back = replaced(wanted, one.schema), replaced(came_back, one.found)
+    except ValueError as error:
+        return str(error)
+    if came_back != wanted:
+        return f"schema:\n{came_back}\ninstead of\n{wanted}"
     if not any(one.schema or one.found for one in known) and not found.schema.equals(due.schema, check_metadata=True):
         return "pyarrow finds schemas unequal whose texts are the same"
     return compare_values(found, due, {one.values for one in known} - {"equal"})
