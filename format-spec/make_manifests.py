@@ -1,30 +1,29 @@
 """Makes the test vectors of MANIFEST.md from that text.
 
-    make_manifests.py            writes vectors/manifests
-    make_manifests.py --check    exits with 1 unless the files on disk are what this script makes,
+    make_manifests.py            writes vectors/manifests.tar
+    make_manifests.py --check    exits with 1 unless the archive has what this script makes,
                                  and `manifest.py` accepts and refuses what it should
 """
 import argparse
-import copy
 import hashlib
 import json
 import pathlib
 import re
-import shutil
 import sys
 import tempfile
 
+import archive
 import manifest
 import reader
 
 VECTORS = pathlib.Path(__file__).resolve().parent / 'vectors'
-MANIFESTS = VECTORS / 'manifests'
+VALID = archive.read(VECTORS / 'valid.tar')
 DIGITS = slice(-35, -3)  # of the digest in a sealed text
 
 
 def data_of(name):
-    """The bytes of a file of `vectors/valid`."""
-    text = (VECTORS / 'valid' / (name + '.hex')).read_text('utf-8')
+    """The bytes of a file of `vectors/valid.tar`."""
+    text = VALID['valid/%s.hex' % name].decode('utf-8')
     return bytes.fromhex(' '.join(line.split('#')[0] for line in text.splitlines()))
 
 
@@ -118,6 +117,14 @@ def valid():
     names = [WORKED['path'], second_file['path'], *(one['path'] for one in added)]
     yield 'three-versions', folder(first, second, third, **{name: 'worked' for name in names})
 
+    # names that are no versions are ignored, and the parent may have been removed
+    files = folder(first, second, **{WORKED['path']: 'worked', second_file['path']: 'worked'})
+    del files['manifest/0000000001.json']
+    names = ('00000000003.json', '0000000000.json', '.0000000003.json', '3.json', '0000000003.json~')
+    yield 'other-names', {**files, **{'manifest/' + name: b'{}\n' for name in names}}
+
+    yield 'requires-nothing', folder(version(1, [group(WORKED)], requires=[]))
+
     groups = [group({**WORKED, 'path': 'data/%d.tsl' % i}) for i in range(5)]
     (one, one_file), (two, two_file) = page(groups[:2]), page(groups[2:4])
     paged = version(1, groups[4:], pages=[one, two], dataset_id=id_of(groups))
@@ -185,6 +192,14 @@ def invalid():
     yield 'M-2.3-run', folder(version(1, [group(WORKED)], order={'run': 1 << 32, 'window': 1}))
     yield 'M-2.3-window', folder(version(1, [group(WORKED)], order={'run': 1, 'window': 0}))
     yield 'M-3.1-newer', folder(version(1, [group(WORKED)], format='tensilo dataset 2', more=1))
+    yield 'M-3.1-missing', folder({name: value for name, value in good.items() if name != 'format'})
+    yield 'M-3.1-null', folder(version(1, [group(WORKED)], format=None))
+    yield 'M-3.1-number', folder(version(1, [group(WORKED)], format=1, samples='2'))
+    yield 'M-3.6-feature', folder(version(1, [group(WORKED)], requires=['deleted samples'], deleted=[0]))
+    yield 'M-3.6-changed-member', folder(version(1, [group(WORKED)], requires=['texts'], samples='2'))
+    yield 'M-2.2-requires-text', folder(version(1, [group(WORKED)], requires='deleted samples'))
+    yield 'M-2.2-requires-null', folder(version(1, [group(WORKED)], requires=None))
+    yield 'M-2.2-requires-number', folder(version(1, [group(WORKED)], requires=[1]))
     yield 'M-3.2-other-number', folder(version(2, [group(WORKED)]))
     parents = version(1, [group(WORKED)]), version(2, [group(WORKED)])
     parent = {'version': 1, 'digest': seal(parents[0])[DIGITS].decode()}
@@ -238,6 +253,8 @@ def invalid():
         yield name, {**folder(version(1, [], pages=[{**entry, **changed}], samples=4, dataset_id=id_of(groups))), **files}
     entry, files = page(groups, 'tensilo dataset page 2')
     yield 'M-3.1-newer-page', {**folder(version(1, [], pages=[entry], dataset_id=id_of(groups))), **files}
+    entry, files = page(groups, None)
+    yield 'M-3.1-null-of-page', {**folder(version(1, [], pages=[entry], dataset_id=id_of(groups))), **files}
     entry, files = page([group({**WORKED, 'layout': 1})])
     yield 'M-6.2-layout', {**folder(version(1, [], pages=[entry], dataset_id=id_of(groups[:1]))), **files}
     entry, files = page(groups)
@@ -256,16 +273,16 @@ def reseal(data):
 
 
 def tree():
-    """All files of the vectors. A data file is a line: the vector of `vectors/valid` that it is."""
+    """All files of the vectors. A data file is a line: the vector of `vectors/valid.tar` that it is."""
     found = {}
     for kind, vectors in ('valid', valid()), ('invalid', invalid()):
         for name, files in vectors:
             for path, data in files.items():
                 if path.endswith('.tsl') and name != 'M-5.2-damaged':
                     path, data = path + '.is', vector_with(data).encode() + b'\n'
-                found['%s/%s/%s' % (kind, name, path)] = data
+                found['manifests/%s/%s/%s' % (kind, name, path)] = data
             if kind == 'valid':
-                found['valid/%s.json' % name] = json.dumps(read(files), indent=1).encode() + b'\n'
+                found['manifests/valid/%s.json' % name] = json.dumps(read(files), indent=1).encode() + b'\n'
     return found
 
 
@@ -302,15 +319,7 @@ if __name__ == '__main__':
     parser.add_argument('--check', action='store_true')
     check = parser.parse_args().check
     check_refusals()
-    due = tree()
-    if check:
-        found = {path.relative_to(MANIFESTS).as_posix(): path.read_bytes() for path in MANIFESTS.rglob('*') if path.is_file()}
-        if found != due:
-            wrong = sorted(name for name in found.keys() | due.keys() if found.get(name) != due.get(name))
-            sys.exit('not what make_manifests.py makes: %s' % ', '.join(wrong))
-    else:
-        shutil.rmtree(MANIFESTS, ignore_errors=True)
-        for name, data in due.items():
-            path = MANIFESTS / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+    path, made = VECTORS / 'manifests.tar', tree()
+    wrong = archive.first_difference(path, made) if check else archive.write(path, made)
+    if wrong:
+        sys.exit('%s: not what make_manifests.py makes: %s' % (path.name, wrong))

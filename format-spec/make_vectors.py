@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Makes the test vectors of the tensilo file format from SPEC.md, with no other code.
 
-    make_vectors.py           write vectors/valid, vectors/invalid and vectors/manifest.json
+    make_vectors.py           write vectors/valid.tar, vectors/invalid.tar and vectors/manifest.json
     make_vectors.py --check   exit 1 unless the files on disk are exactly what this script makes,
                               and the examples of SPEC.md show what is in them
 
 vector_encoder.py puts files together, vector_faults.py has the invalid vectors, vector_nested.py all of nested columns,
-vector_blocks.py, vector_bins.py, vector_mappings.py, vector_options.py and vector_filters.py all of encodings in blocks, vector_text.py
-the examples, this file the other valid ones.
+vector_blocks.py all of parts in blocks, vector_bins.py, vector_mappings.py, vector_options.py and vector_filters.py all of bins,
+vector_text.py the examples, this file the other valid ones.
 """
 import json
 import pathlib
@@ -15,6 +15,7 @@ import struct
 import sys
 import zlib
 
+import archive
 from vector_encoder import *
 import vector_bins
 import vector_blocks
@@ -23,7 +24,7 @@ import vector_mappings
 import vector_nested
 import vector_options
 from vector_faults import invalid_vectors
-from vector_text import example_vectors, wrong_examples
+from vector_text import example_vectors, wrong_examples, wrong_index
 
 
 FORGED_ID = b'forged chunkC5(\x9D'  # chosen so that the head_crc of a certain head is 0
@@ -49,9 +50,24 @@ def valid_vectors():
     f, letters = Tsl([col(name, name, [None] if name in ('bytes', 'utf8') else [2]) for name in DTYPES]), 'HefdbhiqBHIQ'
     numbers = [ONE + b'\x49\xC0'] + [el(t, *((-1.5, 1) if t in 'efd' else (1, 2) if t.isupper() else (-2, 1)))
                                      for t in letters[1:]] + [b'\0\1']
-    for c, sample in enumerate(numbers + [b'\x00\xFF\x80', 'h\u00e9']):
+    small = [bytes([0x7F, 0x81])] * 5 + [b'\x3F\x20'] * 2 + [b'\x0F\x08'] * 3
+    for c, sample in enumerate(numbers + [b'\x00\xFF\x80', 'h\u00e9'] + small + [el('f', 1.5, -2, -0.0, 3)]):
         f.chunk(c, [sample])
     yield 'every-dtype', 'one column of each dtype', f.commit()
+
+    f = Tsl([col(name, dtype, [n], nullable=True) for name, dtype, n in (('x', 'unknown 27', 3), ('y', 'unknown 37', 1), ('z', 'unknown 255', 2))]
+            + [col('ragged', 'unknown 37', [None, None]), col('known', 'u8')])
+    for c in range(3):
+        f.chunk(c, [None, bytes(range(1, 1 + f.columns[c]['inner'] * f.columns[c]['w']))])
+    f.chunk(3, [((1, 2), bytes(range(8))), ((0, 3), b'')], planes_zstd(8, by_turns(2)))
+    f.chunk(4, [b'\5', b'\6'])
+    yield 'unknown-dtypes', 'dtypes that are not assigned, of 1, 4 and 8 bytes, beside one that is', f.commit()
+
+    f = Tsl([col('x', 'complex64', [2]), col('y', 'complex64'), col('z', 'complex64', [None], nullable=True)])
+    f.chunk(0, [el('f', 1, 2, 3, 4), el('f', 5, 6, 7, 8)], residual_tiers('delta', restart=4, stride=2))
+    f.chunk(1, [el('f', 0.5, 0.5)] * 2, CONSTANT)
+    f.chunk(2, [el('f', *range(10)), None], planes_zstd(1, by_turns(1, 2)))
+    yield 'complex64', 'complex64 is coded as two elements of 4 bytes', f.commit()
 
     f = Tsl([col('x', 'bf16', [None])])
     f.chunk(0, [ONE * 3, b'', ONE])
@@ -108,19 +124,16 @@ def valid_vectors():
     f, sizes = Tsl([col('b', 'bytes', [None])]), el('B', 7)
     blocks = b'abcdefg'
     for header in (b'\x20' + sizes, b'\x60', b'\x80\x00' + le(7, 4), b'\xE0' + le(7, 8), b'\xA0' + le(7, 4),
-                   b'\x21\x00' + sizes, b'\x80\xA8' + le(7, 4)):
+                   b'\x21\x00' + sizes, b'\x80\x68' + le(7, 4)):
         size = 7 if header != b'\x60' else 263
         text = (blocks * 38)[:size]
         f.chunk(0, [text], zstd(MAGIC + header + (le(7, 2) if size > 7 else b'') + le(size - 3 << 3, 3) + text[:-3]
                                 + le(2 << 3, 3) + text[-3:-1] + le(1 << 3 | 1 << 1, 3) + text[-1:] + le(1, 3)))
-    yield 'zstd-frames', 'content size of 1, 2, 4 and 8 bytes, a dictionary id of 0; no window, small and 2 GiB; raw, RLE and empty blocks', f.commit()
+    yield 'zstd-frames', 'content size of 1, 2, 4 and 8 bytes, a dictionary id of 0; no window, small and 8 MiB; raw, RLE and empty blocks', f.commit()
 
-    f, size, start = Tsl([col('b', 'bytes', [None])]), 8068, bytes(range(97, 123)) + b'01234567'
-    f.chunk(0, [start + bytes(b for b in range(8) for _ in range(1000)) + start], zstd(
-        MAGIC + b'\x80\x00' + le(size, 4) + le(34 << 3, 3) + start + b''.join(le(1000 << 3 | 2, 3) + le(b, 1) for b in range(8))
-        + le(8 << 3 | 5, 3) + b'\x00\x01\x54\x00\x0C\x1F' + le(8034 + 3, 2)))
+    f = Tsl([col('b', 'bytes', [None])])
     f.chunk(0, [b'abcdefg'], zstd(MAGIC + b'\x30\x07' + le(7 << 3 | 1, 3) + b'abcdefg'))
-    yield 'zstd-far-match', 'a window of 1 KiB, and a match 8034 bytes back, at the start of the frame; the unused bit set', f.commit()
+    yield 'zstd-unused-bit', 'the unused bit of the frame header', f.commit()
 
     for w, dtype in ((1, 'u8'), (2, 'u16'), (4, 'u32'), (8, 'u64')):
         f = Tsl([col('x', dtype)])
@@ -145,11 +158,11 @@ def valid_vectors():
     f.table(1, b'at a multiple of 4096')
     yield 'alignment-4096', 'alignment 4096; the second chunk follows the first without padding', f.commit()
 
-    # the 32 bytes of cast facts, and the zeros of the facts after them, are an intact head of a chunk at 4032
+    # FORGED_ID: file_id and previous; the 32 bytes of cast facts, and the zeros of the facts after them, are an intact head of a chunk at 4032
     forged = b'TSLC' + bytes(4) + FORGED_ID + le(4032, 8)
     assert zlib.crc32(forged + bytes(28)) == 0
     cast = ('f32', *struct.unpack('<dd', forged[:16]), *struct.unpack('<QQ', forged[16:]))
-    f = Tsl([col('x', 'bf16', cast=cast), col('y', 'u8')], [('k', ' ' * 1873)], A=4096, file_id=FORGED_ID).commit()
+    f = Tsl([col('x', 'bf16', cast=cast), col('y', 'u8')], [('k', ' ' * 1873)], A=4096, file_id=FORGED_ID[:12]).commit()
     assert f.regions[1].offset == 1984 and f.bytes()[4032:].startswith(forged)
     yield 'chunk-in-footer', 'alignment 4096; where a chunk could be, the body of the footer has the intact head of one', f
 
@@ -198,7 +211,7 @@ def valid_vectors():
     f.chunk(0, [DICTIONARY_TEXT] * 3, zstd())
     f.chunk(1, [el('i', 3, 4)] * 3)
     f.chunk(2, [DICTIONARY_TEXT[:11], DICTIONARY_TEXT[11:], b''], dictionary(0, DICTIONARY_FRAME))
-    yield 'zstd-dictionary', 'encoding zstd-dictionary: a compressed block, raw blocks, all parts, a table of an earlier commit, any Dictionary_ID', f.commit()
+    yield 'zstd-dictionary', 'encoding zstd with a table: a compressed block, raw blocks, all parts, a table of an earlier commit, any Dictionary_ID', f.commit()
 
     yield 'long-run', '127 chunks in a run: two pages, samples_per_chunk 2', run_of([2] * 126 + [1])
     yield 'long-run-varying', '127 chunks in a run, of varying size: samples_per_chunk 0', run_of([1, 2] * 63 + [2])
@@ -219,10 +232,10 @@ def valid_vectors():
     yield 'unknown-compat', 'a compat flag nobody knows, in header and footer', worked(flags=(0, 0, 1 << 31)).commit()
     yield 'unknown-ro-compat', 'a ro_compat flag nobody knows, in header and footer', worked(flags=(0, 4, 0)).commit()
     yield 'compat-added', 'a compat flag that only the second footer has', worked().commit(False).commit(flags=(0, 0, 2))
-    yield 'file-id-ff', 'file_id all FF', worked(file_id=b'\xFF' * 16).commit()
+    yield 'file-id-ff', 'file_id all FF', worked(file_id=b'\xFF' * 12).commit()
 
 
-# ---- encodings 4 to 6 ------------------------------------------------------------------------------------------------
+# ---- encodings 4, 5 and 7 -----------------------------------------------------------------------------------------------
 
 def skewed(n, symbols):
     """n bytes below `symbols`, the small ones more frequent."""
@@ -263,13 +276,10 @@ def tier_vectors():
         ('u8', b'\1\2\3', exponent_tiers(ranks=b'\0\0\0')), ('u8', b'\1\2\1\1\2', exponent_tiers(ranks=b'\1\2\x7F')),
         ('bf16', ONE * 3, exponent_tiers('rotate')),
         ('bf16', ONE, exponent_tiers('rotate', (3, 3, 4), bytes(range(1, 30)))), ('bf16', ONE * 9, exponent_tiers(ranks=b'\x3F\x40\x3F')))
-    yield 'exponent-tiers-spacing', 'exponent-tiers with a checkpoint every 64 elements (0 to 4 of them), every 128, and spacing 31: none', of_many(
-        ('u8', skewed(64, 3), exponent_tiers(spacing=6)), ('u8', skewed(128, 5), exponent_tiers(spacing=6)),
-        ('u8', skewed(129, 5), exponent_tiers(spacing=6)), ('bf16', floats(2, 300), exponent_tiers('rotate', (2, 1, 2), spacing=6)),
-        ('f32', floats(4, 257), exponent_tiers(widths=(1, 2, 1), spacing=7)), ('u8', skewed(130, 5), exponent_tiers(spacing=31)))
-    yield 'exponent-tiers-checkpoints', 'exponent-tiers of 4096, 4097 and 8193 elements: 0, 1 and 2 checkpoints; one behind low bytes', of_many(
-        ('u8', skewed(4096, 3), exponent_tiers()), ('u8', skewed(4097, 3), exponent_tiers()),
-        ('u8', skewed(8193, 5), exponent_tiers(widths=(1, 1, 2), ranks=bytes(range(4)))),
+    yield 'exponent-tiers-groups', 'exponent-tiers of 64, 65, 128, 129 and 4,100 elements: groups that are whole and cut, in each tier', of_many(
+        ('u8', skewed(64, 3), exponent_tiers()), ('u8', skewed(65, 5), exponent_tiers()), ('u8', skewed(128, 5), exponent_tiers()),
+        ('u8', skewed(129, 5), exponent_tiers()), ('bf16', floats(2, 300), exponent_tiers('rotate', (2, 1, 2))),
+        ('f32', floats(4, 257), exponent_tiers(widths=(1, 2, 1))), ('u8', skewed(4100, 5), exponent_tiers(widths=(1, 1, 2), ranks=bytes(range(4)))),
         ('u16', b''.join(b'\0' + el('B', s) for s in skewed(4100, 5)), exponent_tiers()))
 
     numbers = [(dtype, n, w) for dtype, n, w in (('bf16', 75, 2), ('f32', 44, 4), ('f64', 26, 8))]
@@ -293,14 +303,12 @@ def tier_vectors():
         ('u64', b''.join(le(a >> a % 64, 8) for a in mixed(64)), residual_tiers(widths=(3, 3, 4))),
         ('u64', el('Q', 0, 1 << 63, 0, 1, 1 << 62), residual_tiers('delta', restart=9, stride=1)))
     mels = b''.join(le(a >> 52 + a % 12, 2) for a in mixed(200))
-    yield 'residual-tiers-checkpoints', ('residual-tiers with a checkpoint every 64 elements (0 to 3 of them), every 128 and every 4096, and spacing 31: '
-                                         'none; without extra bits; literals'), of_many(
-        ('u16', mels, residual_tiers(spacing=6)), ('u16', mels, residual_tiers('delta', (2, 2, 3), spacing=6, restart=50, stride=1)),
-        ('u16', mels, residual_tiers('lorenzo', (1, 1, 2), spacing=7, restart=100, stride=10)), ('u16', mels, residual_tiers(spacing=31)),
-        ('u16', mels[:128], residual_tiers(spacing=6)), ('u16', mels[:130], residual_tiers(spacing=6)),
-        ('u8', bytes(129), residual_tiers(spacing=6)), ('u8', b'\0\1\1' * 43, residual_tiers(spacing=6)),
-        ('f32', floats(4, 129), residual_tiers('delta', (1, 2, 2), spacing=6, restart=129, stride=1)),
-        ('u64', b''.join(le(a >> a % 64, 8) for a in mixed(66)), residual_tiers(widths=(3, 3, 4), spacing=6)),
+    yield 'residual-tiers-groups', 'residual-tiers of several groups of 64 elements, whole and cut, with and without extra bits; literals', of_many(
+        ('u16', mels, residual_tiers()), ('u16', mels, residual_tiers('delta', (2, 2, 3), restart=50, stride=1)),
+        ('u16', mels, residual_tiers('lorenzo', (1, 1, 2), restart=100, stride=10)), ('u16', mels[:128], residual_tiers()),
+        ('u16', mels[:130], residual_tiers()), ('u8', bytes(129), residual_tiers()), ('u8', b'\0\1\1' * 43, residual_tiers()),
+        ('f32', floats(4, 129), residual_tiers('delta', (1, 2, 2), restart=129, stride=1)),
+        ('u64', b''.join(le(a >> a % 64, 8) for a in mixed(66)), residual_tiers(widths=(3, 3, 4))),
         ('u8', bytes(i // 400 for i in range(4097)), residual_tiers('delta', restart=5000, stride=1)))
 
     f = Tsl([col('x', 'bool', nullable=True), col('y', 'utf8', [None], nullable=True), col('z', 'u8', [None, None]),
@@ -312,7 +320,7 @@ def tier_vectors():
         'lorenzo', (2, 1, 1), restart=210, stride=70))
     f.chunk(3, [None if i % 3 == 0 else el('i', i, -i) for i in range(70)],
             residual_tiers('lorenzo', (2, 2, 3), restart=2, stride=1), exponent_tiers('rotate'))
-    yield 'tiers-of-parts', 'encodings 4 to 6 in validity and shape, of text and bools, with nulls', f.commit()
+    yield 'tiers-of-parts', 'encodings 4, 5 and 7 in validity and shape, of text and bools, with nulls', f.commit()
 
     yield 'planes-zstd', 'encoding planes-zstd: both splits, all packings, all transforms, tails of 0 to 7, less than 8 elements', of_many(*(
         (dtype, floats(w, n) if dtype[0] == 'f' or dtype == 'bf16' else b''.join(le(a % 50, w) for a in mixed(n)),
@@ -332,9 +340,10 @@ def pretty(dump):
     compact, lists = dict(separators=(',', ':')), {}
     for i, c in enumerate(dump['columns']):
         lists['@shape%d@' % i] = json.dumps(c['shape'])
-        rows = ',\n'.join('    ' + json.dumps(s, **compact) for s in c['samples'])
-        lists['@samples%d@' % i] = '[\n%s\n   ]' % rows if rows else '[]'
-        c['shape'], c['samples'] = '@shape%d@' % i, '@samples%d@' % i
+        c['shape'] = '@shape%d@' % i
+        if c.get('samples') is not None:
+            rows = ',\n'.join('    ' + json.dumps(s, **compact) for s in c['samples'])
+            lists['@samples%d@' % i], c['samples'] = '[\n%s\n   ]' % rows if rows else '[]', '@samples%d@' % i
     text = json.dumps(dump, indent=1)
     for key, value in lists.items():
         text = text.replace('"%s"' % key, value)
@@ -358,34 +367,38 @@ def everything():
         notes = ['this also breaks ' + ', '.join(also)] if also else []
         files[file] = f.hex('breaks %s: %s' % (rule, what), notes, brief=True, cut=more.get('cut'))
         entry = {'file': file, 'valid': False, 'rule': rule, 'what': what}
-        manifest.append({**entry, 'also': also} if also else entry)
+        if 'reads' in more:
+            files[file.replace('.hex', '.json')] = pretty(f.dump(more['reads']))
+        manifest.append({**entry, **{key: more[key] for key in ('also', 'reads') if more.get(key)}})
     rows = ',\n'.join('  ' + json.dumps(m) for m in manifest)
     files['manifest.json'] = '{"vectors": [\n%s\n]}\n' % rows
     return files
 
 
 def main():
+    if sys.argv[1:] not in ([], ['--check']):
+        sys.exit(__doc__)
     root = pathlib.Path(__file__).resolve().parent / 'vectors'
-    files = everything()
-    on_disk = {p.relative_to(root).as_posix(): p for d in ('valid', 'invalid') for p in (root / d).glob('*')}
-    stale = sorted(set(on_disk) - set(files))
-    if sys.argv[1:] == ['--check']:
-        wrong = [n for n, text in files.items()
-                 if not (root / n).is_file() or (root / n).read_bytes() != text.encode()] + stale
-        for name in wrong:
-            print('not as made:', name)
-        problems = wrong_examples((root.parent / 'SPEC.md').read_text('utf-8'), files)
+    texts = everything()
+    files = {name: text.encode() for name, text in texts.items()}
+    archives = {root / (kind + '.tar'): {name: data for name, data in files.items() if name.startswith(kind + '/')}
+                for kind in ('valid', 'invalid')}
+    manifest = root / 'manifest.json'
+    if sys.argv[1:]:
+        spec = (root.parent / 'SPEC.md').read_text('utf-8')
+        problems = wrong_examples(spec, texts) + wrong_index(spec)
+        for path, packed in archives.items():
+            wrong = archive.first_difference(path, packed)
+            problems += ['%s: not as made: %s' % (path.name, wrong)] if wrong else []
+        if not manifest.is_file() or manifest.read_bytes() != files[manifest.name]:
+            problems.append('%s: not as made' % manifest.name)
         for problem in problems:
             print(problem)
-        sys.exit(1 if wrong or problems else 0)
-    if sys.argv[1:]:
-        sys.exit(__doc__)
-    for name in stale:
-        on_disk[name].unlink()
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(text.encode())
-    print('%d files, %d bytes' % (len(files), sum(len(t.encode()) for t in files.values())))
+        sys.exit(1 if problems else 0)
+    for path, packed in archives.items():
+        archive.write(path, packed)
+    manifest.write_bytes(files[manifest.name])
+    print('%d files, %d bytes' % (len(files), sum(map(len, files.values()))))
 
 
 if __name__ == '__main__':

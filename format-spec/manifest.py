@@ -16,6 +16,7 @@ import reader
 SEAL = re.compile(rb'"digest": "([0-9a-f]{32})"}\n\Z')
 HEX = re.compile(r'[0-9a-f]{32}\Z')
 LARGEST = (1 << 53) - 1
+FEATURES = ()  # none has been assigned
 
 
 class Broken(Exception):
@@ -158,9 +159,11 @@ def group_of(value, layouts, columns):
 def version_of(data, version, read_page):
     value = unseal(data, 64 << 20)
     need(a(dict, value).get('format') == 'tensilo dataset 1', 'M-3.1', 'the format is %r' % value.get('format'))
+    for feature in a(list, value.get('requires', [])):
+        need(a(str, feature) in FEATURES, 'M-3.6', 'the feature %r is not known' % feature)
     (_, dataset_id, stated, parent, change, samples, order, metadata, column_ids, columns, layouts, pages, groups, _,
-     time) = members(value, ('format', 'dataset_id', 'version', 'parent', 'change', 'samples', 'order', 'metadata',
-                             'column_ids', 'columns', 'layouts', 'pages', 'groups', 'digest'), ('time',))
+     time, _) = members(value, ('format', 'dataset_id', 'version', 'parent', 'change', 'samples', 'order', 'metadata',
+                             'column_ids', 'columns', 'layouts', 'pages', 'groups', 'digest'), ('time', 'requires'))
     hexadecimal(dataset_id)
     a(str, change)
     if 'time' in value:

@@ -30,7 +30,7 @@ class Block(Fields):  # of the schema or a footer
 HEADER, CHUNK, TABLE, INDEX, FOOTER, TRAILER = b"\x89TSL", b"TSLC", b"TSLT", b"TSLI", b"TSLF", b"TSLE"
 MAX_CHUNK, VARYING = (1 << 32) - (1 << 16), 0xFFFFFFFF
 KINDS = {  # the limit of body_bytes, and the layout of the fields that depend on the kind: at 4, 32 and 48
-    HEADER: (16 << 20, "<4s" "III" "II"),  # magic_tail, three words of flags, alignment, reserved
+    HEADER: (16 << 20, "<4s" "III" "II"),  # magic_tail, three words of flags, alignment, edition
     CHUNK: (MAX_CHUNK, "<I" "QI" "IHH"),  # column, first_sample, sample_count, raw_bytes, encoding, flags
     TABLE: (16 << 20, "<I" "IQ" "Q"),  # column, table, reserved, reserved
     INDEX: (4032, "<I" "QI" "Q"),  # column, first_sample, entry_count, first_chunk
@@ -41,14 +41,14 @@ FOLLOW = {**dict.fromkeys(KINDS, (CHUNK, TABLE, INDEX, FOOTER)), INDEX: (INDEX, 
 def read_region(file, at, kinds, head_only=False):
     head = file.data[at:at + 64]
     check({"R-2.5 the head reaches beyond the end of the file": len(head) == 64})
-    kind, file_id, offset, body_bytes, body_crc, head_crc = struct.unpack("<4s4x16sQ12xI8xII", head)
+    kind, file_id, previous, offset, body_bytes, body_crc, head_crc = struct.unpack("<4s4x12sIQ12xI8xII", head)
     check({"R-2.1 head_crc": zlib.crc32(head[:60]) == head_crc, f"R-2.2 magic {kind}": kind in kinds,
            "R-2.3 file_id": file.file_id in (None, file_id), f"R-2.4 offset {offset}": offset == at and at % 64 == 0})
     (limit, layout), end = KINDS[kind], at + 64 + body_bytes
     check({f"R-2.5 body_bytes {body_bytes}": body_bytes <= limit and end <= len(file.data)})
     body, fields = file.data[at + 64:end], struct.unpack(layout, head[4:8] + head[32:44] + head[48:56])
     check({"R-2.6 body_crc": head_only or zlib.crc32(body) == body_crc})
-    return Record(kind=kind, file_id=file_id, at=at, body=body, body_crc=body_crc, end=end, fields=fields)
+    return Record(kind=kind, file_id=file_id, previous=previous, head_crc=head_crc, at=at, body=body, body_crc=body_crc, end=end, fields=fields)
 
 def intact_head(file, at, kinds):
     with suppress(Violation):
@@ -68,18 +68,22 @@ def read_next(file):  # walks to the region after file.previous
     check({"R-2.8 the padding before this place": not any(data[e:file.at])})
     region = read_region(file, file.at, KINDS)
     check({f"R-2.7 the region must stand at {c}": file.at == c or region.kind not in (CHUNK, TABLE),
-           f"R-2.9 {region.kind} after {file.previous.kind}": region.kind in FOLLOW[file.previous.kind]})
+           f"R-2.9 {region.kind} after {file.previous.kind}": region.kind in FOLLOW[file.previous.kind],
+           "R-2.10 previous": region.previous == file.previous.head_crc})
     return region
 # ---- 3. Header and schema ----------------------------------------------------------------------------------
-DTYPES = "- bf16 f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool bytes utf8".split()
-ELEMENT_BYTES = (0, 2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1, 1, 1)
+DTYPES = ("- bf16 f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool bytes utf8 f8_e4m3fn f8_e4m3fnuz f8_e5m2 f8_e5m2fnuz "
+          "f8_e8m0fnu f6_e2m3 f6_e3m2 f4_e2m1 i4 u4 complex64").split()
+ELEMENT_BYTES = (0, 2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8) + 13 * (1,) + (8,)
+BITS = {"bool": 1, "f6_e2m3": 6, "f6_e3m2": 6, "f4_e2m1": 4, "i4": 4, "u4": 4}  # of a byte, if not all
 NESTED = 1  # of incompat_flags
 
 def read_header(file):
     file.previous = header = read_region(file, 0, (HEADER,))
-    magic_tail, *file.flags, file.alignment, reserved = header.fields
-    check({"R-3.1 magic_tail or reserved": magic_tail == b"\r\n\x1a\n" and reserved == 0,
-           "R-3.2 alignment": file.alignment in (64, 4096), "R-9.1 incompat_flags": file.flags[0] & ~NESTED == 0})
+    magic_tail, *file.flags, file.alignment, edition = header.fields
+    check({"R-3.9 written before edition 1: convert the source again": edition != 0, f"R-3.9 the newer edition {edition}": edition <= 1,
+           "R-9.1 incompat_flags": file.flags[0] & ~NESTED == 0, "R-3.1 magic_tail": magic_tail == b"\r\n\x1a\n",
+           "R-2.10 previous of the header": header.previous == 0, "R-3.2 alignment": file.alignment in (64, 4096)})
     file.file_id, file.schema, fields = header.file_id, header.body, Block(header.body, "R-3.3")
     column_count, file.metadata = fields.count("R-3.6 column_count"), read_metadata(fields)
     file.columns = [read_column(fields) for _ in range(column_count)]
@@ -94,13 +98,13 @@ def read_metadata(fields):
 
 def read_column(fields):
     name, cast = fields.text(1, 1024), None
-    dtype, flags, rank, reserved = fields.unpack("BBBB")
+    dtype, flags, rank, w = fields.unpack("BBBB")
     check({"R-3.4 control character in a name": all(c >= " " and c != "\x7f" for c in name),
-           f"R-3.5 dtype {dtype}": 1 <= dtype <= 15,
-           "R-3.6 column_flags, rank or reserved": flags < 8 and rank <= 16 and reserved == 0})
-    extents, w = fields.unpack(f"{rank}I"), ELEMENT_BYTES[dtype]
+           f"R-3.5 dtype {dtype} of {w} bytes": dtype and w in (ELEMENT_BYTES[dtype:dtype + 1] or (1, 2, 4, 8)),
+           "R-3.6 column_flags or rank": flags < 8 and rank <= 16})
+    extents, is_known = fields.unpack(f"{rank}I"), dtype < len(DTYPES)
     size = math.prod(x for x in extents if x != VARYING) * w  # inner x w
-    check({"R-3.5 extents": dtype < 14 or extents == (VARYING,), "R-3.6 inner x w": size <= MAX_CHUNK})
+    check({"R-3.5 extents": dtype not in (14, 15) or extents == (VARYING,), "R-3.6 inner x w": size <= MAX_CHUNK})
     if flags & 2:
         source, rounding, reserved = fields.unpack("BBH")
         right = 1 <= dtype <= 4 and source <= 12 and source != dtype and rounding == 1
@@ -111,22 +115,27 @@ def read_column(fields):
         L, reserved, bits = fields.unpack("BBH")
         check({"R-3.6 reserved field of nesting": reserved == 0, "R-3.8 levels": 1 <= L <= 16, "R-3.8 nullable_levels": bits >> L == 0})
         may_be_null += [bool(bits >> k & 1) for k in range(L)]
-    info = {"name": name, "dtype": DTYPES[dtype], "shape": [None if x == VARYING else x for x in extents],
+    info = {"name": name, "dtype": DTYPES[dtype] if is_known else f"unknown {dtype}", "shape": [None if x == VARYING else x for x in extents],
             "nullable": bool(flags & 1), "cast": cast, **({"nullable_levels": may_be_null[1:]} if L else {}),
             "metadata": read_metadata(fields)}
     # `chunks` has the index entry that each chunk of the walk must have: those before `listed` were found in a
     # page, those of earlier commits are counted in `runs`. `stated` has the facts that a footer states.
-    return Record(info=info, w=w, V=extents.count(VARYING), L=L, may_be_null=may_be_null, size=size, samples=[], sums=Counter(), runs=[],
-                  encodings=Counter(), tables=[], bodies=[], chunks=[], listed=0, errors=(), stated={"encodings": []})
+    return Record(info=info, is_known=is_known, coded=4 if dtype == 26 else w, V=extents.count(VARYING), L=L, may_be_null=may_be_null, size=size,
+                  samples=[], sums=Counter(), runs=[], encodings=Counter(), tables=[], bodies=[], chunks=[], listed=0,
+                  errors=(), stated={"encodings": []}, unknown=[])
 # ---- 4. Chunks ---------------------------------------------------------------------------------------------
 def read_chunk(file, region):
     index, first_sample, n, raw_bytes, encoding, flags = region.fields
     right = index < len(file.columns) and 1 <= n <= 1 << 24 and raw_bytes <= MAX_CHUNK and flags < 2
     check({"R-4.1 column, sample_count, raw_bytes or chunk_flags": right})
-    column, absent = file.columns[index], (b"", 0, RAW)
+    column, absent = file.columns[index], (b"", 0, RAW, b"")
     V, L, size, dtype = column.V, column.L, column.size, column.info["dtype"]
     check({"R-4.2 first_sample": first_sample == column.sums["samples"], "R-4.3 parts clear": flags or not V and not L})
-    parts = read_parts(column, region) if flags else (absent, absent, (region.body, raw_bytes, encoding))
+    column.sums.update(samples=n, chunk_count=1, raw_bytes=raw_bytes, stored_bytes=len(region.body))
+    column.chunks.append((region.at, first_sample, len(region.body), n, region.body_crc, encoding, flags))
+    if column.unknown:
+        return  # of all parts: any of them may have the encoding
+    parts = read_parts(column, region) if flags else (absent, absent, (region.body, raw_bytes, encoding, b""))
     validity, shape, values = parts
     right = shape[1] % 4 == 0 if L else shape[1] == 4 * n * (V if V < 2 else 1 + V)
     check({"R-4.6 no entry may be null": not validity[1] or any(column.may_be_null),
@@ -148,7 +157,8 @@ def read_chunk(file, region):
         dims = [numbers[k:k + items] for k in range(items, len(numbers), items)] or [lengths]
         right = list(map(math.prod, zip(*dims))) == lengths and max(map(max, dims)) < VARYING
         check({"R-4.7 ends descends": min(lengths) >= 0, "R-4.7 extents": right})
-    decoded, wanted, entries = decode(*values, column.w, column.bodies, region.body[:len(region.body) - len(values[0])]), file.wanted is None or column.info["name"] in file.wanted, []
+    decoded, entries = decode(*values, column.coded, column.bodies), []
+    wanted = column.is_known and (file.wanted is None or column.info["name"] in file.wanted)
     if wanted or dtype == "utf8" or 0 in present[L]:
         for is_present, begin, end, *extents in zip(present[L], chain([0], ends), ends, *dims):
             item = decoded[begin * size:end * size]
@@ -161,13 +171,11 @@ def read_chunk(file, region):
             ranges = zip(is_present, chain([0], ends_of_lists), ends_of_lists)
             entries = [entries[begin:end] if is_list else None for is_list, begin, end in ranges]
         column.samples += entries
-    check({"R-4.9 a bool is neither 0 nor 1": dtype != "bool" or not decoded.translate(None, b"\0\1")})
-    present = present[0]
-    stored, nulls = len(region.body), present.count(0)
-    column.sums.update(samples=n, chunk_count=1, raw_bytes=raw_bytes, stored_bytes=stored, null_count=nulls)
+    unused = decoded.translate(None, bytes(range(1 << BITS.get(dtype, 8))))  # an element of all bits is any byte
+    check({"R-4.9 a bool is neither 0 nor 1": dtype != "bool" or not unused, "R-4.13 bits above an element": not unused})
+    column.sums.update(null_count=present[0].count(0))
     column.encodings.update({part[2]: 0 for part in parts if part[1]})
     column.encodings[encoding] += 1
-    column.chunks.append((region.at, first_sample, stored, n, region.body_crc, encoding, flags))
 
 def read_lists(column, n, numbers):  # entries of each level, `ends` of each level's lists, and the numbers after these
     counts, lists, V = [n], [], column.V
@@ -193,16 +201,16 @@ def read_validity(column, counts, validity):  # for each level, which of its ent
            "R-4.6 an entry that may not be null": all(may or 0 not in level for may, level in zip(column.may_be_null, present))})
     return present
 
-def read_parts(column, region):  # for each part its stored bytes, raw_bytes and encoding
+def read_parts(column, region):  # for each part its stored bytes, raw_bytes, encoding and what precedes it
     body, parts, end, reserved = region.body, [], 64, region.body[48:64]
     check({"R-4.4 the part table is cut off": len(body) >= 64})
     for stored_bytes, raw_bytes, encoding, reserved_of_part in struct.iter_unpack("<IIH6s", body[:48]):
         begin = align(end, 64)
         reserved += reserved_of_part + body[end:begin]
         end = begin + stored_bytes
-        parts.append((body[begin:end], raw_bytes, encoding))
+        parts.append((body[begin:end], raw_bytes, encoding, memoryview(body)[:begin]))
     right = (sum(part[1] for part in parts), parts[2][2]) == region.fields[3:5]
-    absent = all(part[1] or part == (b"", 0, 0) for part in parts[:2]) and (column.V or column.L or not parts[1][1])
+    absent = all(part[1] or part[:3] == (b"", 0, RAW) for part in parts[:2]) and (column.V or column.L or not parts[1][1])
     check({"R-4.3 parts is set without need": column.V or column.L or parts[0][1],
            "R-4.4 length of the body": end == len(body), "R-4.4 reserved or padding": not any(reserved),
            "R-4.4 raw_bytes or encoding of the chunk": right, "R-4.4 a part that must be absent": absent})
@@ -276,6 +284,7 @@ def end_commit(file, region):
            f"R-7.5 sample_count {sample_count}": file.sample_count <= sample_count < 1 << 63})
     for column in file.columns:
         name, seen = column.info["name"], {**column.sums, "encodings": sorted(column.encodings.items())}
+        seen.update({key: column.stated[key] for key in ("null_count", "encodings") if column.unknown})
         check({f"R-7.4 {key} of {name!a}": value == seen.get(key, 0) for key, value in column.stated.items()})
         right = all(int.from_bytes(error, "little") <= 0x7FF0 << 48 for error in column.errors)
         check({f"R-7.4 runs of {name!a}": column.stated_runs == column.runs, "R-7.4 errors of a cast": right})
@@ -296,9 +305,11 @@ def find_last_trailer(file):  # 7.3: the offset of the last valid trailer, and i
     for at in range(align(len(file.data), 64) - 64, 0, -64):
         if file.data.startswith(TRAILER, at):
             with suppress(Violation):
-                flags, footer_offset, reserved, _ = read_region(file, at, (TRAILER,)).fields
+                trailer = read_region(file, at, (TRAILER,))
+                flags, footer_offset, reserved, _ = trailer.fields
                 footer = read_region(file, footer_offset, (FOOTER,), head_only=True)
-                if flags < 2 and reserved == 0 and align(footer.end, 64) == at:
+                right = flags < 2 and reserved == 0 and trailer.previous == footer.head_crc
+                if right and align(footer.end, 64) == at:
                     return at, read_region(file, footer_offset, (FOOTER,))
     return None, None
 # ---- 10. Reading and verifying -----------------------------------------------------------------------------
@@ -314,7 +325,10 @@ def walk(data, wanted=(), to_the_end=False):  # up to the last valid trailer; wi
             file.at = footer.at
             with suppress(Violation):
                 read_footer(file, footer)
-            check({f"R-7.6 encoding {e}": e < len(ENCODINGS) for c in file.columns for e, _ in c.stated["encodings"]})
+            for column in file.columns:
+                column.unknown = [e for e, _ in column.stated["encodings"] if e not in ENCODINGS]
+                refused = to_the_end or wanted is None or column.info["name"] in wanted
+                check({f"R-7.6 encoding {e} of column {column.info['name']!a}": not refused for e in column.unknown})
             check({"R-9.1 incompat_flags": footer.fields[1] & ~NESTED == 0})
         while not last or file.trailer != last:
             region = read_next(file)
@@ -332,9 +346,10 @@ def read(data: bytes, wanted=None, to_the_end=False) -> dict:  # with samples of
     file = walk(data, (), to_the_end)  # first without samples, lest those of an invalid file take memory
     file = file if wanted == [] else walk(data, wanted)
     for column in file.columns:
-        column.info.update(column.stated, encodings={ENCODINGS[e]: n for e, n in column.stated["encodings"]})
+        names = {e: f"encoding-{e}" for e in column.unknown}
+        column.info.update(column.stated, encodings={names.get(e) or ENCODINGS[e]: n for e, n in column.stated["encodings"]})
         if wanted is None or column.info["name"] in wanted:
-            column.info["samples"] = column.samples
+            column.info["samples"] = column.samples if column.is_known else None  # 3.2
     names = "alignment", "finished", "tail_bytes", "commits", "sample_count", "metadata"
     return {"file_id": file.file_id.hex(), "content_id": file.content_id.hex(), **{name: getattr(file, name) for name in names},
             "columns": [column.info for column in file.columns]}

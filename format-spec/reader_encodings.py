@@ -2,6 +2,7 @@
 alone, like reader.py, and with the words of chapter 1 that both need."""
 import io, struct, zlib
 from contextlib import suppress
+from functools import partial
 from itertools import accumulate
 
 # ---- 1. Words and notation ---------------------------------------------------------------------------------
@@ -27,53 +28,67 @@ class Fields(io.BytesIO):  # the fields of a block; one that reaches beyond the 
     def unpack(self, layout):
         return struct.unpack("<" + layout, self.take(struct.calcsize("<" + layout)))
 # ---- 5. Encodings ------------------------------------------------------------------------------------------
-ENCODINGS = ("raw", "constant", "bitshuffle-zstd", "zstd", "exponent-tiers", "residual-tiers", "planes-zstd", "zstd-dictionary",
-             "blocked-raw", "blocked-bitshuffle-zstd", "blocked-zstd", "blocked-exponent-tiers", "blocked-residual-tiers",
-             "blocked-bins")
-RAW, CONSTANT, BITSHUFFLE_ZSTD, ZSTD, EXPONENT_TIERS, RESIDUAL_TIERS, PLANES_ZSTD, ZSTD_DICTIONARY, *BLOCKED = range(14)
-BLOCKED_RAW, BLOCKED_BITSHUFFLE_ZSTD, BLOCKED_ZSTD = BLOCKED[:3]
-BLOCKED_EXPONENT_TIERS, BLOCKED_RESIDUAL_TIERS, BLOCKED_BINS = BLOCKED[3:]
-RULES = {EXPONENT_TIERS: "R-5.10", RESIDUAL_TIERS: "R-5.11", PLANES_ZSTD: "R-5.12"}
+NAMES = ("raw", "constant", "zstd", "bitshuffle-zstd", "exponent-tiers", "residual-tiers", "bins", "planes-zstd")
+RAW, CONSTANT, ZSTD, BITSHUFFLE_ZSTD, EXPONENT_TIERS, RESIDUAL_TIERS, BINS, PLANES_ZSTD = range(8)
+BLOCKS = 1 << 8
+ENCODINGS = {**dict(enumerate(NAMES)), **{BLOCKS | i: f"{name} in blocks" for i, name in enumerate(NAMES) if i != CONSTANT}}
+TABLES = {ZSTD: (4, "R-5.13"), EXPONENT_TIERS: (52, "R-5.17"), RESIDUAL_TIERS: (52, "R-5.17"), BINS: (4, "R-5.18"),
+          PLANES_ZSTD: (24, "R-5.12")}  # their length, of bins that of table_bytes, and what is broken if they are cut off
 
-def decode(stored, length, encoding, w, tables=(), before=None):  # the caller has checked `length` with R-4.5 and R-4.10
-    whole = length % w == 0  # `before` are the bytes of the body before the values, and None for other parts
-    check({f"R-5.1 unknown {encoding}": encoding < len(ENCODINGS), "R-5.2 empty": length or encoding == RAW and not stored,
-           "R-5.3 stored length": encoding != RAW or len(stored) == length,
-           "R-5.4 one element": encoding != CONSTANT or len(stored) == w and whole})
-    if encoding in (RAW, CONSTANT):
-        return stored if encoding == RAW else stored * (length // w)
-    if encoding in BLOCKED:
-        check({"R-5.14 only values are in blocks": before is not None})
-        return decode_blocks(stored, length, encoding, w, tables, before)
-    if encoding == ZSTD_DICTIONARY:
-        return unframe(stored[4:], length, find_dictionary(stored, tables))
-    if encoding in (BITSHUFFLE_ZSTD, ZSTD):
-        content = unframe(stored, length)
-        return content if encoding == ZSTD else unshuffle(content, w)
-    fields, n = Fields(stored, RULES[encoding]), length // w
-    transform, *details = read_transform(fields)
-    allowed = {EXPONENT_TIERS: (NONE, ROTATE), RESIDUAL_TIERS: (NONE, DELTA, LORENZO)}
-    check({f"{fields.rule} transform": transform in allowed.get(encoding, TRANSFORMS)})
-    join = {EXPONENT_TIERS: join_exponents, RESIDUAL_TIERS: join_residuals, PLANES_ZSTD: join_planes}[encoding]
-    y = join(fields, n, w)
-    check({f"{fields.rule} the stored bytes are too long": not fields.read()})
-    return undo(transform, *details, y, w)
-# ---- 5.3, 5.4: Zstandard frames and bit-shuffle ------------------------------------------------------------
+def decode(stored, length, encoding, before, w, tables=()):  # `before`: the bytes of the body before the part
+    check({f"R-5.1 unknown {encoding}": encoding in ENCODINGS, "R-5.2 empty": length or encoding == RAW and not stored,
+           "R-5.4 one element": encoding != CONSTANT or len(stored) == w})
+    if encoding == CONSTANT or not length:
+        return stored * (length // w)  # which is whole: the caller has checked `length` with R-4.5
+    kind, n = encoding & 255, length // w
+    table_bytes, rule = TABLES.get(kind, (0, ""))
+    if encoding & BLOCKS:
+        front_bytes, block_count = Fields(stored, "R-5.14").unpack("II")
+        check({"R-5.14 the front reaches beyond the stored bytes": front_bytes <= len(stored),
+               "R-5.14 the front is cut off": front_bytes >= 12, f"R-5.14 block_count {block_count}": block_count >= 2})
+        fields = Fields(stored[8:front_bytes - 4], "R-5.14")
+    else:
+        fields = Fields(stored, rule)
+    own = fields.take(table_bytes)
+    if kind == BINS:
+        others = int.from_bytes(own, "little") - 4  # table_bytes counts itself
+        check({f"{fields.rule} table_bytes": others >= 0})
+        own = fields.take(others)
+    decode_block = DECODERS[kind](own, w, tables)
+    if encoding & BLOCKS:
+        blocks = read_directory(fields, block_count, n, stored, front_bytes, before)
+    else:
+        blocks = [(n, fields.read())]
+    is_long = any(n >> 16 for n, _ in blocks) and kind in (EXPONENT_TIERS, RESIDUAL_TIERS, BINS)
+    check({"R-5.14 more than 65,535 elements": not is_long})
+    return b"".join(decode_block(block, n) for n, block in blocks)
+# ---- 5.1 to 5.5: for each encoding, a function of its tables that returns one of a block and its elements ---
+def raw_decoder(own, w, tables):
+    def decode_block(block, n):
+        check({"R-5.3 stored length": len(block) == n * w})
+        return block
+    return decode_block
+
+def zstd_decoder(own, w, tables):
+    dictionary = None if own == b"\xff" * 4 else find_dictionary(int.from_bytes(own, "little"), tables)
+    return lambda block, n: unframe(block, n * w, dictionary)
+
+def bitshuffle_decoder(own, w, tables):
+    return lambda block, n: unshuffle(unframe(block, n * w), w)
+
 def unframe(stored, length, dictionary=None):
     import zstandard
     with suppress(zstandard.ZstdError):
         frame = zstandard.get_frame_parameters(stored)
         right = stored[:4] == b"\x28\xb5\x2f\xfd" and frame.content_size == length and frame.dict_id == 0
-        window = stored[4] & 32 or frame.window_size <= 1 << 31  # 32: it states none
+        window = frame.window_size <= 8 << 20  # that of a single segment is its content size
         check({"R-5.5 magic, content size or dictionary": right, "R-5.5 window": window})
         return zstandard.ZstdDecompressor(dictionary).decompress(stored, allow_extra_data=False)
     raise Violation("R-5.5", "not exactly one good frame")
 
-# ---- 5.11: dictionaries ------------------------------------------------------------------------------------
-def find_dictionary(stored, tables):  # `tables` are the bodies of those of the column that precede the chunk
+def find_dictionary(table, tables):  # `tables` are the bodies of those of the column that precede the chunk
     import zstandard
-    table = int.from_bytes(stored[:4], "little")
-    check({"R-5.13 the stored bytes end within the number": len(stored) >= 4, f"R-5.13 no table {table}": table < len(tables)})
+    check({f"R-5.13 no table {table}": table < len(tables)})
     body = tables[table]
     check({"R-5.13 magic or length": body[:4] == b"\x37\xa4\x30\xec" and 8 <= len(body) <= 1 << 20})
     dictionary = zstandard.ZstdCompressionDict(body)
@@ -138,64 +153,54 @@ def one_byte_each(bits):  # for each bit, the lowest first, a byte that is 0 or 
     number = int.from_bytes(bits, "little")
     return f"{number:0{8 * len(bits)}b}".encode().translate(bytes(48) + b"\0\1" + bytes(206))[::-1] if bits else b""
 
-def read_tier_head(fields):
-    *widths, spacing, count_2, count_3, count_4, ranks = fields.unpack("4B3I32s")
-    right = all(1 <= width <= most for width, most in zip(widths, (3, 3, 4))) and 6 <= spacing <= 31
-    escapes = [(1 << width) - 1 for width in widths]  # also the number of symbols that a tier has
-    check({"R-5.8 a width or spacing": right, "R-5.8 ranks": not any(ranks[sum(escapes):])})
-    return widths, spacing, escapes, [count_2, count_3, count_4], ranks
-
-def read_codes(fields, width, count, is_cut):  # those of one tier, a byte each
-    last = -(-(count % 64) // 8) if is_cut else 8 * (count % 64 > 0)  # the bytes of a word of the last group
+def read_codes(fields, width, count):  # those of one tier, a byte each
     words = fields.take(count // 64 * width * 8)
+    last = -(-(count % 64) // 8)  # the bytes of a word of the last group
     words = memoryview(words + b"".join(fields.take(last).ljust(8, b"\0") for _ in range(width) if last)).cast("Q")
     planes = [one_byte_each(words[j::width].tobytes()) for j in range(width)]
     number = sum(int.from_bytes(plane, "little") << j for j, plane in enumerate(planes))
-    codes = number.to_bytes(-(-count // 64) * 64, "little")
-    check({"R-5.8 codes that fill up a tier": not any(codes[count:])})
-    return codes[:count]
+    return number.to_bytes(-(-count // 64) * 64, "little")  # with those that fill up the last group
 
-def count_extra_bits(symbols):
-    return sum(k - 1 for k in symbols if k)
+def tier_decoder(own, w, tables, has_extra_bits):
+    fields, rule = Fields(own, ""), "R-5.11" if has_extra_bits else "R-5.10"
+    transform, *details = read_transform(fields)
+    *widths, reserved, ranks = fields.unpack("4B32s")
+    escapes = [(1 << width) - 1 for width in widths]  # also the number of symbols that a tier has
+    right = all(1 <= width <= most for width, most in zip(widths, (3, 3, 4))) and not reserved
+    check({f"{rule} transform": transform in ((NONE, DELTA, LORENZO) if has_extra_bits else (NONE, ROTATE)),
+           "R-5.8 a width or the reserved byte": right, "R-5.8 ranks": not any(ranks[sum(escapes):]),
+           "R-5.11 ranks": not has_extra_bits or max(ranks) <= 8 * w})
 
-def read_tiers(fields, head, n, has_extra_bits, is_block=False):
-    widths, spacing, escapes, counts, ranks = head
-    layout = struct.Struct("<3IQ" if has_extra_bits else "<3I")
-    checkpoints = b"" if is_block else fields.take(layout.size * (n - 1 >> spacing))
-    tiers = [read_codes(fields, width, count, is_block) for width, count in zip(widths, [n, *counts])]
-    symbols = fields.take(counts[2])
-    check({"R-5.9 counts": counts == [codes.count(escape) for codes, escape in zip(tiers, escapes)]})
-    for k in (2, 1, 0):  # what escaped from a tier is known when the tier is looked at
-        escaped, of_code = iter(symbols), ranks[sum(escapes[:k]):]
-        symbols = bytes(next(escaped) if code == escapes[k] else of_code[code] for code in tiers[k])
-    passed, extra_bits = [0, 0, 0, 0], 0  # codes of the three tiers, and literals
-    for stated in layout.iter_unpack(checkpoints):
-        now = [passed[0] + (1 << spacing)]
-        for k in range(3):
-            now.append(passed[k + 1] + tiers[k].count(escapes[k], passed[k], now[k]))
-        extra_bits += count_extra_bits(symbols[passed[0]:now[0]])
-        right = list(stated) == now[1:] + [extra_bits] * has_extra_bits
-        check({f"R-5.9 checkpoint at {now[0]}": right})
-        passed = now
-    return symbols
-# ---- 5.8 to 5.10: what the three encodings do with a part; each returns the bytes of all y -------------------
+    def decode_block(block, n):
+        fields = Fields(block, "R-5.17")
+        counts = list(fields.unpack("3H"))
+        low_bytes = [] if has_extra_bits else [fields.take(n) for _ in range(w - 1)]
+        tiers = [read_codes(fields, width, count) for width, count in zip(widths, [n, *counts])]
+        symbols, extra_bits = fields.take(counts[2]), fields.read()
+        check({"R-5.17 the block is too long": has_extra_bits or not extra_bits,
+               "R-5.8 codes that fill up a tier": not any(any(codes[count:]) for codes, count in zip(tiers, [n, *counts]))})
+        tiers = [codes[:count] for codes, count in zip(tiers, [n, *counts])]
+        check({"R-5.9 counts": counts == [codes.count(escape) for codes, escape in zip(tiers, escapes)]})
+        for k in (2, 1, 0):  # what escaped from a tier is known when the tier is looked at
+            escaped, of_code = iter(symbols), ranks[sum(escapes[:k]):]
+            symbols = bytes(next(escaped) if code == escapes[k] else of_code[code] for code in tiers[k])
+        if has_extra_bits:
+            check({"R-5.11 a symbol": max(symbols) <= 8 * w})
+            check({"R-5.17 length of the extra bits": len(extra_bits) == -(-count_extra_bits(symbols) // 8)})
+            y = add_extra_bits(extra_bits, symbols, w)
+        else:
+            y = interleave(low_bytes + [symbols])
+        return undo(transform, *details, y, w)
+    return decode_block
+
 def interleave(planes):  # byte 0 of all elements, byte 1 of all, ...
     result = bytearray(len(planes) * len(planes[0]))
     for j, plane in enumerate(planes):
         result[j::len(planes)] = plane
     return bytes(result)
 
-def join_exponents(fields, n, w):
-    head = read_tier_head(fields)
-    low_bytes = [fields.take(n) for _ in range(w - 1)]
-    return interleave(low_bytes + [read_tiers(fields, head, n, False)])
-
-def join_residuals(fields, n, w):
-    head = read_tier_head(fields)
-    symbols = read_tiers(fields, head, n, True)
-    filling, greatest = fields.take(-fields.tell() % 8), max(max(symbols), max(head[-1]))
-    check({f"R-5.11 symbol {greatest}": greatest <= 8 * w, "R-5.11 bytes before the extra bits": not any(filling)})
-    return add_extra_bits(fields.take((-(-count_extra_bits(symbols) // 64) + 1) * 8), symbols, w)
+def count_extra_bits(symbols):
+    return sum(k - 1 for k in symbols if k)
 
 def add_extra_bits(stored, symbols, w, rule="R-5.11"):  # the bytes of the y with these bit lengths
     n, total, y, at = len(symbols), count_extra_bits(symbols), [], 0
@@ -212,75 +217,42 @@ def add_extra_bits(stored, symbols, w, rule="R-5.11"):  # the bytes of the y wit
         y += group
     return struct.pack(f"<{n}{'_BH_I___Q'[w]}", *y)
 
-def join_planes(fields, n, w):
+# ---- 5.10 planes-zstd --------------------------------------------------------------------------------------
+def planes_decoder(own, w, tables):
+    fields = Fields(own, "")
+    transform, *details = read_transform(fields)
     split, reserved = fields.unpack("B7s")
     check({f"R-5.12 split {split}": split in (1, 8), "R-5.12 reserved": not any(reserved)})
-    streams, size, planes = (8 * w, n // 8, []) if split == 1 else (w, n, [])
-    for stored_bytes, packing, reserved in list(struct.iter_unpack("<IB3s", fields.take(8 * streams))):
-        right = {0: stored_bytes == size, 1: stored_bytes == 1 and size > 0, 2: size > 0}.get(packing)
-        check({f"R-5.12 packing {packing} or length": right, "R-5.12 reserved bytes of a stream": not any(reserved)})
-        stream = fields.take(stored_bytes)
-        planes.append(stream if packing == 0 else stream * size if packing == 1 else unframe(stream, size))
-    if split == 1:
-        return unshuffle(b"".join(planes) + fields.take(n % 8 * w), w)
-    return interleave(planes)
-# ---- 5.12 Blocks --------------------------------------------------------------------------------------------
-def decode_blocks(stored, length, encoding, w, tables, before):
-    head = Fields(stored, "R-5.14")
-    front_bytes, block_count = head.unpack("II")
-    check({"R-5.14 the front reaches beyond the stored bytes": front_bytes <= len(stored),
-           "R-5.14 the front is cut off": front_bytes >= 12, "R-5.14 no block": block_count > 0})
-    fields = Fields(stored[8:front_bytes - 4], "R-5.14")
-    own = fields.take({BLOCKED_ZSTD: 4, BLOCKED_EXPONENT_TIERS: 52, BLOCKED_RESIDUAL_TIERS: 52, BLOCKED_BINS: 4}.get(encoding, 0))
-    if encoding == BLOCKED_BINS:
-        others = int.from_bytes(own, "little") - 4  # table_bytes counts itself
-        own = fields.read(others)
-        check({"R-5.18 table_bytes": others >= 0, "R-5.14 the front ends within the tables": len(own) == others})
-    decode_block = block_decoder(encoding, own, w, tables)
-    directory = list(struct.iter_unpack("<III", fields.take(12 * block_count)))
-    filling, at, stored_at, result = fields.read(), 0, front_bytes, b""
-    ascends = all(a < c and b < d for (a, b, _), (c, d, _) in zip([(0, 0, 0)] + directory, directory))
-    check({"R-5.14 filling": not any(filling) and len(filling) < 4096, "R-5.14 the directory does not ascend": ascends,
-           "R-5.14 ends": (directory[-1][0] * w, directory[-1][1]) == (length, len(stored) - front_bytes)})
-    crc = zlib.crc32(before + stored[:front_bytes - 4])
-    check({"R-5.15 front_crc": crc == int.from_bytes(stored[front_bytes - 4:front_bytes], "little")})
-    for end, stored_end, block_crc in directory:
-        block, n = stored[stored_at:front_bytes + stored_end], end - at
-        check({"R-5.14 too many elements": n < 1 << 16, "R-5.16 block_crc": zlib.crc32(block) == block_crc})
-        result, at, stored_at = result + decode_block(block, n), end, front_bytes + stored_end
-    return result
-
-def block_decoder(encoding, own, w, tables):  # a function of the stored bytes of a block and the number of its elements
-    if encoding == BLOCKED_RAW:
-        return lambda block, n: decode(block, n * w, RAW, w)
-    if encoding == BLOCKED_BITSHUFFLE_ZSTD:
-        return lambda block, n: decode(block, n * w, BITSHUFFLE_ZSTD, w)
-    if encoding == BLOCKED_ZSTD:
-        dictionary = None if own == b"\xff" * 4 else find_dictionary(own, tables)
-        return lambda block, n: unframe(block, n, dictionary)
-    if encoding == BLOCKED_BINS:
-        return bin_decoder(own, w)
-    fields, has_extra_bits = Fields(own, "R-5.14"), encoding == BLOCKED_RESIDUAL_TIERS
-    transform, *details = read_transform(fields)
-    *widths, reserved, ranks = fields.unpack("4B32s")
-    escapes, allowed = [(1 << width) - 1 for width in widths], (NONE, DELTA, LORENZO) if has_extra_bits else (NONE, ROTATE)
-    right = all(1 <= width <= most for width, most in zip(widths, (3, 3, 4))) and not reserved
-    check({f"R-5.1{has_extra_bits:d} transform": transform in allowed, "R-5.8 a width or a reserved byte": right})
-    check({"R-5.8 ranks": not any(ranks[sum(escapes):]), "R-5.11 ranks": not has_extra_bits or max(ranks) <= 8 * w})
 
     def decode_block(block, n):
-        fields = Fields(block, "R-5.17")
-        head = widths, None, escapes, list(fields.unpack("3H")), ranks
-        low_bytes = [] if has_extra_bits else [fields.take(n) for _ in range(w - 1)]
-        symbols = read_tiers(fields, head, n, has_extra_bits, is_block=True)
-        check({"R-5.11 a symbol": not has_extra_bits or max(symbols) <= 8 * w})
-        extra = fields.take(-(-count_extra_bits(symbols) // 8)) if has_extra_bits else b""
-        check({"R-5.17 the block is too long": not fields.read()})
-        y = add_extra_bits(extra, symbols, w) if has_extra_bits else interleave(low_bytes + [symbols])
+        fields = Fields(block, "R-5.12")
+        streams, size, planes = (8 * w, n // 8, []) if split == 1 else (w, n, [])
+        for stored_bytes, packing, reserved in list(struct.iter_unpack("<IB3s", fields.take(8 * streams))):
+            right = {0: stored_bytes == size, 1: stored_bytes == 1 and size > 0, 2: size > 0}.get(packing)
+            check({f"R-5.12 packing {packing} or length": right, "R-5.12 reserved bytes of a stream": not any(reserved)})
+            stream = fields.take(stored_bytes)
+            planes.append(stream if packing == 0 else stream * size if packing == 1 else unframe(stream, size))
+        tail = fields.take(n % 8 * w if split == 1 else 0)
+        check({"R-5.12 the block is too long": not fields.read()})
+        y = unshuffle(b"".join(planes) + tail, w) if split == 1 else interleave(planes)
         return undo(transform, *details, y, w)
     return decode_block
-# ---- 5.13 Bins ----------------------------------------------------------------------------------------------
-def bin_decoder(own, w):  # as block_decoder; `own` begins after table_bytes
+# ---- 5.12 Blocks -------------------------------------------------------------------------------------------
+def read_directory(fields, block_count, n, stored, front_bytes, before):  # for each block its elements and its bytes
+    directory = list(struct.iter_unpack("<III", fields.take(12 * block_count)))
+    filling, blocks = fields.read(), []
+    ascends = all(a < c and b < d for (a, b, _), (c, d, _) in zip([(0, 0, 0)] + directory, directory))
+    front_crc = zlib.crc32(stored[:front_bytes - 4], zlib.crc32(before))
+    check({"R-5.14 filling": not any(filling) and len(filling) < 4096, "R-5.14 the directory does not ascend": ascends,
+           "R-5.14 ends": directory[-1][:2] == (n, len(stored) - front_bytes),
+           "R-5.15 front_crc": front_crc.to_bytes(4, "little") == stored[front_bytes - 4:front_bytes]})
+    for (begin, stored_begin, _), (end, stored_end, block_crc) in zip([(0, 0, 0)] + directory, directory):
+        block = stored[front_bytes + stored_begin:front_bytes + stored_end]
+        check({"R-5.16 block_crc": zlib.crc32(block) == block_crc})
+        blocks.append((end - begin, block))
+    return blocks
+# ---- 5.13 Bins ---------------------------------------------------------------------------------------------
+def bin_decoder(own, w, tables):  # `own` begins after table_bytes
     fields = Fields(own, "R-5.18")
     transform, *details = read_transform(fields, (NONE, DELTA, LORENZO, SEPARABLE))
     s, bin_count, class_count, mapping = fields.unpack("4B")
@@ -501,3 +473,6 @@ def undo_filters(y, codes, restart_segments, zero, filters):  # bytes of all y -
         total = 2048 + sum(a[q] * ((k[i - 1 - q] - zero + 32768) % 65536 - 32768) for q in before)
         k.append((zero + total // 4096 + (~(value >> 1) if value & 1 else value >> 1)) % 65536)
     return struct.pack(f"<{len(k)}H", *k)
+# ---- 5. Encodings ------------------------------------------------------------------------------------------
+DECODERS = {RAW: raw_decoder, ZSTD: zstd_decoder, BITSHUFFLE_ZSTD: bitshuffle_decoder, BINS: bin_decoder, PLANES_ZSTD: planes_decoder,
+            EXPONENT_TIERS: partial(tier_decoder, has_extra_bits=False), RESIDUAL_TIERS: partial(tier_decoder, has_extra_bits=True)}

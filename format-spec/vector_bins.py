@@ -1,10 +1,10 @@
-"""Encoding 13, blocks of bins (SPEC.md, 5.13), for make_vectors.py: a small encoder, and the vectors."""
+"""Bins (SPEC.md, 5.13), for make_vectors.py: a small encoder, and the vectors."""
 from bisect import bisect
 from itertools import cycle
 
 from vector_blocks import NUMBERS, of_dtypes, one
 from vector_encoder import *
-from vector_tiers import blocked, elements, transform_pieces, transformed
+from vector_tiers import blocks, elements, in_form, transform_pieces, transformed
 
 
 # ---- the encoder -----------------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def coded(groups, K, V, F, start, early):
 
 
 def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,), frequencies=None, filling=0,
-         mapping=None, tables=None, rewrite=None, start=None, early=(), **details):
+         mapping=None, tables=None, rewrite=None, start=None, early=(), front=None, **details):
     """`K`: of each bin; else there is a bin for each bit length. `classes`, repeated as needed: of the groups of all
     blocks. `frequencies`: *first* and a list for each class; else those of the data.
     `mapping`: its code, the bytes of a number, its fields, and for each block its numbers and its first pieces; see
@@ -76,7 +76,7 @@ def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,
         code, v, fields, mapped = mapping or (0, w, {}, None)
         widths, code_bits = tuple(K or (0, *range(8 if v == 1 else 16))), class_bits(class_count)
         V, turns = [sum(1 << k for k in widths[:b]) for b in range(len(widths))], cycle(classes)
-        blocks, counts = [], [[0] * len(widths) for _ in range(class_count)]  # a block: of its mapping, low bytes, groups, codes, classes
+        coded_blocks, counts = [], [[0] * len(widths) for _ in range(class_count)]  # a block: of its mapping, low bytes, groups, codes, classes
         for b, (begin, end) in enumerate(zip((0, *ends), ends)):
             x, of_mapping = mapped[b] if mapping else (elements(data[begin * w:end * w], w), {})
             y = transformed(x, v, transform, **details)
@@ -88,7 +88,7 @@ def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,
             for group, c in zip(groups, used):
                 for window in group:
                     counts[c][bisect(V, window) - 1] += 1
-            blocks.append((of_mapping, [bytes(n >> 8 * k & 255 for n in y) for k in range(low_bytes)], groups, of_groups, used))
+            coded_blocks.append((of_mapping, [bytes(n >> 8 * k & 255 for n in y) for k in range(low_bytes)], groups, of_groups, used))
 
         stated, every_F = [], []  # of each class
         for c in range(class_count):
@@ -110,7 +110,7 @@ def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,
         if 'table_bytes' not in (tables or {}):
             own['table_bytes'] = le(sum(map(len, own.values())), 4)
 
-        todo = list(blocks)
+        todo = list(coded_blocks)
 
         def block(data, w):
             of_mapping, low, groups, of_groups, used = todo.pop(0)
@@ -118,8 +118,8 @@ def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,
             found.update({'low bytes %d' % k: piece for k, piece in enumerate(low)})
             found.update(coded(groups, widths, V, [every_F[c] for c in used], *(({}, ()) if todo else (start or {}, early))))
             return rewrite(found) if rewrite and not todo else found
-        return blocked('blocked-bins', ends, block, own, filling)[1](data, w)
-    return 'blocked-bins', pieces
+        return blocks('bins', ends, block, own, filling, front)[1](data, w)
+    return in_form('bins', ends, front), pieces
 
 
 # ---- the vectors -----------------------------------------------------------------------------------------------------
@@ -139,12 +139,12 @@ def little(n, most, w=1):
 
 
 def valid_vectors():
-    yield 'blocked-bins', 'encoding blocked-bins: 1 to 8 element bytes, a bin for each bit length', of_dtypes(
-        lambda ends: ('blocked-bins', lambda data, w: bins(ends, low_bytes=max(0, w - 2))[1](data, w)))
+    yield 'bins', 'encoding bins: 1 to 8 element bytes, a bin for each bit length', of_dtypes(
+        lambda ends: (in_form('bins', ends), lambda data, w: bins(ends, low_bytes=max(0, w - 2))[1](data, w)))
     n = sum(LENGTHS)
-    yield 'blocked-bins-lengths', 'blocks of bins of 1, 63, 64, 65, 128, 129 and 200 elements', of_many(
+    yield 'bins-lengths', 'blocks of bins of 1, 63, 64, 65, 128, 129 and 200 elements', of_many(
         ('u16', little(n, 50, 2), bins(ends_of(LENGTHS))), ('u8', little(n, 12), bins(ends_of(LENGTHS[::-1]), (1, 1, 2, 3, 4, 5, 6, 7))))
-    yield 'blocked-bins-transforms', 'blocks of bins with each transform, which begins anew with each block', of_many(
+    yield 'bins-transforms', 'blocks of bins with each transform, which begins anew with each block', of_many(
         ('bf16', floats(2, 150), bins((70, 150), WEIGHTS)), ('bf16', floats(2, 150), bins((64, 150))),
         ('bf16', floats(2, 150), bins((63, 150), (12,) * 16, 'delta', **PREDICTED)),
         ('bf16', floats(2, 150), bins((65, 150), (11,) * 32, 'lorenzo', **PREDICTED)),
@@ -153,7 +153,7 @@ def valid_vectors():
         ('i8', little(90, 40), bins((80, 90), transform='delta', restart=40, stride=1)), ('i8', little(90, 250), bins((90,))),
         ('i32', little(70, 2000, 4), bins((66, 70), transform='delta', restart=VARIES, stride=1)),
         ('i32', little(70, 30000, 4), bins((70,), transform='lorenzo', low_bytes=1, restart=30, stride=7)))
-    yield 'blocked-bins-separable', ('blocks of bins of separable: all element bytes, weights 0 to 8, '
+    yield 'bins-separable', ('blocks of bins of separable: all element bytes, weights 0 to 8, '
                                      'stride 1, restart no multiple of stride, stride >= restart, restart over n'), of_many(*(
         (dtype, little(n, 3000 if w > 1 else 90, w), bins((n // 2, n), low_bytes=max(0, w - 2), transform='separable',
                                                           restart=restart, stride=stride, weights=weights))
@@ -162,11 +162,11 @@ def valid_vectors():
             ('u16', 2, 100, 33, 1, (8, 8)), ('i16', 2, 100, 35, 10, (0, 8)), ('i16', 2, 64, 9, 9, (3, 0)),
             ('u16', 2, 70, 8, 11, (1, 1)), ('i32', 4, 80, VARIES, 16, (7, 3)), ('f32', 4, 80, 30, 6, (6, 5)),
             ('i64', 8, 60, 30, 6, (5, 7)))))
-    yield 'blocked-bins-low-bytes', 'blocks of bins with 0 to 6 low bytes', of_many(*(
+    yield 'bins-low-bytes', 'blocks of bins with 0 to 6 low bytes', of_many(*(
         ('u%d' % (8 * w), b''.join(le(a >> 48 - 8 * s + a % 8, w) for a in mixed(9)), bins((2, 9), low_bytes=s))
         for w in (4, 8) for s in range(w - 1)))
     every_width = el('H', *(a % (1 << a % 17) for a in mixed(200)))
-    yield 'blocked-bins-widths', ('bins of 2^0 to 2^15 values; 2 and 64 bins; frequencies of 0, of 1 and 255; a frequent bin of frequency 1, '
+    yield 'bins-widths', ('bins of 2^0 to 2^15 values; 2 and 64 bins; frequencies of 0, of 1 and 255; a frequent bin of frequency 1, '
                                   'states that move a byte each time'), of_many(
         ('u16', every_width, bins((130, 200))), ('u16', every_width, bins((140, 200), (15, 15))),
         ('u16', every_width, bins((200,), (10,) * 64)), ('u16', every_width[:140], bins((70,), (14, 14, 15), frequencies=[(0, (1, 1, 254))])),
@@ -174,17 +174,26 @@ def valid_vectors():
         ('u16', el('H', *(5 + 30 * (a % 5 == 0) for a in mixed(70))), bins((70,), frequencies=[(1, (0, 0, 200, 0, 0, 56, 0, 0, 0))])),
         ('u8', bytes(range(256)), bins((130, 256), (2,) * 64)), ('u8', bytes(range(1, 150)), bins((149,), (7, 7), frequencies=[(0, (255, 1))])),
         ('u8', little(150, 99), bins((150,), (0, 0, 1, 2, 2, 1, 1, 4, 5, 6, 7))), ('u8', b'\1' * 65, bins((65,), frequencies=[(0, (1, 255))])))
-    yield 'blocked-bins-classes', '1, 2, 3 and 4 classes; blocks with other classes than those before', of_many(*(
+    yield 'bins-classes', '1, 2, 3 and 4 classes; blocks with other classes than those before', of_many(*(
         ('u8', little(230, 90), bins((30, 230), class_count=count, classes=classes))
         for count, classes in ((1, (0,)), (2, (1, 0, 0)), (3, (2, 0, 1, 0)), (4, (3, 0, 2)))))
     rare = bytes(i % 997 == 600 for i in range(5000))
-    yield 'blocked-bins-long', 'a block of 5,000 elements that takes few bytes', one(
+    yield 'bins-long', 'a block of 5,000 elements that takes few bytes', one(
         [rare], bins((5000,), class_count=2, classes=(0, 1, 0), frequencies=[(0, (255, 1)), (0, (253, 3))]), col('x', 'u8', [5000]))
+    f, flat = Tsl([col('x', 'u8', [None])]), dict(K=(0, 0, 1, 2, 3, 4, 5, 6, 7), frequencies=[(0, (255, 1))])
+    f.chunk(0, [bytes(65535)], bins((65535,), **flat))
+    yield 'bins-most', 'bins of 65,535 elements without blocks', f.commit()
+    f = Tsl([col('t', 'utf8', [None], nullable=True)])
+    texts = [None if i % 7 == 3 else 'abcde'[:i % 6] for i in range(40)]
+    steps = dict(transform='delta', restart=40, stride=1)
+    f.chunk(0, texts, bins((40, sum(len(text or '') for text in texts))), validity=bins((2, 5)), shape=bins((10, 40), low_bytes=2, **steps))
+    f.chunk(0, texts, validity=bins((5,)), shape=bins((40,), low_bytes=2, **steps))
+    yield 'bins-of-parts', 'validity and shape of bins, in blocks and not', f.commit()
     f = Tsl([col('x', 'u16', [None, 2], nullable=True), col('t', 'utf8', [None], nullable=True), col('b', 'bool', [3])])
     f.chunk(0, [NUMBERS[:8], None, NUMBERS[8:40], b'', NUMBERS[40:80]], bins((4, 20, 40), filling=8))
     f.chunk(1, ['one', None, '', 'two', 'three'], bins((3, 11), (5, 5, 5, 3, 3, 3, 3, 7)), validity=zstd())
     f.chunk(2, [b'\0\1\1', b'\1\0\1'] * 2 + [b'\0\0\0'], bins((6, 15)))
-    yield 'blocked-bins-parts', 'blocks of bins behind validity and shape; zero bytes before the checksum; text, bools', f.commit()
+    yield 'bins-parts', 'blocks of bins behind validity and shape; zero bytes before the checksum; text, bools', f.commit()
 
 
 FEW = el('H', 0x3F80, 0x3F00, 0x4000, 0xBF80, 0x3F80, 0)
@@ -206,15 +215,15 @@ def table_cases():
 
     two = dict(class_count=2, classes=(1,), frequencies=[(0, (128, 64, 64)), (0, (128, 64, 64))])
     size = 4 + 16 + 4 + 3 + 2 * 5  # of the tables with these
-    shifted = ['R-5.14']  # the directory is not where the tables end, or they do not fit in the front
-    yield table('short', 'table_bytes of one less than the tables have', 'table_bytes', size - 1, shifted, **two)
+    shifted = ['R-5.14']  # the directory is not where the tables end
+    yield table('short', 'table_bytes of one less than the tables have', 'table_bytes', size - 1, **two)
     yield table('short-cut', 'tables without their last byte, as table_bytes says', 'table_bytes', size - 1, tables={'frequencies 1': b'\x80\x40'}, **two)
-    yield table('short-fields', 'tables that end within their first 24 bytes', 'table_bytes', 23, shifted)
-    yield table('short-zero', 'table_bytes 0', 'table_bytes', 0, shifted)
-    yield table('long', 'table_bytes of one more than the tables have', 'table_bytes', size + 1, shifted, **two)
+    yield table('short-fields', 'tables that end within their first 24 bytes', 'table_bytes', 23)
+    yield table('short-zero', 'table_bytes 0', 'table_bytes', 0)
+    yield table('long', 'table_bytes of one more than the tables have', 'table_bytes', size + 1, **two)
     yield table('long-byte', 'a byte after the frequencies, inside the tables', ['table_bytes', '+more'], tables={'+more': b'\0'}, **two)
-    yield table('beyond', 'tables that reach beyond the front', 'table_bytes', size + 12 + 4 + 1, shifted, **two)
-    yield table('huge', 'tables of 2^32 - 1 bytes', 'table_bytes', VARIES, shifted)
+    yield table('beyond', 'tables that reach beyond the stored bytes', 'table_bytes', 200, **two)
+    yield table('huge', 'tables of 2^32 - 1 bytes', 'table_bytes', VARIES)
 
     yield table('low-bytes-2', 'one low byte of elements of two bytes', 'low_bytes', data=el('H', 3, 300, 5, 7, 0xFF00, 9), low_bytes=1)
     yield table('low-bytes-4', 'three low bytes of elements of four bytes', 'low_bytes', data=el('I', 3, 300, 5, 7, VARIES, 9), dtype='u32', low_bytes=3)
@@ -271,12 +280,32 @@ def table_cases():
     yield transform('float', 'a flag of earlier versions: floats', 'reserved 0', 1, transform='delta', restart=6, stride=1)
     yield transform('rotate', 'rotate, which is not for bins', 'transform', 1)
     yield transform('transform-reserved', 'reserved bytes of a transform', 'reserved 2', 1 << 31)
-    yield 'R-5.14', 'bins-front-short', 'a front that ends within the tables', one(
-        [FEW], bins(**THREE), tweak={'values: front_bytes': 38})
-    yield 'R-5.14', 'bins-shape', 'a shape in blocks of bins', one(
-        ['abc', 'd'], RAW, col('t', 'utf8', [None]), shape=bins((2,)))
-    yield 'R-5.2', 'empty-bins', 'values of no bytes in blocks of bins', one(
-        ['', ''], RAW, col('t', 'utf8', [None]), tweak={'encoding': 13, 'values.encoding': 13})
+
+    in_blocks = dict(ends=(3, 6))
+    yield table('blocks-short', 'table_bytes of one less than the tables have, in blocks', 'table_bytes', 31, shifted, **in_blocks)
+    yield table('blocks-zero', 'table_bytes 0, in blocks', 'table_bytes', 0, rule='R-5.14', **in_blocks)
+    yield table('blocks-long', 'a byte after the frequencies, inside the tables, in blocks', ['table_bytes', '+more'], tables={'+more': b'\0'}, **in_blocks)
+    yield table('blocks-beyond', 'tables that reach beyond the front', 'table_bytes', 32 + 24 + 1, rule='R-5.14', **in_blocks)
+    yield table('blocks-huge', 'tables of 2^32 - 1 bytes, in blocks', 'table_bytes', VARIES, rule='R-5.14', **in_blocks)
+    yield table('blocks-low-bytes', '255 low bytes, in blocks', 'low_bytes', 255, **in_blocks)
+    yield table('blocks-K', 'a bin of 2^17 values, in blocks', 'K', b'\x11\x0E\x0F', **in_blocks)
+    yield table('blocks-sum', 'frequencies that add up to 255, in blocks', 'frequencies 0', frequencies=[(0, (128, 64, 63))], **in_blocks)
+    yield transform('blocks-rotate', 'rotate, which is not for bins, in blocks', 'transform', 1, **in_blocks)
+    for name, size, what in (('front-short', 38, 'within the tables'), ('front-shorter', 8 + 2 + 4, 'within table_bytes')):
+        yield 'R-5.14', 'bins-' + name, 'a front that ends %s' % what, one(
+            [FEW], bins(**{**THREE, **in_blocks}), tweak={'values: front_bytes': size})
+    yield 'R-5.14', 'bins-one-block', 'bins in blocks, of one block', one([FEW], bins(**THREE, front=True))
+    yield 'R-5.15', 'front-crc-bins', 'front_crc of bins', one([FEW], bins(**{**THREE, **in_blocks}), tweak={'values: front_crc': 1})
+    yield 'R-5.16', 'block-crc-bins', 'block_crc of the second block of bins', one(
+        [FEW], bins(**{**THREE, **in_blocks}), tweak={'values: block_crc 1': 1})
+    for name, ends, what in (('part', (65536,), 'without blocks'), ('block', (65536, 65537), 'in a block')):
+        yield 'R-5.14', 'bins-%s-too-long' % name, 'bins of 65,536 elements ' + what, one(
+            [bytes(ends[-1])], bins(ends, (0, 0, 1, 2, 3, 4, 5, 6, 7), frequencies=[(0, (255, 1))]), col('x', 'u8', [ends[-1]]))
+    for name, size, what in (('nothing', 0, 'no stored bytes'), ('table-bytes', 3, 'stored bytes that end within table_bytes'),
+                             ('tables', 20, 'stored bytes that end within the tables')):
+        pieces = bins(**THREE)[1](FEW, 2)
+        yield 'R-5.18', 'bins-cut-' + name, 'bins of ' + what, one([FEW], bins(**THREE), tweak={
+            **{'values: ' + k: None for k in pieces}, 'values: table_bytes': b''.join(pieces.values())[:size]})
 
 
 def cut(block, section, size):

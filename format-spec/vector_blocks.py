@@ -1,6 +1,5 @@
-"""The vectors of chunks in blocks (SPEC.md, 5.12), for make_vectors.py."""
+"""The vectors of parts in blocks (SPEC.md, 5.12), for make_vectors.py; of bins only what a front needs."""
 from vector_encoder import *
-from vector_tiers import blocked, blocked_tiers
 
 NUMBERS = el('H', *(i * i % 251 + 1000 * (i % 3) for i in range(200)))
 ENDS = (64, 65, 129, 192, 200)  # a whole group, one element, a group and one, a group but one, eight elements
@@ -8,25 +7,36 @@ TIERS = dict(widths=(1, 1, 2), ranks=bytes([0, 3, 7, 4, 5]))
 
 
 def raw(ends, **more):
-    return blocked('blocked-raw', ends, lambda data, w: {'elements': data}, **more)
+    return blocks('raw', ends, lambda data, w: {'elements': data}, **more)
 
 
 def shuffled_frames(ends, **more):
-    return blocked('blocked-bitshuffle-zstd', ends, lambda data, w: {'frame': frame(bitshuffle(data, w))}, **more)
+    return blocks('bitshuffle-zstd', ends, lambda data, w: {'frame': frame(bitshuffle(data, w))}, **more)
 
 
 def frames(ends, table=VARIES, literals=(), **more):
     found = iter(literals)
-    return blocked('blocked-zstd', ends, lambda data, w: {'frame': next(found, None) or frame(data)}, {'table': le(table, 4)}, **more)
+    return blocks('zstd', ends, lambda data, w: {'frame': next(found, None) or frame(data)}, {'table': le(table, 4)}, **more)
 
 
 def exponents(ends=ENDS, transform='rotate', **more):
-    return blocked_tiers('blocked-exponent-tiers', ends, transform, **{**TIERS, **more})
+    return exponent_tiers(transform, ends=ends, **{**TIERS, **more})
 
 
 def residuals(ends=ENDS, transform='delta', **more):
     details = {} if transform == 'none' else dict(restart=50, stride=10)
-    return blocked_tiers('blocked-residual-tiers', ends, transform, **{**TIERS, **details, **more})
+    return residual_tiers(transform, ends=ends, **{**TIERS, **details, **more})
+
+
+def pack(j, stream):
+    """Packs streams in turn, see 5.10."""
+    if len(set(stream)) == 1:
+        return 1, stream[:1]
+    return (2, frame(stream)) if j % 2 else (0, stream)
+
+
+def planes(ends=ENDS, split=1, transform='rotate', **more):
+    return planes_zstd(split, pack, transform, ends, **more)
 
 
 def one(samples, enc, column=None, tweak=None, **parts):
@@ -36,7 +46,7 @@ def one(samples, enc, column=None, tweak=None, **parts):
 
 
 def of_dtypes(encoding):
-    """A chunk of 200 numbers of each width; and one of one block."""
+    """A chunk of 200 numbers of each width in blocks, and one that is not."""
     f = Tsl([col('a', 'u8', [200]), col('b', 'bf16', [50, 4]), col('c', 'i32', [200]), col('d', 'f64', [200])])
     for c, column in enumerate(f.columns):
         data = (NUMBERS * 4)[:200 * column['w']]
@@ -46,36 +56,73 @@ def of_dtypes(encoding):
 
 
 def valid_vectors():
-    yield 'blocked-raw', 'encoding blocked-raw: blocks of many lengths, and one; 1 to 8 element bytes', of_dtypes(raw)
+    yield 'raw-in-blocks', 'encoding raw, in blocks of many lengths, and not; 1 to 8 element bytes', of_dtypes(raw)
     f = Tsl([col('x', 'u16', [None, 2], nullable=True), col('t', 'utf8', [None], nullable=True)])
     f.chunk(0, [NUMBERS[:8], None, NUMBERS[8:40], b'', NUMBERS[40:80]], raw((4, 20, 40), filling=8))
     f.chunk(1, ['one', None, '', 'two', 'three'], raw((3, 11)), validity=zstd())
-    yield 'blocked-parts', 'blocks behind validity and shape, which the checksum of the front covers; zero bytes before it', f.commit()
+    yield 'blocks-after-parts', 'blocks behind validity and shape, which the checksum of the front covers; zero bytes before it', f.commit()
     f = Tsl([col('x', 'u8', [5])], A=4096)
     f.chunk(0, [bytes(range(5))], raw((2, 5), filling=4095))
-    yield 'blocked-filling', 'a front with 4,095 zero bytes', f.commit()
-    yield 'blocked-bitshuffle-zstd', 'encoding blocked-bitshuffle-zstd', of_dtypes(shuffled_frames)
+    yield 'blocks-filling', 'a front with 4,095 zero bytes', f.commit()
+    yield 'parts-in-blocks', 'validity and shape in blocks, of each encoding but bins; values in blocks too, and not', parts_in_blocks()
+    yield 'bitshuffle-zstd-in-blocks', 'encoding bitshuffle-zstd, in blocks and not', of_dtypes(shuffled_frames)
     f = Tsl([col('t', 'utf8', [None])])
     f.table(0, DICTIONARY)
     f.chunk(0, ['a frame of each', ' without a dictionary'], frames((15, 36)))
     f.chunk(0, [DICTIONARY_TEXT, b'and another'], frames((len(DICTIONARY_TEXT), len(DICTIONARY_TEXT) + 11), 0, [DICTIONARY_FRAME]))
-    f.chunk(0, [POEM], frames((len(POEM),), literals=[POEM_FRAME]))
-    yield 'blocked-zstd', 'encoding blocked-zstd, with and without a dictionary', f.commit()
-    yield 'blocked-exponent-tiers', 'encoding blocked-exponent-tiers: groups that are cut, blocks without codes of a tier', of_dtypes(exponents)
+    f.chunk(0, [POEM, POEM], frames((len(POEM), 2 * len(POEM)), literals=[POEM_FRAME] * 2))
+    yield 'zstd-in-blocks', 'encoding zstd in blocks, with and without a dictionary', f.commit()
+    yield 'zstd-in-blocks-of-numbers', 'encoding zstd of elements of 1 to 8 bytes, in blocks and not', of_dtypes(frames)
+    yield 'exponent-tiers-in-blocks', 'encoding exponent-tiers, in blocks and not: groups that are cut, blocks without codes of a tier', of_dtypes(exponents)
     f = Tsl([col('x', 'u16', [200]), col('y', 'u8', [65]), col('z', 'f32', [3])])
     f.chunk(0, [NUMBERS], exponents(transform='none', widths=(3, 2, 1), ranks=bytes([0, 1, 2, 3, 4, 7, 9])))
     f.chunk(1, [b'\1' * 64 + b'\2'], exponents((64, 65), 'none', widths=(1, 1, 1), ranks=b'\1\2'))
     f.chunk(2, [el('f', 1.5, -2, 3)], exponents((1, 2, 3), widths=(3, 3, 4), ranks=bytes(range(29))))
-    yield 'blocked-exponents', 'blocked-exponent-tiers of other widths, and of one element in each block', f.commit()
-    yield 'blocked-residual-tiers', 'encoding blocked-residual-tiers: prediction begins anew with each block', of_dtypes(residuals)
+    yield 'exponent-tiers-in-blocks-few', 'exponent-tiers of other widths, and of one element in each block', f.commit()
+    yield 'residual-tiers-in-blocks', 'encoding residual-tiers, in blocks and not: prediction begins anew with each block', of_dtypes(residuals)
     f = Tsl([col('x', 'i16', [20, 10]), col('y', 'u8', [66]), col('z', 'u64', [3])])
     f.chunk(0, [NUMBERS], residuals((70, 140, 200), 'lorenzo', restart=200))
     f.chunk(0, [NUMBERS], residuals((100, 200), restart=VARIES))
     f.chunk(1, [bytes(66), b'\1' * 66], residuals((64, 66, 132), 'none'))
     f.chunk(2, [le(1, 8) + le((1 << 64) - 1, 8) + le(1 << 63, 8)] * 2, residuals((1, 3, 6), 'none'))
-    yield 'blocked-residuals', 'blocked-residual-tiers: lorenzo over blocks that are no whole rows, floats, no extra bits, 63 of one element', f.commit()
-    most = residuals((65535, 65536), 'none', widths=(1, 1, 1), ranks=b'\0')
-    yield 'blocked-most', 'a block of 65,535 elements', one([bytes(65536)], most, col('x', 'u8', [65536]))
+    yield 'residual-tiers-in-blocks-few', 'residual-tiers in blocks: lorenzo over blocks that are no whole rows, floats, no extra bits, 63 of one element', f.commit()
+    yield 'planes-zstd-in-blocks', 'encoding planes-zstd, in blocks and not: bit planes, tails, blocks of less than 8 elements', of_dtypes(planes)
+    f = Tsl([col('x', 'i16', [20, 10]), col('y', 'u8', [66]), col('z', 'f64', [3])])
+    f.chunk(0, [NUMBERS], planes(split=8, transform='lorenzo', restart=200, stride=10))
+    f.chunk(0, [NUMBERS], planes((100, 200), 1, 'delta', restart=VARIES, stride=1))
+    f.chunk(1, [bytes(66)] * 2, planes((1, 132), 8, 'none'))
+    f.chunk(2, [el('d', 1, 2, 1)] * 2, planes((1, 2, 6), 1))
+    yield 'planes-zstd-in-blocks-few', 'planes-zstd in blocks: byte planes, prediction that begins anew with each block', f.commit()
+    small = dict(transform='none', widths=(1, 1, 1), ranks=b'\0')
+    for name, tiers in (('exponent', exponents), ('residual', residuals)):
+        f = Tsl([col('x', 'u8', [None])])
+        f.chunk(0, [bytes(65535)], tiers((65535,), **small))
+        if name == 'exponent':
+            f.chunk(0, [bytes(65536)], tiers((65535, 65536), **small))
+        yield name + '-tiers-most', '%s-tiers of 65,535 elements without blocks%s' % (name, ', and in a block' * (name == 'exponent')), f.commit()
+    f = Tsl([col('x', 'u8', [70000])])
+    f.chunk(0, [bytes(70000)], planes((69999, 70000), 8, 'none'))
+    yield 'blocks-long', 'a block of 69,999 elements of planes-zstd', f.commit()
+
+
+def parts_in_blocks():
+    f = Tsl([col('t', 'utf8', [None], nullable=True), col('n', 'i16', [None, None], nullable=True), col('l', 'u8', nullable=True, lists=[True])],
+            flags=(1, 0, 0))
+    f.table(0, DICTIONARY)
+    texts = [None if i % 7 == 3 else 'abcde'[:i % 6] for i in range(40)]
+    length = sum(len(text or '') for text in texts)
+    f.chunk(0, texts, raw((length // 2, length)), validity=raw((1, 5)), shape=raw((10, 40), filling=2))
+    f.chunk(0, texts, validity=frames((2, 5)), shape=frames((7, 40), 0))
+    f.chunk(0, texts, zstd(), validity=residuals((2, 5), 'none'), shape=residuals((8, 9, 40), restart=40, stride=1))
+    f.chunk(0, [texts[0], texts[3]], validity=CONSTANT, shape=shuffled_frames((1, 2)))
+    pairs = [None if i % 9 == 8 else ((i % 3, 2), el('h', *[i] * (i % 3 * 2))) for i in range(27)]
+    f.chunk(1, pairs, shuffled_frames((20, 42)), validity=shuffled_frames((3, 4)), shape=planes((27, 54, 81), 8, 'delta', restart=27, stride=1))
+    f.chunk(1, pairs, exponents((24, 42)), validity=planes((1, 4)), shape=exponents((27, 81), 'none'))
+    f.chunk(2, [[b'\1', None], None, [b'\2'] * 70, []], raw((3, 72)), validity=raw((1, 10)), shape=raw((1, 4)))
+    f.chunk(2, [None, [b'\7'] * 9], validity=exponents((1, 3)))
+    for c in (1, 2):
+        f.chunk(c, [None] * (f.next[0] - f.next[c]))
+    return f.commit()
 
 
 def front_cases():
@@ -92,6 +139,9 @@ def front_cases():
     yield front('front-no-crc', 'a front without room for its checksum', {'front_bytes': 11})
     yield front('front-zero', 'a front of no bytes', {'front_bytes': 0})
     yield front('no-blocks', 'block_count 0', {'block_count': 0})
+    for name, enc in (('raw', raw), ('zstd', frames), ('bitshuffle-zstd', shuffled_frames), ('exponent-tiers', exponents),
+                      ('residual-tiers', residuals), ('planes-zstd', planes)):
+        yield front('one-block-' + name, '%s in blocks, of one block' % name, {}, enc=enc((100,), front=True))
     yield front('blocks-huge', 'block_count 2^32 - 1', {'block_count': VARIES})
     yield front('blocks-wrap', 'a block_count whose directory has a length that passes 2^32', {'block_count': (1 << 32) // 12 + 4})
     yield front('fewer-blocks', 'one block fewer than the directory has', {'block_count': 2})
@@ -107,17 +157,34 @@ def front_cases():
     yield front('filling', 'a byte of the filling is 1', {'filling': b'\0\1\0'}, enc=raw(ends, filling=3))
     yield front('filling-long', '4,096 zero bytes in a front', {}, enc=raw(ends, filling=4096))
     yield front('too-short', 'stored bytes that end within front_bytes', dict.fromkeys(raw(ends)[1](b''.join(samples), 2)) | {'front_bytes': b'\1\2\3'})
-    most = residuals((65536,), 'none', widths=(1, 1, 1), ranks=b'\0')
-    yield 'R-5.14', 'block-too-long', 'a block of 65,536 elements', one([bytes(65536)], most, col('x', 'u8', [65536]))
-    yield 'R-5.14', 'shape', 'a shape in blocks', one(['abc', 'd'], RAW, col('t', 'utf8', [None]), shape=raw((1, 2)))
-    yield 'R-5.14', 'validity', 'a validity in blocks', one([b'\1', None] * 8, RAW, col('x', 'u8', nullable=True), validity=raw((1, 2)))
-    yield 'R-5.2', 'empty-blocks', 'values of no bytes in blocks', one(
-        ['', ''], RAW, col('t', 'utf8', [None]), tweak={'encoding': 8, 'values.encoding': 8})
+    for name, enc, before in (('zstd', frames, 'table'), ('exponent-tiers', exponents, 'ranks'), ('residual-tiers', residuals, 'ranks'),
+                              ('planes-zstd', planes, 'reserved 3')):
+        pieces = enc(ends)[1](b''.join(samples), 2)
+        size = sum(len(pieces[name]) for name in list(pieces)[:list(pieces).index(before) + 1])
+        yield front('front-in-tables-' + name, 'a front that ends within the tables of %s, behind which its checksum is' % name, {
+            'front_bytes': size + 3}, enc=enc(ends))
+    small = dict(transform='none', widths=(1, 1, 1), ranks=b'\0')
+    for name, tiers in (('exponent', exponents), ('residual', residuals)):
+        for where, ends, what in (('part', (65536,), 'without blocks'), ('block', (65536, 65537), 'in the first of two blocks'),
+                                  ('last-block', (1, 65537), 'in the last of two blocks')):
+            yield 'R-5.14', '%s-tiers-%s-too-long' % (name, where), '%s-tiers of 65,536 elements %s' % (name, what), one(
+                [bytes(ends[-1])], tiers(ends, **small), col('x', 'u8', [ends[-1]]))
+    yield 'R-5.14', 'shape-front', 'the front of a shape in blocks that ends within its directory', one(
+        ['abc', 'd'], RAW, col('t', 'utf8', [None]), shape=raw((1, 2)), tweak={'shape: front_bytes': 35})
+    yield 'R-5.14', 'validity-one-block', 'a validity in blocks, of one block', one(
+        [b'\1', None] * 8, RAW, col('x', 'u8', nullable=True), validity=raw((2,), front=True))
+    for name in ('raw', 'zstd', 'bins'):
+        yield 'R-5.2', 'empty-%s-in-blocks' % name, 'values of no bytes that are %s in blocks' % name, one(
+            ['', ''], RAW, col('t', 'utf8', [None]), tweak={'encoding': IDS[name] | 256, 'values.encoding': IDS[name] | 256})
 
 
 def checksum_cases():
     samples, ends = [NUMBERS[:100], NUMBERS[100:200]], (25, 50, 100)
     yield 'R-5.15', 'front-crc', 'front_crc', one(samples, raw(ends), tweak={'values: front_crc': 0xDEADBEEF})
+    for name, enc in (('zstd', frames), ('bitshuffle-zstd', shuffled_frames), ('exponent-tiers', exponents), ('residual-tiers', residuals),
+                      ('planes-zstd', planes)):
+        yield 'R-5.15', 'front-crc-' + name, 'front_crc of ' + name, one(samples, enc(ends), tweak={'values: front_crc': 0xDEADBEEF})
+        yield 'R-5.16', 'block-crc-' + name, 'block_crc of block 1 of ' + name, one(samples, enc(ends), tweak={'values: block_crc 1': 0xDEADBEEF})
     f = Tsl([col('x', 'u16', nullable=True)])
     f.chunk(0, [None, b'\1\2', b'\3\4'], raw((1, 3)), tweak={'values: front_crc': zlib.crc32(b'')})
     yield 'R-5.15', 'front-crc-of-parts', 'front_crc of a chunk with parts', f.commit()
@@ -125,6 +192,10 @@ def checksum_cases():
     f = Tsl([col('x', 'u16', nullable=True)])
     f.chunk(0, [None, b'\1\2', b'\3\4'], raw((1, 3)), tweak={'values: front_crc': zlib.crc32(alone)})
     yield 'R-5.15', 'front-crc-alone', 'front_crc without the bytes of the body before the front', f.commit()
+    for part, parts in (('validity', dict(validity=raw((1, 2)))), ('shape', dict(shape=raw((3, 16))))):
+        for rule, field in (('R-5.15', 'front_crc'), ('R-5.16', 'block_crc 1')):
+            yield rule, '%s-of-%s' % (field.replace('_', '-').replace(' ', '-'), part), '%s of a %s in blocks' % (field, part), one(
+                ['ab', None] * 8, RAW, col('t', 'utf8', [None], nullable=True), tweak={'%s: %s' % (part, field): 0xDEADBEEF}, **parts)
     for b in range(3):
         yield 'R-5.16', 'block-crc-%d' % b, 'block_crc of block %d' % b, one(samples, raw(ends), tweak={'values: block_crc %d' % b: 1})
     yield 'R-5.16', 'blocks-swapped', 'the checksums of two blocks, swapped', one(samples, raw(ends), tweak={
@@ -132,80 +203,90 @@ def checksum_cases():
 
 
 def block_cases():
-    e, r = exponents(), residuals()
+    e, r, p = exponents(), residuals(), planes()
 
     def of(rule, name, what, enc, tweak, also=(), sample=NUMBERS):
         tweak = {'values: ' + k: v.ljust(32, b'\0') if k == 'ranks' else v for k, v in tweak.items()}
-        return rule, 'blocked-' + name, what, one([sample], enc, tweak=tweak), {'also': list(also)}
+        return rule, 'blocks-' + name, what, one([sample], enc, tweak=tweak), {'also': list(also)}
 
-    yield of('R-5.3', 'raw-longer', 'two blocks of blocked-raw whose stored bytes are shared otherwise', raw((20, 200)), {'stored_end 0': 42}, ['R-5.16'])
-    yield of('R-5.5', 'frame', 'a block of two frames', frames((200,), literals=[frame(NUMBERS[:200]) + frame(NUMBERS[200:])]), {})
-    yield of('R-5.5', 'frame-length', 'a frame of a byte more than its block', frames((200,), literals=[frame(NUMBERS + b'\0')]), {})
-    yield of('R-5.5', 'shuffled-trailing', 'a byte after the frame of a block', shuffled_frames(ENDS), {
-        'block 4: frame': frame(bitshuffle(NUMBERS[384:], 2))[:-1]}, ['R-5.14'])
-    yield of('R-5.7', 'transform', 'an unknown transform', e, {'transform': 4})
+    shared = iter((NUMBERS[:42], NUMBERS[42:]))
+    yield of('R-5.3', 'raw-longer', 'two blocks of raw whose stored bytes are shared otherwise', blocks(
+        'raw', (20, 200), lambda data, w: {'elements': next(shared)}), {})
+    yield of('R-5.5', 'frame', 'a block of two frames', frames((100, 200), literals=[
+        frame(NUMBERS[:200]), frame(NUMBERS[200:300]) + frame(NUMBERS[300:])]), {})
+    yield of('R-5.5', 'frame-length', 'a frame of a byte more than its block', frames((100, 200), literals=[frame(NUMBERS[:201])]), {})
+    yield of('R-5.5', 'frame-of-two', 'a frame that is cut, and continues in the next block', frames((100, 200), literals=[
+        frame(NUMBERS)[:300], frame(NUMBERS)[300:]]), {})
+    yield of('R-5.5', 'shuffled-trailing', 'a byte after the frame of a block', blocks(
+        'bitshuffle-zstd', ENDS, lambda data, w: {'frame': frame(bitshuffle(data, w)) + b'\0'}), {})
+    yield of('R-5.5', 'shuffled-whole', 'the bit-shuffle of all elements, in two frames', blocks('bitshuffle-zstd', (100, 200), lambda data, w: {
+        'frame': frame(bitshuffle(NUMBERS, 2)[:120] if data == NUMBERS[:200] else bitshuffle(NUMBERS, 2)[120:])}), {})
+    yield of('R-5.7', 'transform', 'an unknown transform', e, {'transform': 4}, ['R-5.10'])
     yield of('R-5.7', 'restart', 'restart 0 with delta', r, {'restart': 0})
-    yield of('R-5.7', 'separable', 'residuals of separable', blocked_tiers(
-        'blocked-residual-tiers', ENDS, 'separable', restart=50, stride=10, weights=(5, 4), **TIERS), {}, ['R-5.11'])
+    yield of('R-5.7', 'separable', 'residuals of separable', residuals(transform='separable', weights=(5, 4)), {}, ['R-5.11'])
+    yield of('R-5.7', 'planes', 'restart 1 with rotate, of planes', p, {'restart': 1})
     yield of('R-5.8', 'width', 'width_1 of 4', e, {'width_1': 4})
     yield of('R-5.8', 'reserved', 'the reserved byte of the tables', e, {'reserved 3': 1})
-    yield of('R-5.8', 'ranks', 'a rank that cannot be reached', e, {'ranks': TIERS['ranks'] + b'\1'})
-    yield of('R-5.10', 'exponents-delta', 'exponents that are predicted', blocked_tiers(
-        'blocked-exponent-tiers', ENDS, 'delta', restart=50, stride=10, **TIERS), {})
-    yield of('R-5.11', 'residuals-rotate', 'residuals that are rotated', blocked_tiers('blocked-residual-tiers', ENDS, 'rotate', **TIERS), {})
+    yield of('R-5.8', 'reserved-of-residuals', 'the reserved byte of the tables of residuals', r, {'reserved 3': 128})
+    yield of('R-5.8', 'ranks', 'a rank that cannot be reached', e, {'ranks': TIERS['ranks'] + bytes(4) + b'\1'})
+    yield of('R-5.10', 'exponents-delta', 'exponents that are predicted', exponents(transform='delta', restart=50, stride=10), {})
+    yield of('R-5.11', 'residuals-rotate', 'residuals that are rotated', residuals(transform='rotate', restart=0, stride=0), {})
     yield of('R-5.11', 'rank', 'a rank of 17 for elements of two bytes', r, {'ranks': bytes([0, 3, 7, 4, 17])})
-    yield of('R-5.17', 'long', 'a byte after the literals of the last block', *longer(e, 'literals'))
-    yield of('R-5.17', 'long-extra', 'a byte after the extra bits of the last block', *longer(r, 'extra bits'))
-    yield of('R-5.17', 'short-extra', 'extra bits that lack their last byte', *longer(r, 'extra bits', -1))
-    yield of('R-5.17', 'short-head', 'a block that ends within its head', blocked('blocked-exponent-tiers', (200,), lambda data, w: {
-        'head': bytes(5)}, {k: v for k, v in e[1](NUMBERS, 2).items() if k in TABLES}), {})
-    yield of('R-5.9', 'count-2', 'count_2 of one more, and a code for it', *recounted(e))
-    yield of('R-5.8', 'filling-codes', 'a code that fills up a cut group', *filled(e))
-    yield of('R-5.11', 'filling-bits', 'a bit that fills up the extra bits', *filled_bits(r))
-    f = Tsl([col('t', 'utf8', [None])])
-    f.chunk(0, ['text'], frames((4,), 0))
-    yield 'R-5.13', 'blocked-no-table', 'a table that the column has not', f.commit()
+    yield of('R-5.17', 'long', 'a byte after the literals of the last block', longer(e, 'literals'), {})
+    yield of('R-5.17', 'long-first', 'a byte after the literals of the first block', longer(e, 'literals', block=0), {})
+    yield of('R-5.17', 'long-extra', 'a byte after the extra bits of the last block', longer(r, 'extra bits'), {})
+    yield of('R-5.17', 'short-extra', 'extra bits that lack their last byte', longer(r, 'extra bits', -1), {})
+    yield of('R-5.17', 'short-head', 'a block that ends within its counts', rewritten(e, lambda block: {'count_2': bytes(2), 'count_3': bytes(2), 'count_4': b'\0'}), {})
+    yield of('R-5.17', 'short-tier', 'a block that ends within its last tier, without literals', rewritten(r, lambda block: {
+        **block, 'count_4': bytes(2), 'literals': b'', 'tier 3': b'', 'extra bits': b''}), {})
+    yield of('R-5.9', 'count-2', 'count_2 of one more, and a code for it', recounted(e), {})
+    yield of('R-5.9', 'count-2-of-residuals', 'count_2 of one more of residuals, and a code for it', recounted(r, 3), {}, ['R-5.17'])
+    yield of('R-5.8', 'filling-codes', 'a code that fills up a cut group', topped(e, 'tier 2'), {})
+    yield of('R-5.11', 'filling-bits', 'a bit that fills up the extra bits', topped(r, 'extra bits'), {})
+    yield of('R-5.12', 'split', 'split 0', p, {'split': 0})
+    yield of('R-5.12', 'planes-long', 'a byte after the tail of the last block', rewritten(p, lambda block: {**block, 'tail': b'\0'}), {})
+    yield of('R-5.12', 'planes-cut', 'a block that ends within its last stream', rewritten(planes(split=8), lambda block: {
+        **block, 'stream 1': block['stream 1'][:-1]}), {})
+    yield of('R-5.12', 'planes-tail', 'a block of 65 elements without its tail', rewritten(planes((65, 130)), lambda block: {**block, 'tail': b''}, (65, 130)),
+             {}, sample=NUMBERS[:260])
+    for name, table in (('no-table', 0), ('no-table-huge', VARIES - 1)):
+        f = Tsl([col('t', 'utf8', [None])])
+        f.chunk(0, ['text in blocks'], frames((4, 14), table))
+        yield 'R-5.13', 'blocks-' + name, 'table %d in blocks, of a column without tables' % table, f.commit()
 
 
-TABLES = ('transform', 'reserved 0', 'weights', 'restart', 'stride', 'reserved 2', 'width_1', 'width_2', 'width_3', 'reserved 3', 'ranks')
-
-
-def rewritten(enc, rewrite):
-    """The encoding with the pieces of its last block rewritten."""
+def rewritten(enc, rewrite, ends=ENDS, number=None):
+    """The encoding with the pieces of a block rewritten; without a number, of the last one."""
     name, pieces = enc
-    tables = {k: v for k, v in pieces(NUMBERS, 2).items() if k in TABLES}
-    last = 'block %d: ' % (len(ENDS) - 1)
-    parts = pieces(NUMBERS, 2)
 
-    def block(data, w):
-        number = next(b for b, end in enumerate(ENDS) if NUMBERS[2 * end - len(data):2 * end] == data)
-        found = {k.split(': ', 1)[1]: v for k, v in parts.items() if k.startswith('block %d: ' % number)}
-        return rewrite(found) if last == 'block %d: ' % number else found
-    return blocked(name, ENDS, block, tables), {}
+    def changed(data, w):
+        parts, todo = pieces(data, w), iter(range(len(ends)))
+        names = list(parts)
+        tables = {k: parts[k] for k in names[2:names.index('end 0')]}
+        at = len(ends) - 1 if number is None else number
+
+        def block(data, w):
+            prefix = 'block %d: ' % (b := next(todo))
+            found = {k[len(prefix):]: v for k, v in parts.items() if k.startswith(prefix)}
+            return rewrite(found) if b == at else found
+        return blocks(name.replace(' in blocks', ''), ends, block, tables)[1](data, w)
+    return name, changed
 
 
-def longer(enc, section, by=1):
-    return rewritten(enc, lambda block: {**block, section: block[section] + bytes(by) if by > 0 else block[section][:by]})
+def longer(enc, section, by=1, block=None):
+    return rewritten(enc, lambda block: {**block, section: block[section] + bytes(by) if by > 0 else block[section][:by]}, number=block)
 
 
-def recounted(enc):
+def recounted(enc, number=None):
     def rewrite(block):
         count = int.from_bytes(block['count_2'], 'little')
         assert count % 8 != 0  # the code fits in the bytes there are
         return {**block, 'count_2': le(count + 1, 2)}
-    return rewritten(enc, rewrite)
+    return rewritten(enc, rewrite, number=number)
 
 
-def filled(enc):
-    def rewrite(block):
-        count = int.from_bytes(block['count_2'], 'little')
-        assert count % 8 != 0
-        return {**block, 'tier 2': block['tier 2'][:-1] + bytes([block['tier 2'][-1] | 0x80])}
-    return rewritten(enc, rewrite)
-
-
-def filled_bits(enc):
-    return rewritten(enc, lambda block: {**block, 'extra bits': block['extra bits'][:-1] + bytes([block['extra bits'][-1] | 0x80])})
+def topped(enc, section):
+    return rewritten(enc, lambda block: {**block, section: block[section][:-1] + bytes([block[section][-1] | 0x80])})
 
 
 def invalid_vectors():

@@ -9,21 +9,23 @@ import re
 import struct
 import zlib
 
-from vector_tiers import exponent_tiers, planes_zstd, residual_tiers
+from vector_tiers import blocks, exponent_tiers, planes_zstd, residual_tiers
 
 DTYPES = {'bf16': (1, 2), 'f16': (2, 2), 'f32': (3, 4), 'f64': (4, 8), 'i8': (5, 1), 'i16': (6, 2), 'i32': (7, 4),
           'i64': (8, 8), 'u8': (9, 1), 'u16': (10, 2), 'u32': (11, 4), 'u64': (12, 8), 'bool': (13, 1),
-          'bytes': (14, 1), 'utf8': (15, 1)}
-ENCODINGS = ['raw', 'constant', 'bitshuffle-zstd', 'zstd', 'exponent-tiers', 'residual-tiers', 'planes-zstd', 'zstd-dictionary',
-             'blocked-raw', 'blocked-bitshuffle-zstd', 'blocked-zstd', 'blocked-exponent-tiers', 'blocked-residual-tiers',
-             'blocked-bins']
+          'bytes': (14, 1), 'utf8': (15, 1), 'f8_e4m3fn': (16, 1), 'f8_e4m3fnuz': (17, 1), 'f8_e5m2': (18, 1),
+          'f8_e5m2fnuz': (19, 1), 'f8_e8m0fnu': (20, 1), 'f6_e2m3': (21, 1), 'f6_e3m2': (22, 1), 'f4_e2m1': (23, 1),
+          'i4': (24, 1), 'u4': (25, 1), 'complex64': (26, 8)}
+UNKNOWN = {'unknown 27': (27, 1), 'unknown 37': (37, 4), 'unknown 255': (255, 8)}  # not assigned
+ENCODINGS = ['raw', 'constant', 'zstd', 'bitshuffle-zstd', 'exponent-tiers', 'residual-tiers', 'bins', 'planes-zstd']
+IDS = {**{name: k for k, name in enumerate(ENCODINGS)}, **{name + ' in blocks': 256 | k for k, name in enumerate(ENCODINGS)}}
 VARIES = 0xFFFFFFFF
-NOT_A_NUMBER = re.compile(r'(magic|tail|values|validity|shape|crc|content_id|name|(key|value) \d+|extents|error|body|padding|rounding|'
-                          r'(block_)?crc \d+|elements|frame|head|block \d+: (?!count).*|checkpoints|tier \d|literals|low bytes \d|stream \d+|extra bits|word|filling|reserved.*|K|frequencies \d+|classes|coefficients \d+)$')
-FILE_ID = bytes(range(0x10, 0x20))
+NOT_A_NUMBER = re.compile(r'(magic|tail|previous|values|validity|shape|crc|content_id|name|(key|value) \d+|extents|error|body|padding|rounding|'
+                          r'(block_)?crc \d+|elements|frame|block \d+: (?!count|stored_bytes|packing).*|filling|reserved.*|K|frequencies \d+|classes|coefficients \d+)$')
+FILE_ID = bytes(range(0x10, 0x1C))
 KINDS = {  # magic; then the fields at 4, at 32 and at 48 of the head (name, size)
     'header': (b'\x89TSL', [('magic_tail', 4)],
-               [('incompat_flags', 4), ('ro_compat_flags', 4), ('compat_flags', 4)], [('alignment', 4), ('reserved', 4)]),
+               [('incompat_flags', 4), ('ro_compat_flags', 4), ('compat_flags', 4)], [('alignment', 4), ('edition', 4)]),
     'chunk': (b'TSLC', [('column', 4)], [('first_sample', 8), ('sample_count', 4)],
               [('raw_bytes', 4), ('encoding', 2), ('chunk_flags', 2)]),
     'table': (b'TSLT', [('column', 4)], [('table', 4), ('reserved', 8)], [('reserved 2', 8)]),
@@ -48,13 +50,13 @@ def put(pieces=None, **more):
 
 
 class Region:
-    def __init__(self, kind, offset, file_id, body, title, tweak=None, content=b'', **fields):
+    def __init__(self, kind, offset, file_id, previous, body, title, tweak=None, content=b'', **fields):
         magic, at4, at32, at48 = KINDS[kind]
-        fields.setdefault('magic_tail', 0x0A1A0A0D)
+        fields = {'magic_tail': 0x0A1A0A0D, 'edition': 1, **fields}
         zeros = [(name, le(fields.get(name, 0), size)) for name, size in at32]
         self.kind, self.title, self.offset, self.tweak = kind, title, offset, dict(tweak or {})
         self.head = dict([('magic', magic)] + [(name, le(fields.get(name, 0), size)) for name, size in at4]
-                         + [('file_id', file_id), ('offset', le(offset, 8))] + zeros + [('body_bytes', le(0, 4))]
+                         + [('file_id', file_id), ('previous', previous), ('offset', le(offset, 8))] + zeros + [('body_bytes', le(0, 4))]
                          + [(name, le(fields.get(name, 0), size)) for name, size in at48]
                          + [('body_crc', le(0, 4)), ('head_crc', le(0, 4))])
         self.body = dict(body)
@@ -90,7 +92,8 @@ class Region:
             if name.endswith('front_crc'):
                 covered = names[:names.index(name)]
             else:
-                covered = [other for other in names if ': block %s: ' % name.split()[-1] in other]
+                part, number = re.match(r'(.*): block_crc (\d+)$', name).groups()
+                covered = [other for other in names if other.startswith('%s: block %s: ' % (part, number))]
             if name not in self.tweak:
                 self.set(name, zlib.crc32(b''.join(self.body[other] for other in covered)))
 
@@ -118,8 +121,8 @@ def frame(data):
     return b'\x28\xB5\x2F\xFD' + size + le(len(data) << 3 | 1, 3) + data
 
 
-def zstd(literal=None):
-    return ('zstd', lambda data: frame(data) if literal is None else literal)
+def zstd(literal=None, table=VARIES):
+    return 'zstd', lambda data, w: {'table': le(table, 4), 'frame': frame(data) if literal is None else literal}
 
 
 def other_id(body):
@@ -127,22 +130,20 @@ def other_id(body):
 
 
 def dictionary(table, literal=None):
-    return ('zstd-dictionary', lambda data, w: le(table, 4) + (frame(data) if literal is None else literal))
+    return zstd(literal, table)
 
 
 def shuffled(literal=None):
-    return ('bitshuffle-zstd', lambda data: frame(data) if literal is None else literal)
+    return 'bitshuffle-zstd', lambda data, w: {'frame': frame(bitshuffle(data, w)) if literal is None else literal}
 
 
-RAW, CONSTANT = ('raw', None), ('constant', None)
+RAW, CONSTANT = ('raw', lambda data, w: {'': data}), ('constant', lambda data, w: {'': data[:w]})
 
 
 def encode(encoding, data, w):
-    """The id of the encoding, and the stored bytes or pieces of them by name."""
-    name, function = encoding if data else RAW
-    stored = {'raw': lambda: data, 'constant': lambda: data[:w], 'zstd': lambda: function(data),
-              'bitshuffle-zstd': lambda: function(bitshuffle(data, w))}.get(name, lambda: function(data, w))()
-    return ENCODINGS.index(name), stored if isinstance(stored, dict) else {'': stored}
+    """The id of the encoding, and pieces of the stored bytes by name."""
+    name, pieces = encoding if data else RAW
+    return IDS[name], pieces(data, w)
 
 
 def el(fmt, *values):
@@ -158,7 +159,13 @@ def col(name, dtype, shape=(), nullable=False, cast=None, meta=(), lists=()):
     for extent in shape:
         inner *= 1 if extent is None else extent
     return {'name': name, 'dtype': dtype, 'shape': list(shape), 'nullable': nullable, 'cast': cast, 'meta': list(meta),
-            'inner': inner, 'w': DTYPES[dtype][1], 'v': list(shape).count(None), 'lists': list(lists)}
+            'inner': inner, 'w': number_of(dtype)[1], 'coded': 4 if dtype == 'complex64' else number_of(dtype)[1],
+            'v': list(shape).count(None), 'lists': list(lists)}
+
+
+def number_of(dtype):
+    """The number of a dtype, and its element bytes."""
+    return DTYPES.get(dtype) or UNKNOWN[dtype]
 
 
 def levels_of(samples, count):
@@ -200,10 +207,10 @@ def schema_block(columns, meta):
         label, name = 'column %d: ' % i, utf8(c['name'])
         yield label + 'name_bytes', le(len(name), 4)
         yield label + 'name', name
-        yield label + 'dtype', le(DTYPES[c['dtype']][0], 1)
+        yield label + 'dtype', le(number_of(c['dtype'])[0], 1)
         yield label + 'column_flags', le(c['nullable'] + 2 * bool(c['cast']) + 4 * bool(c['lists']), 1)
         yield label + 'rank', le(len(c['shape']), 1)
-        yield label + 'reserved', b'\0'
+        yield label + 'element_bytes', le(c['w'], 1)
         yield label + 'extents', b''.join(le(VARIES if e is None else e, 4) for e in c['shape'])
         if c['cast']:
             yield label + 'cast source', le(DTYPES.get(c['cast'][0], [0])[0], 1)
@@ -227,9 +234,9 @@ class Tsl:
         self.schema = b''.join(self.regions[0].body.values())
 
     def add(self, kind, body, title, shift=0, tweak=None, **fields):
-        end = self.regions[-1].end if self.regions else 0
+        end, previous = (self.regions[-1].end, self.regions[-1].head['head_crc']) if self.regions else (0, bytes(4))
         place = align(end + 64, self.A) - 64 if kind in ('chunk', 'table') else align(end, 64)
-        self.regions.append(Region(kind, place + shift, self.file_id, body, title, tweak, **fields))
+        self.regions.append(Region(kind, place + shift, self.file_id, previous, body, title, tweak, **fields))
         if kind == 'index page':
             self.content += b''.join(self.regions[-1].body.values())
         return self.regions[-1]
@@ -263,7 +270,7 @@ class Tsl:
             ends += le(total, 4)
         ends += b''.join(le(s[0][k], 4) for k in range(c['v']) for s in full) if c['v'] > 1 else b''
         parts = [('validity', valid, 1, validity, has_nulls), ('shape', lists + (ends if c['v'] else b''), 4, shape, c['v'] or lists),
-                 ('values', b''.join(s[1] for s in full), c['w'], enc, True)]
+                 ('values', b''.join(s[1] for s in full), c['coded'], enc, True)]
         table, data = [], []
         for name, raw, w, encoding, present in parts:
             code, pieces = encode(encoding, raw, w)
@@ -343,7 +350,8 @@ class Tsl:
                 body += [(label + name, value) for name, value in zip(
                     ('cast: max_abs_error', 'cast: max_rel_error', 'cast: to_infinite', 'cast: to_subnormal'),
                     (el('d', c['cast'][1]), el('d', c['cast'][2]), le(c['cast'][3], 8), le(c['cast'][4], 8)))]
-            self.facts.append((facts, {ENCODINGS[k]: codes[k] for k in sorted(codes) if k < len(ENCODINGS)}))
+            names = {k: name for name, k in IDS.items()}
+            self.facts.append((facts, {names.get(k, 'encoding-%d' % k): codes[k] for k in sorted(codes)}))
         self.sample_count = samples
         if samples is None:
             self.sample_count = max([sum(r.get('sample_count') for r in chunks) for chunks in self.indexed] + [0])
@@ -410,7 +418,8 @@ class Tsl:
         rows(len(data))
         return '\n'.join(lines) + '\n'
 
-    def dump(self):
+    def dump(self, reads=None):
+        """The contents; of `reads` only, if some columns cannot be read."""
         columns = []
         for c, (facts, encodings), samples in zip(self.columns, self.facts, self.samples):
             cast = c['cast'] and {
@@ -420,7 +429,7 @@ class Tsl:
                 'name': c['name'], 'dtype': c['dtype'], 'shape': c['shape'], 'nullable': c['nullable'], 'cast': cast,
                 **({'nullable_levels': [bool(may) for may in c['lists']]} if c['lists'] else {}), 'metadata': dict(c['meta']), 'chunk_count': facts['chunk_count'], 'raw_bytes': facts['raw_bytes'],
                 'stored_bytes': facts['stored_bytes'], 'null_count': facts['null_count'], 'encodings': encodings,
-                'samples': samples})
+                **({'samples': None if c['dtype'] in UNKNOWN else samples} if reads is None or c['name'] in reads else {})})
         return {'file_id': self.file_id.hex(), 'content_id': self.content.hex(), 'alignment': self.A, 'finished': bool(self.finished), 'tail_bytes': 0,
                 'commits': self.commits, 'sample_count': self.sample_count, 'metadata': dict(self.meta), 'columns': columns}
 

@@ -1,6 +1,5 @@
 """The invalid vectors: (rule, name, fault, file, options) for make_vectors.py."""
 from vector_encoder import *
-from vector_tiers import words_of
 
 BF16 = col('x', 'bf16', [2])
 RAGGED = col('x', 'u8', [None], nullable=True)
@@ -29,6 +28,16 @@ def chunks(*tweaks, columns=1, commit=True, **more):
     return f.commit(**more) if commit else f
 
 
+def twins(*foreign):
+    """Three chunks, of which these are those of a file with the same schema, options and layout."""
+    f, other = chunks(None, None, None), Tsl([col('x', 'u8')])
+    for i in range(3):
+        other.chunk(0, [el('B', 2 * i + 101), el('B', 2 * i + 102)])
+    for i in foreign:
+        f.regions[1 + i] = other.regions[1 + i]
+    return f
+
+
 def text(*samples, dtype='utf8'):
     return broken(col('t', dtype, [None]), list(samples))
 
@@ -51,9 +60,9 @@ def regions_cases():
     yield 'R-2.1', 'head-crc-of-trailer', 'head_crc of the only trailer', broken(trailer=put(head_crc=WRONG))
     yield 'R-2.2', 'unknown-kind', 'a region of an unknown kind', broken(chunk=put(magic=b'TSLX'))
     yield 'R-2.2', 'no-header', 'the file does not begin with a header', broken(header=put(magic=b'\x88TSL'))
-    yield 'R-2.3', 'file-id-of-chunk', 'a chunk of another file', broken(chunk=put(file_id=bytes(16)))
-    yield 'R-2.3', 'file-id-of-page', 'an index page of another file', broken(page=put(file_id=b'\x11' * 16))
-    yield 'R-2.3', 'file-id-of-trailer', 'a trailer of another file', broken(trailer=put(file_id=b'\x11' * 16))
+    yield 'R-2.3', 'file-id-of-chunk', 'a chunk of another file', broken(chunk=put(file_id=bytes(12)))
+    yield 'R-2.3', 'file-id-of-page', 'an index page of another file', broken(page=put(file_id=b'\x11' * 12))
+    yield 'R-2.3', 'file-id-of-trailer', 'a trailer of another file', broken(trailer=put(file_id=b'\x11' * 12))
     yield 'R-2.4', 'offset-of-chunk', 'a chunk says it stands elsewhere', chunks(None, put(offset=128), page=put({
         'entry 1: offset': 256}))
     yield 'R-2.4', 'offset-of-page', 'an index page says it stands elsewhere', broken(page=put(offset=192))
@@ -153,11 +162,34 @@ def regions_cases():
     f.pages(0)
     f.footer()
     yield 'R-2.9', 'two-footers', 'two footers before a trailer', f.commit()
+    yield 'R-2.10', 'header', 'previous of the header is not 0', schema(put(previous=1))
+    for name, which in (('chunk', 'a chunk'), ('page', 'an index page'), ('footer', 'the only footer'), ('trailer', 'the only trailer')):
+        yield 'R-2.10', name, 'previous of %s is not the head_crc of the region before' % which, broken(**{name: put(previous=WRONG)})
+    f = chunks(None, commit=False)
+    f.table(0, b'table', tweak=put(previous=WRONG))
+    yield 'R-2.10', 'table', 'previous of a table is not the head_crc of the region before', f.commit()
+    yield 'R-2.10', 'trailer-of-first', 'previous of the first of two trailers is not the head_crc of its footer', broken(
+        trailer=put(previous=WRONG), finished=False).commit()
+    yield 'R-2.10', 'chunk-of-twin', 'the second of three chunks is that of another file of the same schema and options', twins(1), {'also': ['R-6.2']}
+    yield 'R-2.10', 'first-chunk-of-twin', 'so is the first: the header before it is the same in both files', twins(0), {'also': ['R-6.2']}
+    yield 'R-2.10', 'last-chunk-of-twin', 'so is the last', twins(2), {'also': ['R-6.2']}
+    f, other = worked().commit(), Tsl([BF16])
+    other.chunk(0, [ONE * 2] * 2)
+    other.commit()
+    for g in (f, other):
+        g.chunk(0, PAIR)
+        g.commit()
+    f.regions[5:] = other.regions[5:]
+    yield 'R-2.10', 'commit-of-twin', 'the second commit was appended to another file: all of its offsets fit', f, {'also': ['R-7.4', 'R-7.9']}
 
 
 def schema_cases():
     yield 'R-3.1', 'magic-tail', 'magic_tail after a transfer that changes line ends', schema(put(magic_tail=b'\x0A\x1A\x0A\0'))
-    yield 'R-3.1', 'reserved', 'the reserved field of the header', schema(put(reserved=1))
+    yield 'R-3.9', 'before-edition-1', 'edition 0: a file of a development version, whose file_id had 16 bytes', schema(
+        put(edition=0, previous=0x1F1E1D1C)), {'also': ['R-2.10']}
+    for n in (2, 1 << 31):
+        yield 'R-3.9', 'edition-%d' % n, 'edition %d, and flags and an alignment that may have another meaning there' % n, schema(
+            put(edition=n, alignment=128, incompat_flags=2)), {'also': ['R-3.2', 'R-9.1', 'R-9.2']}
     yield 'R-3.2', 'alignment-0', 'alignment 0', schema(put(alignment=0))
     yield 'R-3.2', 'alignment-128', 'alignment 128', schema(put(alignment=128))
     yield 'R-3.3', 'byte-left', 'a byte after the last field of the schema block', schema({'+one byte more': b'\0'})
@@ -185,12 +217,15 @@ def schema_cases():
     yield 'R-3.4', 'entries-over-limit', '65,537 entries stated (and beyond the block)', schema({
         'file metadata: entries': 65537}), {'also': ['R-3.3']}
     yield 'R-3.5', 'dtype-0', 'dtype 0', schema({'column 0: dtype': 0})
-    yield 'R-3.5', 'dtype-16', 'dtype 16', schema({'column 0: dtype': 16})
+    yield 'R-3.5', 'element-bytes-0', 'bf16 of 0 bytes', schema({'column 0: element_bytes': 0})
+    yield 'R-3.5', 'element-bytes-4', 'bf16 of 4 bytes', schema({'column 0: element_bytes': 4})
+    yield 'R-3.5', 'element-bytes-3', 'dtype 37, which is not assigned, of 3 bytes', schema({'column 0: element_bytes': 3}, col('x', 'unknown 37'))
+    yield 'R-3.5', 'element-bytes-16', 'dtype 255, a private one, of 16 bytes', schema({'column 0: element_bytes': 16}, col('x', 'unknown 255'))
+    yield 'R-3.5', 'complex64-of-4', 'a complex64 of 4 bytes, the element bytes of its values', schema({'column 0: element_bytes': 4}, col('x', 'complex64'))
     yield 'R-3.5', 'utf8-rank-0', 'a utf8 column of rank 0', schema(None, col('t', 'utf8'))
     yield 'R-3.5', 'bytes-rank-2', 'a bytes column of rank 2', schema(None, col('b', 'bytes', [None, None]))
     yield 'R-3.5', 'bytes-fixed', 'a bytes column with a fixed extent', schema(None, col('b', 'bytes', [4]))
     yield 'R-3.6', 'flag', 'an unknown column flag', schema({'column 0: column_flags': 8})
-    yield 'R-3.6', 'reserved', 'the reserved byte of a column record', schema({'column 0: reserved': 1})
     yield 'R-3.6', 'cast-reserved', 'the reserved field of a cast', schema({'column 0: cast reserved': 1}, col(
         'x', 'bf16', cast=('f32', 0, 0, 0, 0)))
     yield 'R-3.6', 'rank-17', 'rank 17', schema(None, col('x', 'u8', [1] * 17))
@@ -240,7 +275,8 @@ def chunk_cases():
             ('reserved-of-entry', 'the reserved bytes of an entry', {'shape.reserved': 1}),
             ('reserved-of-table', 'the reserved bytes of the part table', {'part table reserved': 1 << 120}),
             ('padding', 'padding between the parts', {'shape padding': b'\1' + bytes(51)}),
-            ('encoding', 'the encoding of the head is not that of the values', {'encoding': 3}),
+            ('encoding', 'the encoding of the head is not that of the values', {'encoding': 2}),
+            ('blocks', 'the encoding of the head is in blocks, and that of the values is not', {'encoding': 256}),
             ('raw-bytes', 'raw_bytes of the head is not the sum', {'raw_bytes': 16})):
         yield 'R-4.4', name, what, broken(RAGGED, [b'ab', b'', b'c'], chunk=put(tweak))
     yield 'R-4.4', 'absent-encoding', 'an absent part with an encoding', broken(RAGGED, [b'ab', b'', b'c'], chunk=put({
@@ -287,6 +323,9 @@ def chunk_cases():
     yield 'R-4.9', 'utf8-surrogate', 'a text with a surrogate', text(b'\xED\xB0\x80')
     yield 'R-4.9', 'utf8-too-high', 'a text with a code point over U+10FFFF', text(b'\xF4\x90\x80\x80')
     yield 'R-4.9', 'utf8-boundary', 'a boundary of samples within a code point', text(b'\xE2\x82', b'\xAC')
+    for dtype, first in (('f6_e2m3', b'\x40'), ('f6_e3m2', b'\x80'), ('f4_e2m1', b'\x10'), ('i4', b'\xFF'), ('u4', b'\x80')):
+        yield 'R-4.13', dtype, 'a bit above those of an element of %s' % dtype, broken(col('x', dtype, [2]), [b'\0\1', b'\7' + first])
+    yield 'R-4.13', 'constant', 'an i4 of 0xF8, encoded as a constant', broken(col('x', 'i4'), [b'\xF8'] * 3, enc=CONSTANT)
     f = broken(col('x', 'u8', [(1 << 25) + 1]), [b'\0', b'\0'], enc=CONSTANT, chunk=put(raw_bytes=(1 << 26) + 2))
     yield 'R-4.10', 'two-large-samples', 'two samples of more than 32 MiB in a chunk', f
     for name, what, tweaks in (('column', 'a table of a column that is not there', [put(column=1)]),
@@ -304,14 +343,22 @@ def chunk_cases():
 
 
 def encoding_cases():
-    # an id that is not known, and hidden from whoever opens the file
-    yield 'R-5.1', 'unknown', 'a chunk of encoding 32767, which the footer does not list', broken(
-        chunk=put(encoding=32767), footer={'column 0: encoding 0: id': 0}), {'also': ['R-7.4']}
-    yield 'R-5.1', 'unknown-part', 'a shape of encoding 32768, which the footer does not list', broken(
-        RAGGED, [b'ab'], chunk={'shape.encoding': 32768}, footer={'column 0: encoding_count': 1, **{
+    # what is not known is hidden from whoever opens the file: the footer lists another encoding
+    for name, what, encoding in (('unknown', 'encoding 8', 8), ('unknown-127', 'encoding 127', 127), ('private', 'encoding 255, a private one', 255),
+                                 ('unknown-in-blocks', 'encoding 8 in blocks', 256 | 8), ('reserved-bit', 'bit 9 of the encoding', 512),
+                                 ('reserved-bit-15', 'bit 15 of the encoding', 1 << 15), ('reserved-bit-in-blocks', 'bit 9 of the encoding, and blocks', 512 | 256)):
+        yield 'R-5.1', name, 'a chunk with %s, which the footer does not list' % what, broken(
+            chunk=put(encoding=encoding), footer={'column 0: encoding 0: id': 0}), {'also': ['R-7.4']}
+    yield 'R-5.1', 'constant-in-blocks', 'a constant in blocks, which the footer does not list', broken(
+        BF16, [ONE * 2] * 2, enc=CONSTANT, chunk=put(encoding=257), footer={'column 0: encoding 0: id': 1}), {'also': ['R-7.4']}
+    yield 'R-5.1', 'unknown-part', 'a shape of encoding 128, a private one, which the footer does not list', broken(
+        RAGGED, [b'ab'], chunk={'shape.encoding': 128}, footer={'column 0: encoding_count': 1, **{
             'column 0: encoding 1: ' + k: None for k in ('id', 'reserved', 'chunks')}}), {'also': ['R-7.4']}
-    f = broken(col('x', 'u8', [0]), [b''], enc=RAW, chunk=put(values=frame(b''), encoding=3))
+    f = broken(col('x', 'u8', [0]), [b''], enc=RAW, chunk=put(values=le(VARIES, 4) + frame(b''), encoding=2))
     yield 'R-5.2', 'empty-frame', 'values of no bytes that are not raw', f
+    for name in ('constant', 'bitshuffle-zstd', 'bins'):
+        yield 'R-5.2', 'empty-' + name, 'values of no bytes that are ' + name, broken(
+            col('x', 'u8', [0]), [b''], chunk=put(encoding=IDS[name]))
     yield 'R-5.2', 'raw-byte', 'raw values of no bytes that have a byte stored', broken(
         col('x', 'u8', [0]), [b''], chunk=put(values=b'\0')), {'also': ['R-5.3']}
     yield 'R-5.3', 'too-long', 'raw values longer than decoded', broken(chunk=put(values=ONE * 5))
@@ -334,7 +381,7 @@ def encoding_cases():
             ('content-size-long', 'the content size is larger than the content', MAGIC + b'\x20\x08' + block),
             ('other-length', 'a good frame of another length than decoded', frame(b'abcdef')),
             ('dictionary', 'a frame that names a dictionary', MAGIC + b'\x21\x01\x07' + block),
-            ('window', 'a window of 2^31 + 2^28', MAGIC + b'\x80\xA9' + le(7, 4) + block),
+            ('window', 'a window of 9 MiB', MAGIC + b'\x80\x69' + le(7, 4) + block),
             ('magic', 'another magic number', b'\x27' + frame(b'abcdefg')[1:]),
             ('reserved-bit', 'the reserved bit of the frame header', MAGIC + b'\x28\x07' + block),
             ('block-type', 'a block of the reserved type', MAGIC + b'\x20\x07' + le(7 << 3 | 7, 3) + b'abcdefg'),
@@ -356,9 +403,10 @@ def encoding_cases():
 
 def dictionary_cases():
     for name, what, table, stored in (
-            ('short', 'three stored bytes', DICTIONARY, ('zstd-dictionary', lambda data, w: bytes(3))),
+            ('short', 'three stored bytes', DICTIONARY, ('zstd', lambda data, w: {'table': bytes(3)})),
+            ('nothing', 'no stored bytes', DICTIONARY, ('zstd', lambda data, w: {})),
             ('no-table', 'table 1 of one table', DICTIONARY, dictionary(1)),
-            ('no-table-huge', 'table 2^32 - 1', DICTIONARY, dictionary(0xFFFFFFFF)),
+            ('no-table-huge', 'table 2^32 - 2', DICTIONARY, dictionary(VARIES - 1)),
             ('magic', 'a table with another magic number', b'\x38' + DICTIONARY[1:], dictionary(0)),
             ('raw-content', 'a table of content alone', DICTIONARY_TEXT, dictionary(0)),
             ('empty-table', 'an empty table', b'', dictionary(0)),
@@ -382,24 +430,31 @@ def dictionary_cases():
             ('dictionary-frame-twice', 'two frames after the number of a table', DICTIONARY_FRAME * 2),
             ('dictionary-frame-names-one', 'a frame that names its dictionary', MAGIC + b'\x23' + DICTIONARY[4:8] + le(len(DICTIONARY_TEXT), 1)
              + le(len(DICTIONARY_TEXT) << 3 | 1, 3) + DICTIONARY_TEXT),
-            ('dictionary-other', 'a frame for another dictionary', DICTIONARY_FRAME)):
+            ('dictionary-other', 'a frame for another dictionary', DICTIONARY_FRAME),
+            ('dictionary-not-named', 'a frame that needs a dictionary, and no table', DICTIONARY_FRAME)):
         f = Tsl([col('t', 'utf8', [None])])
         f.table(0, DICTIONARY if name != 'dictionary-other' else DICTIONARY[:-80] + bytes(range(32, 112)))
-        f.chunk(0, [DICTIONARY_TEXT], dictionary(0, literal))
+        f.chunk(0, [DICTIONARY_TEXT], dictionary(VARIES if name == 'dictionary-not-named' else 0, literal))
         yield 'R-5.5', name, what, f.commit()
 
 
+def named(enc, data, dtype, name):
+    """The piece of that name, of the tables or of the only block."""
+    pieces = enc[1](data, DTYPES[dtype][1])
+    return 'values: ' + (name if name in pieces else 'block 0: ' + name)
+
+
 def tiers(enc, data, tweak, dtype='u8', **more):
-    """A file of one chunk of one sample with the named sections of its values tweaked."""
+    """A file of one chunk of one sample with the named pieces of its values tweaked."""
     column = col('x', dtype, [len(data) // DTYPES[dtype][1]])
     tweak = {k: v.ljust(32, b'\0') if k == 'ranks' and v else v for k, v in tweak.items()}
-    return broken(column, [data], enc=enc, chunk={'+values: more' if k == '+' else 'values: ' + k: v for k, v in tweak.items()}, **more)
+    return broken(column, [data], enc=enc, chunk={'+values: more' if k == '+' else named(enc, data, dtype, k): v for k, v in tweak.items()}, **more)
 
 
 def shortened(enc, data, size, dtype='u8'):
     """The tweak that leaves no more than the first `size` stored bytes."""
     pieces = enc[1](data, DTYPES[dtype][1])
-    return {**dict.fromkeys(pieces), 'transform': b''.join(pieces.values())[:size]}
+    return {**{k.replace('block 0: ', ''): None for k in pieces}, 'transform': b''.join(pieces.values())[:size]}
 
 
 def tier_cases():
@@ -436,24 +491,21 @@ def tier_cases():
 
     for enc in (e, r):
         yield 'R-5.8', 'width-1-0-' + enc[0], 'width_1 is 0: each symbol has its code in tier 2', tiers(enc, sixes, {
-            'width_1': 0, 'tier 1': b'', 'count_2': 5, 'count_3': 0, 'count_4': 0, 'tier 2': bytes(8), 'tier 3': b'', 'literals': b'',
+            'width_1': 0, 'tier 1': b'', 'count_2': 5, 'count_3': 0, 'count_4': 0, 'tier 2': bytes(1), 'tier 3': b'', 'literals': b'',
             'ranks': b'\6' if enc is e else b'\3'})
+        yield 'R-5.8', 'reserved-of-' + enc[0], 'the reserved byte of the tables of ' + enc[0], tiers(enc, sixes, {'reserved 3': 1})
+    yield 'R-5.8', 'spacing', 'the spacing of earlier versions, 12, in the reserved byte', tiers(e, sixes, {'reserved 3': 12})
     yield 'R-5.8', 'width-1-4', 'width_1 is 4', tiers(exponent_tiers(widths=(4, 1, 1)), few, {})
     for k, widths in ((2, (1, 4, 1)), (3, (1, 1, 5))):
         yield 'R-5.8', 'width-%d-%d' % (k, widths[k - 1]), 'width_%d is too large' % k, tiers(exponent_tiers(widths=widths), few, {})
         yield 'R-5.8', 'width-%d-0' % k, 'width_%d is 0, of a tier without codes' % k, tiers(e, sixes, {'width_%d' % k: 0})
         yield 'R-5.8', 'width-%d-255' % k, 'width_%d is 255, of a tier without codes' % k, tiers(r, sixes, {'width_%d' % k: 255})
-    for name, kind in (('', exponent_tiers), ('-of-residuals', residual_tiers)):
-        for spacing in (0, 5, 32, 255):
-            yield 'R-5.8', 'spacing-%d%s' % (spacing, name), 'spacing is %d, and 40 symbols have the checkpoints for it' % spacing, tiers(
-                kind(spacing=spacing), sixes * 8, {})
-    for k, codes in ((1, [0, 0, 1, 1, 1]), (2, [1, 1, 0]), (3, [1, 0])):
-        yield 'R-5.8', 'filling-of-tier-%d' % k, 'a code after those of tier %d' % k, tiers(e, few, {'tier %d' % k: words_of(codes + [1])})
-        yield 'R-5.8', 'last-filling-of-tier-%d' % k, 'the last of the codes that fill up tier %d' % k, tiers(e, few, {
-            'tier %d' % k: words_of(codes + [0] * (63 - len(codes)) + [1])})
+    for k, codes in ((1, 0b11100), (2, 0b011), (3, 0b01)):
+        yield 'R-5.8', 'filling-of-tier-%d' % k, 'a code after those of tier %d' % k, tiers(e, few, {'tier %d' % k: codes | 1 << (5, 3, 2)[k - 1]})
+        yield 'R-5.8', 'last-filling-of-tier-%d' % k, 'the last of the codes that fill up tier %d' % k, tiers(e, few, {'tier %d' % k: codes | 0x80})
     yield 'R-5.8', 'filling-of-second-group', 'a code that fills up the second group, its highest bit only', tiers(
-        exponent_tiers(widths=(3, 1, 1)), sixes * 14, {'tier 1': bytes(40) + le(1 << 6, 8)})
-    yield 'R-5.8', 'filling-of-residuals', 'a code after those of tier 1 in residual-tiers', tiers(r, sixes, {'tier 1': le(32, 8)})
+        exponent_tiers(widths=(3, 1, 1)), sixes * 14, {'tier 1': bytes(24 + 2) + b'\x40'})
+    yield 'R-5.8', 'filling-of-residuals', 'a code after those of tier 1 in residual-tiers', tiers(r, sixes, {'tier 1': 32})
     yield 'R-5.8', 'rank-not-reached', 'rank 3 where the widths are 1, 1, 1', tiers(e, few, {'ranks': b'\7\5\x09\x08'})
     yield 'R-5.8', 'rank-not-reached-31', 'the last rank where the widths are 3, 3, 4', tiers(exponent_tiers(widths=(3, 3, 4)), sixes, {
         'ranks': b'\6' + bytes(30) + b'\6'})
@@ -461,95 +513,58 @@ def tier_cases():
         residual_tiers(widths=(3, 3, 4)), sixes, {'ranks': b'\3' + bytes(28) + b'\1'})
 
     for name, what, tweak in (
-            ('count-2-less', 'count_2 is one less than the escapes', {'count_2': 2}),
+            ('count-2-less', 'count_2 is one less than the escapes; the last code of tier 2 is zero', {'count_2': 2, 'tier 2': 0b11}),
             ('count-2-more', 'count_2 is one more than the escapes', {'count_2': 4}),
-            ('count-2-over-n', 'count_2 is more than the symbols', {'count_2': 64}),
-            ('count-3-less', 'count_3 is one less than the escapes', {'count_3': 1}),
+            ('count-2-over-n', 'count_2 is more than the symbols', {'count_2': 8}),
+            ('count-3-less', 'count_3 is one less than the escapes; the last code of tier 3 is zero', {'count_3': 1, 'tier 3': 0b1}),
             ('count-3-more', 'count_3 is one more than the escapes', {'count_3': 3}),
             ('count-4-less', 'a literal is missing', {'count_4': 0, 'literals': b''}),
             ('count-4-more', 'a literal too many', {'count_4': 2, 'literals': b'\xAA\xBB'})):
         yield 'R-5.9', name, what, tiers(e, few, tweak)
     for k in (2, 3, 4):
-        yield 'R-5.9', 'count-%d-huge' % k, 'count_%d of 2^32 - 1, beyond the stored bytes' % k, tiers(e, few, {'count_%d' % k: VARIES}), {
-            'also': ['R-5.10']}
+        yield 'R-5.17', 'count-%d-most' % k, 'count_%d of 65,535, beyond the stored bytes' % k, tiers(e, few, {'count_%d' % k: 65535}), {
+            'also': ['R-5.9']}
+        yield 'R-5.17', 'count-%d-most-of-residuals' % k, 'count_%d of 65,535, beyond the stored bytes, in residual-tiers' % k, tiers(
+            r, some, {'count_%d' % k: 65535}, 'u16'), {'also': ['R-5.9']}
     yield 'R-5.9', 'count-2-of-residuals', 'count_2 is one more than the escapes in residual-tiers', tiers(r, some, {'count_2': 4}, 'u16')
-    yield 'R-5.9', 'count-4-of-residuals', 'a literal too many in residual-tiers', tiers(r, some, {
-        'count_4': 2, 'literals': b'\2\0', 'filling': bytes(6)}, 'u16')
-    long = b'\7\5\x09\xAA' + b'\7' * 4093
-    for k, point in ((2, (4, 2, 1)), (3, (3, 1, 1)), (4, (3, 2, 0))):
-        yield 'R-5.9', 'checkpoint-%d' % k, 'the only checkpoint: %s' % ('codes of tier %d' % k if k < 4 else 'literals'), tiers(
-            e, long, {'checkpoints': el('I', *point)})
-    yield 'R-5.9', 'checkpoint-after', 'a checkpoint that counts symbol 4096 itself', tiers(e, b'\7' * 4096 + b'\5', {
-        'checkpoints': el('I', 1, 0, 0)})
-    yield 'R-5.9', 'second-checkpoint', 'the second checkpoint counts from the first', tiers(e, long[:4] + b'\7' * 8189, {
-        'checkpoints': el('I', 3, 2, 1, 0, 0, 0)})
-    # 130 symbols of widths 1, 1, 1 and spacing 6; of residual-tiers the first 64 have 6 extra bits, the next 64 have 7
-    near, apart = exponent_tiers(spacing=6), residual_tiers(spacing=6)
-    bytes_130, wide = [start + b'\7' * 60 for start in (b'\7\5\x09\xAA', b'\7\5\5\5')], el('H', 1, 2, 7, 8) + el('H', 1) * 60
-    bytes_130, wide = b''.join(bytes_130) + b'\7\7', wide + el('H', 1, 3, 4, 16) + el('H', 1) * 60 + el('H', 2, 1)
-    for enc, data, dtype, points, fields, name in ((near, bytes_130, 'u8', ((3, 2, 1), (6, 2, 1)), '3I', ''),
-                                                   (apart, wide, 'u16', ((3, 2, 1, 6), (6, 4, 2, 13)), '3IQ', '-of-residuals')):
-        right = [struct.pack('<' + fields, *point) for point in points]
-        assert enc[1](data, DTYPES[dtype][1])['checkpoints'] == b''.join(right)
-        for q, point in enumerate(points):
-            for k in range(len(point)):
-                wrong = struct.pack('<' + fields, *(count + (j == k) for j, count in enumerate(point)))
-                what = ('codes of tier 2', 'codes of tier 3', 'literals', 'extra bits')[k]
-                yield 'R-5.9', 'spacing-6-checkpoint-%d-%d%s' % (q + 1, k + 2, name), 'checkpoint %d of 2 counts one too many %s' % (
-                    q + 1, what), tiers(enc, data, {'checkpoints': right[0] + wrong if q else wrong + right[1]}, dtype)
-        yield 'R-5.9', 'checkpoints-swapped' + name, 'the two checkpoints in descending order', tiers(
-            enc, data, {'checkpoints': right[1] + right[0]}, dtype)
-    for name, what, count in (('alone', 'since the checkpoint before only', 7), ('high', 'plus 2^32', 1 << 32 | 13), ('none', 'as 0', 0),
-                              ('after', 'with those of the symbol at 128', 14), ('lengths', 'as the sum of bit lengths', 13 + 128)):
-        yield 'R-5.9', 'extra-bits-' + name, 'the second checkpoint counts the extra bits ' + what, tiers(
-            apart, wide, {'checkpoints': struct.pack('<3IQ3IQ', 3, 2, 1, 6, 6, 4, 2, count)}, 'u16')
+    yield 'R-5.9', 'count-4-of-residuals', 'a literal too many in residual-tiers', tiers(r, some, {'count_4': 2, 'literals': b'\2\0'}, 'u16')
 
-    for enc, rule, data, dtype in ((e, 'R-5.10', few, 'u8'), (r, 'R-5.11', some, 'u16'), (byte_planes, 'R-5.12', twelve, 'u16')):
-        yield rule, 'nothing', enc[0] + ' of no stored bytes', tiers(enc, data, shortened(enc, data, 0, dtype), dtype), {'also': ['R-5.7']}
-        yield rule, 'cut-in-transform', 'stored bytes that end within the transform', tiers(enc, data, shortened(
-            enc, data, 10, dtype), dtype), {'also': ['R-5.7']}
-        if enc is not byte_planes:
-            yield rule, 'cut-in-head', 'stored bytes that end within the head of the tiers', tiers(enc, data, shortened(
-                enc, data, 40, dtype), dtype), {'also': ['R-5.8']}
-        yield rule, 'byte-left', 'a byte after the last', tiers(enc, data, {'+': b'\0'}, dtype)
+    for enc, rule, data, dtype, sizes in ((e, 'R-5.17', few, 'u8', (0, 10, 40, 51)), (r, 'R-5.17', some, 'u16', (0, 10, 40, 51)),
+                                          (byte_planes, 'R-5.12', twelve, 'u16', (0, 10, 23))):
+        for size in sizes:
+            yield rule, 'cut-%d-of-%s' % (size, enc[0]), 'the first %d stored bytes of %s, which end within its tables' % (size, enc[0]), tiers(
+                enc, data, shortened(enc, data, size, dtype), dtype)
+    for enc, data, dtype in ((e, few, 'u8'), (r, some, 'u16')):
+        name = '-of-' + enc[0]
+        yield 'R-5.17', 'byte-left' + name, 'a byte after the last', tiers(enc, data, {'+': b'\0'}, dtype)
+        yield 'R-5.17', 'no-block' + name, 'stored bytes that end behind the tables', tiers(enc, data, shortened(enc, data, 52, dtype), dtype)
+        yield 'R-5.17', 'cut-in-counts' + name, 'stored bytes that end within the counts', tiers(enc, data, shortened(enc, data, 57, dtype), dtype)
+        yield 'R-5.17', 'no-tiers' + name, 'stored bytes that end behind the counts', tiers(enc, data, shortened(enc, data, 58, dtype), dtype)
+    yield 'R-5.12', 'byte-left', 'a byte after the last', tiers(byte_planes, twelve, {'+': b'\0'}, 'u16')
     for name, what, transform in (('delta', 'delta in exponent-tiers', 2), ('lorenzo', 'lorenzo in exponent-tiers', 3)):
         yield 'R-5.10', name, what, tiers(e, few, {'transform': transform, 'restart': 1, 'stride': 1})
-    yield 'R-5.10', 'cut-in-low-bytes', 'stored bytes that end within the low bytes', tiers(e, twelve, shortened(e, twelve, 70, 'u16'), 'u16')
-    yield 'R-5.10', 'cut-in-tier', 'stored bytes that end within tier 1', tiers(e, sixes, {'tier 1': bytes(7)})
-    yield 'R-5.10', 'no-literals', 'the literals are missing, but not in the count', tiers(e, few, {'literals': b''})
-    yield 'R-5.10', 'no-checkpoint', '4097 symbols without a checkpoint', tiers(e, bytes(4097), {'checkpoints': b''})
-    yield 'R-5.10', 'checkpoint-of-none', '4096 symbols with a checkpoint', tiers(e, bytes(4096), {'checkpoints': bytes(12)})
-    for rule, enc, size in (('R-5.10', near, 12), ('R-5.11', apart, 20)):
-        for name, what, n, tweak in (
-                ('none-of-two', '129 symbols of spacing 6 without checkpoints', 129, {'checkpoints': b''}),
-                ('one-of-two', '129 symbols of spacing 6 with one checkpoint instead of two', 129, {'checkpoints': bytes(size)}),
-                ('three-of-two', '129 symbols of spacing 6 with three checkpoints', 129, {'checkpoints': bytes(3 * size)}),
-                ('at-the-end', '64 symbols of spacing 6 with a checkpoint', 64, {'checkpoints': bytes(size)}),
-                ('of-other-size', 'a checkpoint of %d bytes instead of %d' % (32 - size, size), 65, {'checkpoints': bytes(32 - size)}),
-                ('of-other-spacing', 'spacing 7, and the checkpoints of spacing 6', 129, {'spacing': 7}),
-                ('of-spacing-31', 'spacing 31, and the checkpoints of spacing 6', 129, {'spacing': 31})):
-            if enc is apart:  # so that it is right but for the checkpoints: without extra bits, it ends in zeros
-                tweak = {**tweak, 'filling': bytes(-len(tweak.get('checkpoints', bytes(2 * size))) % 8)}
-            yield rule, 'checkpoints-' + name, what, tiers(enc, bytes(n), tweak)
+    yield 'R-5.17', 'cut-in-low-bytes', 'stored bytes that end within the low bytes', tiers(e, twelve, shortened(e, twelve, 60, 'u16'), 'u16')
+    yield 'R-5.17', 'cut-in-tier', 'stored bytes that end within tier 1', tiers(e, sixes * 13, {'tier 1': bytes(8)})
+    yield 'R-5.17', 'no-literals', 'the literals are missing, but not in the count', tiers(e, few, {'literals': b''})
+    yield 'R-5.17', 'whole-group', 'a last group of 5 codes whose word is not cut', tiers(e, sixes, {'tier 1': bytes(8)})
+    yield 'R-5.17', 'word-cut', 'a last group of 9 codes whose word is cut to a byte', tiers(e, sixes + sixes[1:], {'tier 1': bytes(1)})
 
     yield 'R-5.11', 'rotate', 'rotate in residual-tiers', tiers(r, some, {'transform': 1}, 'u16')
-    yield 'R-5.11', 'symbol', 'the symbol 9 of bytes', tiers(r, sixes, {'ranks': b'\x09', 'extra bits': words_of([1] * 40)})
-    yield 'R-5.11', 'symbol-255', 'the symbol 255 of u16', tiers(r, twelve[:2], {'ranks': b'\xFF', 'extra bits': words_of([1] * 254)}, 'u16')
-    yield 'R-5.11', 'symbol-65', 'the symbol 65 of u64', tiers(r, bytes(7) + b'\xFF', {'ranks': b'\x41'}, 'u64')
+    ones = (1 << 40) - 1
+    yield 'R-5.11', 'symbol', 'the symbol 9 of bytes', tiers(r, sixes, {'ranks': b'\x09', 'extra bits': ones.to_bytes(5, 'little')})
+    yield 'R-5.11', 'symbol-255', 'the symbol 255 of u16', tiers(r, twelve[:2], {'ranks': b'\xFF', 'extra bits': b'\xFF' * 31 + b'\x3F'}, 'u16')
+    yield 'R-5.11', 'symbol-65', 'the symbol 65 of u64', tiers(r, bytes(7) + b'\xFF', {'ranks': b'\x41', 'extra bits': bytes(8)}, 'u64')
     yield 'R-5.11', 'literal', 'a literal 17 of u16', tiers(residual_tiers(ranks=b'\0\0\0'), b'\0\x80', {
-        'literals': b'\x11', 'extra bits': le(1, 8)}, 'u16')
+        'literals': b'\x11', 'extra bits': b'\1\0'}, 'u16')
     yield 'R-5.11', 'unused-rank', 'an unused rank of 9, of bytes', tiers(r, sixes, {'ranks': b'\3\x09'})
-    yield 'R-5.11', 'filling-bytes', 'a byte between literals and extra bits', tiers(r, some, {'filling': b'\1' + bytes(6)}, 'u16')
-    yield 'R-5.11', 'filling-bytes-last', 'the last byte between literals and extra bits', tiers(r, some, {'filling': bytes(6) + b'\1'}, 'u16')
     yield 'R-5.11', 'filling-bit', 'a bit after the extra bits', tiers(r, some, {'extra bits': 0x2A}, 'u16')
-    yield 'R-5.11', 'last-filling-bit', 'the last bit after the extra bits', tiers(r, some, {'extra bits': 1 << 63 | 0xA}, 'u16')
-    yield 'R-5.11', 'last-word', 'the last word is not zero', tiers(r, some, {'last word': 1 << 40}, 'u16')
-    yield 'R-5.11', 'last-word-alone', 'the last word is not zero, and there are no extra bits', tiers(r, b'\0\1', {'last word': 1})
-    yield 'R-5.11', 'no-last-word', 'the last word is missing', tiers(r, some, {'last word': b''}, 'u16')
-    yield 'R-5.11', 'word-left', 'two zero words at the end', tiers(r, some, {'+': bytes(8)}, 'u16')
-    yield 'R-5.11', 'word-missing', 'a word of extra bits too few', tiers(r, b'\2' * 65, {'extra bits': bytes(8)})
-    yield 'R-5.11', 'no-filling', 'no bytes between literals and extra bits', tiers(r, some, shortened(r, some, 64 + 24 + 1, 'u16'), 'u16')
-    yield 'R-5.11', 'no-literals', 'the literals are missing, but not in the count', tiers(r, some, shortened(r, some, 64 + 24, 'u16'), 'u16')
+    yield 'R-5.11', 'last-filling-bit', 'the last bit after the extra bits', tiers(r, some, {'extra bits': 0x8A}, 'u16')
+    yield 'R-5.17', 'no-extra-bits', 'the extra bits are missing', tiers(r, some, {'extra bits': b''}, 'u16')
+    yield 'R-5.17', 'extra-byte', 'a byte of extra bits too many, where there are none', tiers(r, b'\0\1', {'+': b'\0'})
+    yield 'R-5.17', 'extra-words', 'extra bits that fill words of 8 bytes, as in earlier versions', tiers(r, some, {'+': bytes(7)}, 'u16')
+    yield 'R-5.17', 'extra-byte-missing', 'a byte of extra bits too few', tiers(r, b'\2' * 65, {'extra bits': bytes(8)})
+    yield 'R-5.17', 'no-literals-of-residuals', 'the literals are missing, but not in the count', tiers(r, some, shortened(
+        r, some, 52 + 6 + 3, 'u16'), 'u16')
 
     for name, what, enc, tweak in (
             ('split-0', 'split 0', byte_planes, {'split': 0}), ('split-2', 'split 2', planes, {'split': 2}),
@@ -592,7 +607,7 @@ def tier_cases():
     for enc in (e, r, byte_planes):
         name, pieces = enc
         yield 'R-5.2', 'empty-' + name, 'values of no bytes that are ' + name, broken(col('x', 'u8', [0]), [b''], chunk=put(
-            encoding=ENCODINGS.index(name), values=b''.join(pieces(b'', 1).values())))
+            encoding=IDS[name], values=b''.join(pieces(b'', 1).values())))
     yield 'R-4.9', 'bool-residuals', 'a bool that is 2, of residual-tiers', broken(col('x', 'bool'), [b'\0', b'\1', b'\2'], enc=r)
 
 
@@ -687,7 +702,8 @@ def footer_cases():
         c + 'chunk_count': 2, c + 'run 0: chunk_count': 2, c + 'run 0: samples_per_chunk': 1})
     yield 'R-7.4', 'encoding-chunks', 'the number of chunks of an encoding', broken(footer={c + 'encoding 0: chunks': 2})
     for name, what, ids in (('encoding-missing', 'an encoding that is used is not listed', ()),
-                            ('encoding-unused', 'an encoding that is not used is listed', ((0, 1), (3, 0))),
+                            ('encoding-unused', 'an encoding that is not used is listed', ((0, 1), (2, 0))),
+                            ('encoding-blocks', 'raw in blocks is listed instead of raw', ((256, 1),)),
                             ('encoding-twice', 'an encoding is listed twice', ((0, 1), (0, 0)))):
         cut = {c + 'encoding 0: ' + k: None for k in ('id', 'reserved', 'chunks')}
         data = b''.join(le(i, 8) + le(n, 8) for i, n in ids)
@@ -727,9 +743,19 @@ def footer_cases():
     yield 'R-7.5', 'commit-twice', 'two commits of number 0', worked().commit(False).commit(footer=put(commit=0))
     yield 'R-7.5', 'samples-over-limit', 'sample_count 2^63 (a file without columns)', Tsl([]).commit(samples=1 << 63)
     yield 'R-7.5', 'fewer-samples', 'sample_count 3, then 2 (a file without columns)', Tsl([]).commit(False, samples=3).commit(samples=2)
-    yield 'R-7.6', 'unknown-encoding', 'a chunk of encoding 32767, truly listed', broken(chunk=put(encoding=32767)), {'also': ['R-5.1']}
-    yield 'R-7.6', 'unknown-encoding-of-part', 'a shape of encoding 32768, truly listed', broken(
-        RAGGED, [b'ab'], chunk={'shape.encoding': 32768}), {'also': ['R-5.1']}
+    yield 'R-7.6', 'unknown-encoding', 'a chunk of encoding 8, truly listed', broken(chunk=put(encoding=8)), {'also': ['R-5.1']}
+    yield 'R-7.6', 'unknown-encoding-of-part', 'a shape of encoding 128, truly listed', broken(
+        RAGGED, [b'ab'], chunk={'shape.encoding': 128}), {'also': ['R-5.1']}
+    yield 'R-7.6', 'reserved-bit', 'a chunk with bit 9 of the encoding, truly listed', broken(chunk=put(encoding=512)), {'also': ['R-5.1']}
+    yield 'R-7.6', 'constant-in-blocks', 'a constant in blocks, truly listed', broken(
+        BF16, [ONE * 2] * 2, enc=CONSTANT, chunk=put(encoding=257)), {'also': ['R-5.1']}
+    f = Tsl([col('x', 'bf16', [2]), col('y', 'u8', nullable=True), col('z', 'u8', [None])])
+    for _ in range(2):
+        f.chunk(0, PAIR)
+        f.chunk(1, [b'\7', None], tweak={'values.encoding': 8, 'encoding': 8})
+        f.chunk(2, [b'ab', b''], tweak={'shape.encoding': 8})
+    yield 'R-7.6', 'other-columns', 'two of three columns have an encoding that nobody knows: readers refuse these columns', f.commit(), {
+        'also': ['R-5.1'], 'reads': ['x']}
     yield 'R-7.7', 'flag', 'an unknown trailer flag', broken(trailer=put(trailer_flags=3))
     yield 'R-7.7', 'reserved', 'the reserved field of a trailer', broken(trailer=put(reserved=1))
     yield 'R-7.7', 'reserved-of-first', 'the reserved field of the first of two trailers', broken(trailer=put(reserved=1)).commit()

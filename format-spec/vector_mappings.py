@@ -170,7 +170,7 @@ def palette_vectors():
         (0.485, 0.229, 11), (0.456, 0.224, 37), (0.406, 0.225, 85))]
     far = [[0, 1 << 8 * w - 1, 0, (1 << 8 * w) - 1, 5, 5] for w in (1, 2, 4, 8)]  # steps from 0 to 2^(8w) - 1
     nan = dict(is_float=True, exceptions={0: 0x7FC1, 4: 0x8000, 65: 0xFF80, 69: 0x3F81})
-    yield 'blocked-bins-palettes', (
+    yield 'bins-palettes', (
         'palettes of blocks of bins: 1 to 8 element bytes, numbers of 1 and 2 bytes, with and without float; one palette and several, of one value, '
         'of values in any order, twice, and that no number names; steps of all lengths; exceptions, first and last, and all elements'), of_many(
         ('bf16', *palettes('bf16', (3,), [[0xBF80, 0, 0x3F80]], [0, 1, 2], is_float=True)[1:]),
@@ -195,7 +195,7 @@ def palette_vectors():
     colours = [list(range(40, 240, 4)), any_order(50, 1)]
     tinted, sevenths = [any_order(600, 2)], {fmt: patterns(fmt, *(p / 7 for p in range(50))) for fmt in 'fd'}
     predicted = dict(restart=50, stride=10)
-    yield 'blocked-bins-palettes-transforms', (
+    yield 'bins-palettes-transforms', (
         'palettes with each transform, which is one of the numbers; numbers of 2 bytes and more than 256 values'), of_many(
         palettes('u8', (64, 130), colours, fade[:130]),
         palettes('u8', (64, 130), colours, fade[:130], transform='delta', **predicted),
@@ -215,7 +215,7 @@ def quotient_vectors():
         return {i: special[dtype][j % 4] for j, i in enumerate(at)}
 
     cents = [-1, 0, 1, 25, 100, -199, 1999, 2500, -127, 128, 12345, -32768, 32767]
-    yield 'blocked-bins-quotients', (
+    yield 'bins-quotients', (
         'quotients of blocks of bins: all floats, numbers of 1 to 8 bytes, 0, 4 and 15 detail bits, divisors of 1, 25 and 3, exponents of '
         'both signs; NaN, -0 and infinities are exceptions; a block whose details have no bytes'), of_many(
         quotients('bf16', (4,), *OF_TEXT[:1], **OF_TEXT[1]), quotients('bf16', (65,), some(65, 11), 1, 4, exponent=7, bases=[-128]),
@@ -243,7 +243,7 @@ def quotient_vectors():
     large = [(1 << 31) - 1, -1 << 31, (1 << 31) - 65, (1 << 31) - 64]
     larger = [(1 << 53) + 1, (1 << 53) + 3, -(1 << 53) - 1, (1 << 63) - 1, -1 << 63, (1 << 63) - 512]
     near = [n + i for n in (1 << 24, 1 << 25, (1 << 26) + (1 << 18), -1 << 24) for i in range(-3, 4)]
-    yield 'blocked-bins-quotients-rounded', (
+    yield 'bins-quotients-rounded', (
         'quotients that are rounded: ties to even, each result on its own, to subnormal numbers, to 0, to -0 and to infinity; '
         'the greatest divisor, the least and the greatest exponents, the least and the greatest numbers'), of_many(
         quotients('bf16', (40,), [(256 + i) << 4 for i in range(-20, 20)], 2, 4, exponent=5), quotients('bf16', (10,), few, 1, divisor=16711935),
@@ -267,7 +267,7 @@ def quotient_vectors():
         quotients('f64', (6,), larger, 8, divisor=3, low_bytes=6))
     wave = [(i % 50 - 25) * 7 - i // 50 for i in range(150)]
     predicted = dict(restart=50, stride=10)
-    yield 'blocked-bins-quotients-transforms', 'quotients with each transform, which is one of the numbers, without their details; classes', of_many(
+    yield 'bins-quotients-transforms', 'quotients with each transform, which is one of the numbers, without their details; classes', of_many(
         quotients('bf16', (60, 130), [n * 5 for n in wave[:130]], 2, 4, exponent=8, transform='delta', class_count=2, classes=(1, 0, 1), **predicted),
         quotients('bf16', (60,), [n // 4 for n in wave[:60]], 1), quotients('f16', (60,), wave[:60], 2),
         quotients('f16', (70, 130), wave[:130], 2, divisor=25, transform='lorenzo', class_count=3, classes=(2, 0), **predicted),
@@ -280,7 +280,7 @@ def quotient_vectors():
 
 def multiple_vectors():
     ascending = [i * 3 + a % 3 for i, a in enumerate(mixed(130))]
-    yield 'blocked-bins-multiples', (
+    yield 'bins-multiples', (
         'multiples of blocks of bins: numbers of 1 to 8 bytes, factors from 1 to 2^64 - 1, bases of both signs; sums that wrap; exceptions'), of_many(
         multiples('u8', (65, 70), any_order(70, 1), 1, 1, [7, -1]), multiples('u8', (5,), [0, 1, 2, 3, 255], 1, 255, [3]),
         multiples('i16', (130,), ascending, 2, 10, [-1000], transform='delta', restart=VARIES, stride=1, exceptions={0: 5, 129: 6}),
@@ -334,7 +334,7 @@ def table_cases():
     def multiple(name, what, here, tables=None, also=(), **more):
         return fault('R-5.18', 'multiple-' + name, what, here, few_of_multiple(tables=tables, **more), also)
 
-    values, shifted = 'palette 0: steps of values', ['R-5.14']  # the directory is not where the tables end
+    values, in_blocks = 'palette 0: steps of values', dict(ends=(3, 6))
     yield multiple('no-fields', 'tables that end before the fields of a multiple', 'mapping', dict.fromkeys(
         ('number_bytes', 'reserved 4', 'factor'), b''))
     yield multiple('short', 'tables that end within the factor', 'factor', {'factor': bytes(7)})
@@ -351,8 +351,10 @@ def table_cases():
     yield palette('short-steps', 'tables that end before the last step', values, {values: steps([500, 7], 2, False)})
     yield palette('short-step', 'tables that end within a step', values, {values: steps([500, 7, 500], 2, False)[:-1]})
     yield palette('short-table-bytes', 'table_bytes that ends within a step, whose last byte follows', 'table_bytes', {
-        'table_bytes': 46}, shifted)
+        'table_bytes': 46})
     yield palette('long', 'a byte after the steps, inside the tables', '+more', {'+more': b'\0'})
+    yield palette('blocks-long', 'a byte after the steps, inside the tables, in blocks', '+more', {'+more': b'\0'}, **in_blocks)
+    yield palette('blocks-short-table-bytes', 'table_bytes that ends within a step, in blocks', 'table_bytes', {'table_bytes': 46}, ['R-5.14'], **in_blocks)
     yield palette('greatest-more', 'greatest of one more than there are steps', 'palette 0: greatest', {'palette 0: greatest': 3})
     yield palette('greatest-most', 'greatest of 65,535', 'palette 0: greatest', {'palette 0: greatest': 65535})
     yield palette('greatest-fewer', 'greatest of one less than there are steps', 'palette 0: greatest', {'palette 0: greatest': 1},
@@ -364,7 +366,7 @@ def table_cases():
         ('number_bytes', 'float_type', 'detail_bits', 'reserved 4', 'divisor', *fields), b''))
     yield quotient('short', 'tables that end before the last two bytes of a quotient', fields[0], {fields[1]: b''})
     yield quotient('short-byte', 'tables that end before the last byte of a quotient', fields[1], {fields[1]: b'\0'})
-    yield quotient('short-table-bytes', 'table_bytes of one less than there are', 'table_bytes', {'table_bytes': 46}, shifted)
+    yield quotient('short-table-bytes', 'table_bytes of one less than there are', 'table_bytes', {'table_bytes': 46})
     yield quotient('long', 'a byte after the fields of a quotient, inside the tables', '+more', {'+more': b'\0'})
     yield palette('low-bytes', 'one low byte of numbers of two bytes, of elements of four', 'low_bytes', dtype='u32', v=2, low_bytes=1)
     yield palette('low-bytes-1', 'one low byte of numbers of one byte, of elements of four', 'low_bytes', dtype='u32', low_bytes=1)
@@ -387,6 +389,7 @@ def field_cases():
                            (8, 'u64', 'of elements of eight'), (16, 'u64', 'of elements of eight')):
         yield palette('number-bytes-%d' % v, 'numbers of %d bytes, %s' % (v, what), 'number_bytes', dtype=dtype, v=v, values=([5, 7, 5],))
     yield palette('flags', 'bit 1 of palette_flags', 'palette_flags', {'palette_flags': 2})
+    yield palette('blocks-flags', 'bit 1 of palette_flags, in blocks', 'palette_flags', {'palette_flags': 2}, ends=(3, 6))
     yield palette('flags-128', 'bit 7 of palette_flags, besides float', 'palette_flags', {'palette_flags': 129})
     yield palette('none', 'palette_count 0', 'palette_count', {
         'palette_count': 0, 'palette 0: greatest': b'', 'palette 0: steps of values': b''})

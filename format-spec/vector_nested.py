@@ -130,5 +130,6 @@ def invalid_vectors():
             'values.raw_bytes': many, 'raw_bytes': 1 + (1 << 21) + 4 + 5 * many}), validity=CONSTANT, enc=CONSTANT, shape=CONSTANT)
     yield 'R-4.9', 'text-of-list', 'a text of a list that is not UTF-8', broken(WORDS, [['ok', b'caf\xE9']])
     yield 'R-4.9', 'boundary-of-items', 'a boundary of items within a code point', broken(WORDS, [[b'\xE2\x82', b'\xAC']])
+    yield 'R-4.13', 'list', 'a bit above an f4_e2m1 of a list', broken(col('x', 'f4_e2m1', lists=[False]), [[b'\1', b'\x11']])
     yield 'R-4.9', 'bool-of-list', 'a bool of a list that is 2', broken(col('x', 'bool', lists=[False]), [[b'\1', b'\2']])
 

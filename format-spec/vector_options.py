@@ -5,7 +5,7 @@ from itertools import groupby
 from vector_bins import bins, cut, ends_of, little
 from vector_encoder import *
 from vector_mappings import BINS, fault, few_of_multiple, few_of_palette, few_of_quotient, multiples, packed_bits, palettes, patterns, quotients
-from vector_tiers import elements, transform_pieces, transformed
+from vector_tiers import elements, in_form, transform_pieces, transformed
 
 PREDICTION = ('restart', 'stride', 'weights')
 
@@ -70,7 +70,7 @@ def with_options(ends, mapping=None, gaps=None, outliers=None, filters=None, tra
         options = 16 * bool(gaps) + 32 * bool(outliers) + 64 * bool(filters)
         return bins(every_end, mapping=(code | options, v, fields, blocks), low_bytes=low_bytes,
                     tables={**transform_pieces(transform, **details), **(tables or {})}, **more)[1](data, w)
-    return 'blocked-bins', pieces
+    return in_form('bins', gaps[3] if gaps else ends), pieces
 
 
 def plain(dtype, ends, x=None, **more):
@@ -121,8 +121,8 @@ def halves(values):
 
 
 def gap_vectors():
-    yield 'blocked-bins-options-of-text', 'the example of gaps in 5.15', of_many(OF_TEXT)
-    yield 'blocked-bins-gaps', (
+    yield 'bins-options-of-text', 'the example of gaps in 5.15', of_many(OF_TEXT)
+    yield 'bins-gaps', (
         'gaps in blocks of bins: 1 to 8 element bytes; first stretches that are empty and not, last ones that are marked and not; blocks '
         'with all elements marked, with none, with one; elements that equal the filler and are not marked'), of_many(
         gapped(SPEECH, 0, (3, 2), plain, 'bf16', halves(PITCHES)), gapped(EDGES, 0x7FC0, (2, 1), plain, 'bf16', halves(PITCHES * 3)[:275]),
@@ -132,13 +132,13 @@ def gap_vectors():
         gapped(SPEECH, 3, (2, 2), plain, 'u8', [i % 5 for i in range(103)]), gapped(EDGES, 255, (5, 0), plain, 'u8'),
         gapped([[70, 70, 70]], 1, (6, 6), plain, 'bool', [i % 3 // 2 for i in range(140)]),
         gapped(SPEECH[::-1], 32, (1, 1), plain, 'utf8', b'abcdef' * 17 + b'g'))
-    yield 'blocked-bins-gaps-parameters', (
+    yield 'bins-gaps-parameters', (
         'parameters of 0, 1, 5, 6, 11, 12 and 15; stretches just below what takes 16 bits 1, and from there on'), of_many(*(
         gapped(stretches, 0, parameters, plain, 'u8', b'\1' * sum(sum(lengths[::2]) for lengths in stretches)) for stretches, parameters in (
             ([[15, 16, 16, 17, 17, 300, 1], [16, 15], [0, 70, 31, 18]], (0, 0)), ([[31, 32, 32, 33, 33, 34, 1], [32, 1]], (1, 1)),
             ([[0, 512, 2, 513, 1, 600], [512, 1]], (0, 5)), ([[5, 1024, 3, 1025]], (15, 6)), ([[3, 2, 1, 65], [0, 40]], (5, 15)),
             ([[0, 2049, 9, 1]], (12, 11)), ([[9, 9, 9, 9]], (15, 15)), ([[2, 3]], (12, 13)))))
-    yield 'blocked-bins-gaps-transforms', (
+    yield 'bins-gaps-transforms', (
         'gaps with each transform, which goes on beyond them and begins anew with each block; class codes; low bytes'), of_many(
         gapped(SPEECH, 0, (3, 2), plain, 'bf16', halves(PITCHES), transform='delta', restart=VARIES, stride=1),
         gapped(SPEECH, 0, (3, 2), plain, 'bf16', halves(PITCHES), class_count=3, classes=(2, 0)),
@@ -150,7 +150,7 @@ def gap_vectors():
         gapped(SPEECH, 1, (3, 2), plain, 'i64', low_bytes=3, transform='lorenzo', restart=VARIES, stride=10))
     bases = [-3, 0, 1 << 62, 5]
     some = [[2, 3, 30, 1, 5], [0, 9], [1], [0, 4, 64]]  # 37, 0, 1 and 64 elements that are not marked
-    yield 'blocked-bins-gaps-palettes', (
+    yield 'bins-gaps-palettes', (
         'gaps with palettes, which take turns without the gaps; positions of exceptions that do not count gaps; blocks without numbers; '
         'all transforms'), of_many(
         gapped(some, 0, (2, 1), palettes, 'u8', [[3, 200, 9], [0], [255, 128, 1]], exceptions={0: 0, 36: 7, 37: 8, 101: 9}),
@@ -162,13 +162,13 @@ def gap_vectors():
                weights=(4, 4), **PREDICTED),
         gapped(some, (1 << 64) - 1, (2, 1), palettes, 'f64', [patterns('d', 0.25, -7)], exceptions={i: i for i in range(30, 40)}))
     cents = [(i * 37 % 90 - 20) * 8 for i in range(102)]
-    yield 'blocked-bins-gaps-quotients', 'gaps with quotients: a filler that is NaN; details and exceptions, in blocks without elements too', of_many(
+    yield 'bins-gaps-quotients', 'gaps with quotients: a filler that is NaN; details and exceptions, in blocks without elements too', of_many(
         gapped(some, 0x7FC0, (2, 1), quotients, 'bf16', cents, 2, 4, exponent=5, bases=[-30] * 4, exceptions={0: 0x7FC1, 37: 0x8000, 50: 0x7FC0}),
         gapped(some, 0, (2, 1), quotients, 'bf16', cents, 2, divisor=25, exponent=2, bases=[-160] * 4, transform='delta', **PREDICTED),
         gapped(some, 0x7E00, (2, 1), quotients, 'f16', cents, 1, 15, exponent=9, bases=[-1] * 4, exceptions={101: 1}),
         gapped(some, 0x7FC00000, (2, 1), quotients, 'f32', [n * 99 for n in cents], 4, divisor=3, bases=[-9] * 4, low_bytes=2),
         gapped(some, 0x7FF8 << 48, (2, 1), quotients, 'f64', [n << 16 for n in cents], 4, 15, bases=[-999] * 4, transform='lorenzo', low_bytes=2, **PREDICTED))
-    yield 'blocked-bins-gaps-multiples', 'gaps with multiples: 1 to 8 bytes of elements and of numbers', of_many(
+    yield 'bins-gaps-multiples', 'gaps with multiples: 1 to 8 bytes of elements and of numbers', of_many(
         gapped(some, 1, (2, 1), multiples, 'u8', [i % 9 for i in range(102)], 1, 3, bases),
         gapped(some, 0, (2, 1), multiples, 'i16', [300 + i for i in range(102)], 2, 10, bases, transform='delta', restart=VARIES, stride=1),
         gapped(some, 0, (2, 1), multiples, 'u32', TIMES[:102], 4, 5, bases, low_bytes=2, exceptions={0: 1, 36: 2, 37: 3, 38: 4}),
@@ -179,7 +179,7 @@ def gap_vectors():
 def outlier_vectors():
     rare = [a % 900 | (0 if i % 9 else a >> 20) % (1 << 48) << 16 for i, a in enumerate(mixed(150))]
     edges = [1 << 16, 5, VARIES, VARIES, 9, 1 << 31, 0, 1 << 17, 65535]
-    yield 'blocked-bins-outliers', (
+    yield 'bins-outliers', (
         'outliers in blocks of bins: 4 and 8 element bytes, 0 to 5 low bytes, uppers of 1 to 48 bits, and of 0; blocks without outliers, of '
         'nothing else, of one element; parameters of 0, 5 and 15, stretches that take 16 bits'), of_many(
         plain('u32', (9,), edges, outliers=(16, 1, 0)), plain('u32', (9,), edges, outliers=(8, 2, 1), low_bytes=1),
@@ -193,13 +193,13 @@ def outlier_vectors():
         plain('u64', (150,), rare, outliers=(8, 5, 5), low_bytes=5), plain('u64', (2,), [(1 << 64) - 1, 1 << 63], outliers=(48, 1, 0)),
         plain('u64', (9, 150), [n % (1 << 32) for n in rare], outliers=(16, 3, 1), class_count=4, classes=(3, 0)))
     coarse = [n * 3 - 40 for n in TIMES]
-    yield 'blocked-bins-outliers-transforms', 'outliers of times, which are predicted: residuals of pauses', of_many(
+    yield 'bins-outliers-transforms', 'outliers of times, which are predicted: residuals of pauses', of_many(
         plain('u32', (80, 150), TIMES, outliers=(16, 5, 0), transform='delta', restart=VARIES, stride=1),
         plain('u32', (66, 150), TIMES, outliers=(8, 4, 0), low_bytes=1, transform='lorenzo', **PREDICTED),
         plain('i64', (64, 150), [n << 20 for n in TIMES], outliers=(41, 3, 1), transform='delta', restart=VARIES, stride=1),
         plain('i64', (150,), [n << 20 for n in TIMES], outliers=(32, 3, 1), low_bytes=2, transform='separable', weights=(8, 1), **PREDICTED),
         plain('f64', (90,), floats(8, 90), outliers=(48, 0, 2), transform='delta', restart=40, stride=1))
-    yield 'blocked-bins-outliers-mapped', 'outliers of quotients and multiples whose numbers have 4 or 8 bytes, with details and exceptions', of_many(
+    yield 'bins-outliers-mapped', 'outliers of quotients and multiples whose numbers have 4 or 8 bytes, with details and exceptions', of_many(
         quotients('f32', (70, 150), coarse, 4, divisor=25, exponent=2, outliers=(16, 2, 0), exceptions={0: 1 << 31, 149: 0x7FC00000}),
         quotients('f32', (150,), TIMES, 4, exponent=4, outliers=(8, 3, 0), low_bytes=1, transform='delta', restart=VARIES, stride=1),
         quotients('f64', (70, 150), coarse, 4, 15, exponent=9, outliers=(1, 2, 1, 40), low_bytes=1, exceptions={71: 7}),
@@ -212,7 +212,7 @@ def outlier_vectors():
 def mixed_vectors():
     stretches = [[3, 9, 60, 2, 8], [0, 12], [2, 1, 77, 5]]  # 71, 0 and 79 elements that are not marked
     steps, slow = dict(transform='delta', restart=VARIES, stride=1), [n // 9 for n in TIMES]
-    yield 'blocked-bins-options', (
+    yield 'bins-options', (
         'gaps and outliers, without a mapping and with multiples and quotients; blocks without elements, whose outliers have marks'), of_many(
         gapped(stretches, 0, (3, 2), plain, 'u32', TIMES, outliers=(16, 4, 0), **steps),
         gapped(stretches, 9, (3, 2), plain, 'u32', TIMES, outliers=(8, 7, 8), low_bytes=1),
@@ -228,7 +228,7 @@ def mixed_vectors():
         (1, 4), gaps=(7, 1, 1, [[1, 1], [0, 2, 3, 1]]), outliers=(3, 1, 0), filling=8))
     f.chunk(0, [rows[1] * 2, None], with_options((0,), gaps=(7, 1, 1, [[0, 4]])), validity=zstd())
     f.chunk(1, [el('f', 0, 1.5, 0, 0)] + [bytes(16)] * 6, with_options((1,), gaps=(0, 0, 2, [[0, 1, 1, 26]]), low_bytes=2))
-    yield 'blocked-bins-options-parts', 'options behind validity and shape; zero bytes before the checksum; blocks that are whole samples and not', f.commit()
+    yield 'bins-options-parts', 'options behind validity and shape; zero bytes before the checksum; blocks that are whole samples and not', f.commit()
 
 
 def valid_vectors():
@@ -290,6 +290,7 @@ def field_cases():
 
     yield of('gaps', 'between-16', 'rice_between 16', 'rice_between of gaps', parameters=(16, 0))
     yield of('gaps', 'gaps-16', 'rice_gaps 16', 'rice_gaps', parameters=(2, 16))
+    yield of('gaps', 'blocks-gaps-16', 'rice_gaps 16, in blocks', 'rice_gaps', parameters=(2, 16), stretches=((3, 2), (2, 3, 2)))
     yield of('gaps', 'gaps-255', 'rice_gaps 255', 'rice_gaps', 255)
     yield of('outliers', 'between-16', 'rice_between 16', 'rice_between of outliers', parameters=(16, 0))
     yield of('outliers', 'between-64', 'rice_between 64', 'rice_between of outliers', 64)

@@ -7,7 +7,6 @@ import re
 
 from vector_bins import bins
 from vector_encoder import *
-from vector_tiers import blocked_tiers
 
 MARK = re.compile(r'<!-- bytes (\d+) to (\d+) of vectors/(\S*) -->')
 LINE = re.compile(r' *(\d+)  ((?:[0-9A-F]{2} ){0,15}[0-9A-F]{2})(?:  .*)?$')
@@ -24,12 +23,12 @@ def example_vectors():
     values = [0x3F80] * 66
     values[3], values[5], values[64], values[65] = 0x4000, 0xBF00, 0x0000, 0x4040
     yield 'example-exponent-tiers', 'the example of 12.1', one_chunk(
-        col('x', 'bf16', [66]), [el('H', *values)], exponent_tiers('rotate', ranks=b'\x7F\x80\x7E', spacing=6))
+        col('x', 'bf16', [66]), [el('H', *values)], exponent_tiers('rotate', ranks=b'\x7F\x80\x7E'))
     rows = [[100 + 3 * i + 2 * j for j in range(11)] for i in range(6)]
     rows[2][4] += 5
     yield 'example-residual-tiers', 'the example of 12.2', one_chunk(
         col('x', 'i16', [6, 11]), [el('h', *sum(rows, []))],
-        residual_tiers('lorenzo', ranks=b'\0\3\4', spacing=6, restart=66, stride=11))
+        residual_tiers('lorenzo', ranks=b'\0\3\4', restart=66, stride=11))
     packings = {0: lambda s: (0, s), 1: lambda s: (2, frame(s))}
     yield 'example-planes-zstd', 'the example of 12.3', one_chunk(
         col('x', 'i32', [4]), [el('i', 1000, 1001, 1003, 1002)],
@@ -44,7 +43,7 @@ def example_vectors():
     rows[0][3], rows[1][2], rows[1][9] = 0x4000, 0xBF00, 0x0000
     f = Tsl([col('x', 'bf16', [10])])
     f.chunk(0, [el('H', *row) for row in rows],
-            blocked_tiers('blocked-exponent-tiers', (10, 20), 'rotate', ranks=b'\x7F\x80\x7E'))
+            exponent_tiers('rotate', ranks=b'\x7F\x80\x7E', ends=(10, 20)))
     yield 'example-blocks', 'the example of 12.6', f.commit()
     values = [0x3F80, 0x3F80, 0x3F00, 0x3F80, 0x4000, 0x3F80, 0xBF80, 0x3E80]
     yield 'example-bins', 'the example of 12.7', one_chunk(
@@ -53,6 +52,30 @@ def example_vectors():
 
 def bytes_of(hex_file):
     return bytes.fromhex(' '.join(line.split('#')[0] for line in hex_file.splitlines()))
+
+
+def index_of_rules(spec):
+    """The rows of the index of chapter 16: which rules are in which section."""
+    section, sections = '', {}
+    for line in spec.splitlines():
+        heading, rule = re.match(r'#+ (\d+(?:\.\d+)?)\.? ', line), re.match(r'\* \*\*R-(\d+)\.(\d+)\*\*', line)
+        section = heading[1] if heading else section
+        if rule:
+            sections[int(rule[1]), int(rule[2])] = section
+    rows = []
+    for (chapter, number), section in sorted(sections.items()):
+        if rows and rows[-1][2] == section and rows[-1][1] == (chapter, number - 1):
+            rows[-1][1] = chapter, number
+        else:
+            rows.append([(chapter, number), (chapter, number), section])
+    name = 'R-%d.%d'
+    return ['| %s | %s |' % (name % a if a == b else name % a + ' to ' + name % b, section) for a, b, section in rows]
+
+
+def wrong_index(spec):
+    rows = index_of_rules(spec)
+    found = [line for line in spec[spec.index('## 16.'):].splitlines() if line.startswith('| R-')]
+    return [] if found == rows else ['SPEC.md: the index of rules in chapter 16 is:', *rows]
 
 
 def wrong_examples(spec, files):

@@ -1,16 +1,25 @@
 #!/usr/bin/env python3
 """Writes seeds of the fuzz targets to a folder: the vectors of the specification as files, what they store of parts in each encoding, and any
-bytes for the targets that make schema and data of them. (Those of the imports were made by other programs.)"""
+bytes for the targets that make schema and data of them. (Those of the imports were made by other programs.)
+
+    python3 fuzz/seed.py fuzz/target/corpus && fuzz/campaign --minimise
+"""
 import pathlib
 import random
 import sys
 import zlib
 
-here = pathlib.Path(__file__).parent
-DECODE = ['raw', 'constant', 'bitshuffle_zstd', 'zstd', 'exponent_tiers', 'residual_tiers', 'planes_zstd', 'zstd_dictionary',
-          'blocked_raw', 'blocked_bitshuffle_zstd', 'blocked_zstd', 'blocked_exponent_tiers', 'blocked_residual_tiers',
-          'blocked_bins']
+here = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(here.parent / 'format-spec'))
+import archive
+
+VECTORS = here.parent / 'format-spec/vectors'
+DECODE = ['raw', 'constant', 'zstd', 'bitshuffle_zstd', 'exponent_tiers', 'residual_tiers', 'bins', 'planes_zstd']
+ZSTD = 2
+BLOCKS = 1 << 8  # the bit of an encoding in blocks
 DTYPES = {1: 4, 2: 0, 4: 2, 8: 3}  # i8, bf16, f32 and f64 among the numbers, by their bytes
+DTYPE_COUNT = 12
+IN_BLOCKS, VERIFIED = 0x40, 0x80  # bits of the first byte, see decode.rs
 RAW_BYTES = 1 << 14  # larger parts are passed over, see decode.rs
 
 
@@ -36,7 +45,7 @@ def regions(file, magic):
 
 
 def parts(file):
-    """Encoding, decoded length and stored bytes of the values of each chunk, behind the length of the table and the table if it needs one."""
+    """Encoding, decoded length and stored bytes of the values of each chunk, behind the length of the table and the table if it may name one."""
     tables = [body for _, body in regions(file, b'TSLT')]
     for at, body in regions(file, b'TSLC'):
         raw, stored = number(file, at + 48, 4), len(body)
@@ -44,36 +53,36 @@ def parts(file):
             stored, raw = number(body, 32, 4), number(body, 36, 4)
         encoding, values = number(file, at + 52, 2), body[len(body) - stored:]
         table = b''
-        if encoding == 7:
-            of_chunk = number(values, 0, 4)
+        if encoding & ~BLOCKS == ZSTD:
+            field = 8 if encoding & BLOCKS else 0
+            of_chunk = number(values, field, 4)
             body = tables[of_chunk] if of_chunk < len(tables) else b''
             table = le(len(body), 2) + body
-            values = le(0, 4) + values[4:]  # see decode.rs: there is one table
-        if encoding == 10:
-            of_chunk = number(values, 8, 4)
-            body = tables[of_chunk] if of_chunk < len(tables) else b''
-            table = le(len(body), 2) + body
-            values = values[:8] + (le(0, 4) if body else values[8:12]) + values[12:]
+            if body:
+                values = values[:field] + le(0, 4) + values[field + 4:]  # see decode.rs: there is one table
         yield encoding, raw, table, values
 
 
-for path in sorted((here / '../format-spec/vectors').glob('*valid/*.hex')):
-    lines = path.read_text().splitlines()
-    data = bytes.fromhex(''.join(line.split('#')[0] for line in lines))
+for path, text in {**archive.read(VECTORS / 'invalid.tar'), **archive.read(VECTORS / 'valid.tar')}.items():
+    if not path.endswith('.hex'):
+        continue
+    stem = pathlib.PurePosixPath(path).stem
+    data = bytes.fromhex(''.join(line.split('#')[0] for line in text.decode().splitlines()))
     for target in ('open', 'resealed', 'salvage'):
-        write(target, path.stem, data)
+        write(target, stem, data)
     for i, (encoding, raw, table, stored) in enumerate(parts(data)):
+        encoding, in_blocks = encoding & ~BLOCKS, encoding & BLOCKS
         for w, dtype in DTYPES.items():
             if encoding < len(DECODE) and raw % w == 0 and 0 < raw <= RAW_BYTES:
-                # see decode.rs; the part stands in both chunks, and the file is verified; in blocks there are as many samples as can be
-                samples = max(s for s in range(1, 257) if raw // w % s == 0) if encoding >= 8 else 1
-                head = le(0x80 + dtype, 1) + le(samples - 1, 1) + le(raw // w // samples, 2) + le(len(stored), 2)
-                seed = head + table + stored + stored
-                write('decode_' + DECODE[encoding], '%s-%d-%d' % (path.stem, i, w), seed)
-                # one in 16 inputs has its blocks repeated; there are 12 numbers, so that other first bytes mean the same
-                others = (le(0x80 + same, 1) + seed[1:] for same in range(dtype, 128, 12))
-                for long in [other for other in others if encoding >= 8 and zlib.crc32(other) % 16 == 0][:1]:
-                    write('decode_' + DECODE[encoding], '%s-%d-%d-long' % (path.stem, i, w), long)
+                # see decode.rs; the part stands in both chunks, with as many samples as can be, and the file is verified
+                samples = max(s for s in range(1, 257) if raw // w % s == 0)
+                form = VERIFIED | (IN_BLOCKS if in_blocks else 0)
+                rest = le(samples - 1, 1) + le(raw // w // samples, 2) + le(len(stored), 2) + table + stored + stored
+                write('decode_' + DECODE[encoding], '%s-%d-%d' % (stem, i, w), le(form | dtype, 1) + rest)
+                # one in 16 inputs has its blocks repeated: other numbers mean the same dtype
+                others = (le(bits | same, 1) + rest for bits in (form, form ^ VERIFIED) for same in range(dtype, IN_BLOCKS, DTYPE_COUNT))
+                for long in [other for other in others if in_blocks and zlib.crc32(other) % 16 == 0][:1]:
+                    write('decode_' + DECODE[encoding], '%s-%d-%d-long' % (stem, i, w), long)
 
 for target in ('gather', 'roundtrip', 'writer_faults'):
     for seed in range(64):

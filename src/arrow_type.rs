@@ -15,7 +15,7 @@ pub(crate) const KEY: &str = "arrow.type";
 #[cfg(feature = "arrow")]
 pub(crate) const FIXED_SHAPE_TENSOR: &str = "arrow.fixed_shape_tensor";
 /// The extension type of tensors of several shapes.
-#[cfg(feature = "import")]
+#[cfg(feature = "arrow")]
 pub(crate) const VARIABLE_SHAPE_TENSOR: &str = "arrow.variable_shape_tensor";
 
 /// The metadata key under which an import keeps the names of dimensions: a JSON array of texts.
@@ -44,6 +44,24 @@ pub(crate) fn members(data_type: &arrow_schema::DataType) -> Option<&arrow_schem
         DataType::FixedSizeList(item, _) | DataType::Map(item, _) => Some(item),
         _ => None,
     }
+}
+
+/// Returns the type of lists or maps with other members. Returns `None` if a type is neither.
+#[cfg(feature = "arrow")]
+pub(crate) fn with_members(
+    data_type: &arrow_schema::DataType,
+    mut members: impl FnMut(&arrow_schema::FieldRef) -> arrow_schema::FieldRef,
+) -> Option<arrow_schema::DataType> {
+    use arrow_schema::DataType;
+    Some(match data_type {
+        DataType::List(item) => DataType::List(members(item)),
+        DataType::LargeList(item) => DataType::LargeList(members(item)),
+        DataType::ListView(item) => DataType::ListView(members(item)),
+        DataType::LargeListView(item) => DataType::LargeListView(members(item)),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(members(item), *length),
+        DataType::Map(entries, sorted) => DataType::Map(members(entries), *sorted),
+        _ => return None,
+    })
 }
 
 /// A type that needs to be kept. Its `Display` is the text of the metadata.
@@ -199,14 +217,35 @@ fn unit(name: &str) -> Option<TimeUnit> {
 }
 
 #[cfg(feature = "arrow")]
-pub(crate) use arrow::stored_element;
+pub(crate) use arrow::{DTYPE, in_arrow, stored_element};
 
 #[cfg(feature = "arrow")]
 mod arrow {
     //! From and to the types of Arrow's library.
 
     use super::{ArrowType, StoredElement, TimeUnit};
+    use crate::{ColumnSchema, DType, Result};
     use arrow_schema::{DataType, IntervalUnit};
+    use std::borrow::Cow;
+
+    /// In the metadata of a field: the name of the tensilo type whose bits its elements have,
+    /// which Arrow lacks. bf16 are marked `UInt16`, small numbers `UInt8`, and complex numbers
+    /// `Float32`, of which two in the innermost dimension are one.
+    pub(crate) const DTYPE: &str = "tensilo.dtype";
+
+    /// Returns the column with a type that Arrow has for the same bytes, and the mark that tells
+    /// the own one. Refuses a type that this release does not know.
+    pub(crate) fn in_arrow(column: &ColumnSchema) -> Result<Cow<'_, ColumnSchema>> {
+        column.check_known()?;
+        let (dtype, shape) = match column.dtype {
+            small if small.is_small() => (DType::U8, column.shape.clone()),
+            DType::Complex64 => (DType::F32, column.shape.clone().with_inner(2)),
+            _ => return Ok(Cow::Borrowed(column)),
+        };
+        let mut plain = ColumnSchema { dtype, shape, ..column.clone() };
+        plain.metadata.insert(DTYPE.to_owned(), column.dtype.name().to_owned());
+        Ok(Cow::Owned(plain))
+    }
 
     /// Returns the form in which an element of a decimal or of an interval is stored. Returns
     /// `None` for other types, and for precisions that a decimal of its width cannot have.

@@ -279,9 +279,8 @@ impl<'a> ColumnBatch<'a> {
             return Err(Error::bad_argument(message));
         }
         match column.dtype {
-            DType::Bool => self.check_bools(column),
             DType::Utf8 => self.check_text(column),
-            _ => Ok(()),
+            dtype => self.check_unused_bits(column, dtype.unused_bits()),
         }
     }
 
@@ -315,9 +314,9 @@ impl<'a> ColumnBatch<'a> {
         Ok(())
     }
 
-    /// Checks the bools of all samples that are not null.
-    fn check_bools(&self, column: &ColumnSchema) -> Result<()> {
-        if self.values.iter().all(|&byte| byte <= 1) {
+    /// Checks that bits which elements do not use are zero in all samples that are not null.
+    fn check_unused_bits(&self, column: &ColumnSchema, unused: u8) -> Result<()> {
+        if unused == 0 || self.values.iter().all(|&byte| byte & unused == 0) {
             return Ok(());
         }
         let sample_bytes = if column.shape.is_ragged() { 0 } else { pushed_inner_bytes(column)? };
@@ -325,10 +324,20 @@ impl<'a> ColumnBatch<'a> {
             0 => true, // a null of a ragged shape has no values
             bytes => {
                 let mut samples = self.values.chunks_exact(bytes).enumerate();
-                samples.any(|(i, sample)| !self.is_null(i) && sample.iter().any(|&byte| byte > 1))
+                samples.any(|(i, sample)| !self.is_null(i) && sample.iter().any(|&byte| byte & unused != 0))
             }
         };
-        if wrong { Err(Error::bad_argument("a bool is neither 0 nor 1")) } else { Ok(()) }
+        match column.dtype {
+            _ if !wrong => Ok(()),
+            DType::Bool => Err(Error::bad_argument("a bool is neither 0 nor 1")),
+            dtype => {
+                let bits = dtype.value_bits();
+                let message = format!(
+                    "an element of type {dtype} has bits above the lowest {bits}; push one byte for each element"
+                );
+                Err(Error::bad_argument(message))
+            }
+        }
     }
 
     fn check_text(&self, column: &ColumnSchema) -> Result<()> {
@@ -349,7 +358,7 @@ impl<'a> ColumnBatch<'a> {
 /// Refuses values of a type that is not pushed into `column`.
 pub(crate) fn check_type(column: &ColumnSchema, found: DType) -> Result<()> {
     let due = column.pushed_dtype();
-    let as_u8 = found == DType::U8 && (due == DType::Bool || due.is_string());
+    let as_u8 = found == DType::U8 && due.is_byte();
     if found == due || as_u8 {
         return Ok(());
     }
@@ -358,8 +367,7 @@ pub(crate) fn check_type(column: &ColumnSchema, found: DType) -> Result<()> {
 
 /// Returns the bytes that are pushed for one count: `inner` elements of the type before the cast.
 pub(crate) fn pushed_inner_bytes(column: &ColumnSchema) -> Result<usize> {
-    let layout = column.layout()?;
-    let elements = layout.inner_bytes / layout.element_bytes; // element_bytes is 1, 2, 4 or 8
+    let elements = column.layout()?.inner_bytes / column.dtype.element_bytes(); // by 1, 2, 4 or 8
     let bytes = elements.checked_mul(column.pushed_dtype().element_bytes());
     bytes.ok_or_else(|| Error::over_limit("a sample is too large"))
 }

@@ -18,6 +18,9 @@ pub enum ErrorKind {
     Corrupt,
     /// The file uses a feature that this release does not know. A newer release reads it.
     TooNew,
+    /// The file was written by a development version, before edition 1 of the format. Convert its
+    /// source again.
+    TooOld,
     /// The file or the call needs a cargo feature that this build lacks.
     NotBuilt,
     /// A limit would be exceeded: of the format (chapter 8 of the specification), of the caller, or
@@ -169,6 +172,17 @@ impl Error {
         let mut error = Self::new(ErrorKind::TooNew, message);
         error.0.rule = Some(rule);
         error
+    }
+
+    pub(crate) fn too_old(rule: &'static str, message: impl Into<String>) -> Self {
+        let mut error = Self::new(ErrorKind::TooOld, message);
+        error.0.rule = Some(rule);
+        error
+    }
+
+    /// A column whose type this release does not know. The file breaks no rule.
+    pub(crate) fn too_new_dtype(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::TooNew, message)
     }
 
     /// A file that breaks no rule, but that this release must not append to.

@@ -57,7 +57,7 @@
 //! | 4 | `open`, `pattern`, `foreign` | sources of bytes, and the last commit of a file |
 //! | 3 | `codec` | chunks to stored bytes and back, and the choice of encodings |
 //! | 2 | `format`, `batch`, `list_buffer`, `value`, `arrow_type` | bytes to structures and back |
-//! | 1 | `kernel`, `checksum`, `pod`, `cast`, `decimal` | loops over elements |
+//! | 1 | `kernel`, `checksum`, `pod`, `cast`, `decimal`, `small_float` | loops over elements |
 //! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `byte_count`, `threads` | basics |
 //!
 //! # Features
@@ -123,6 +123,7 @@ mod read;
 mod rewrite;
 #[cfg(feature = "import")]
 mod saved_schema;
+mod small_float;
 mod threads;
 mod value;
 mod write;

@@ -12,8 +12,9 @@ use half::{bf16, f16};
 
 /// A Rust type that is the element of a column.
 ///
-/// Implemented for `bf16`, `f16`, `f32`, `f64`, `i8` to `i64` and `u8` to `u64`. `u8` also serves
-/// for columns of bools (0 or 1), bytes and text. The trait is sealed.
+/// Implemented for `bf16`, `f16`, `f32`, `f64`, `i8` to `i64`, `u8` to `u64`, and `[f32; 2]`, which
+/// is a complex number. `u8` also serves for columns of bools (0 or 1), bytes, text and numbers of
+/// 4 to 8 bits. The trait is sealed.
 pub trait Element: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     /// The type of column whose elements these are.
     const DTYPE: DType;
@@ -81,13 +82,13 @@ elements! { plain
     f32 => F32, f64 => F64,
     i8 => I8, i16 => I16, i32 => I32, i64 => I64,
     u8 => U8, u16 => U16, u32 => U32, u64 => U64,
+    [f32; 2] => Complex64,
 }
 elements! { half bf16 => Bf16, f16 => F16 }
 
 /// Returns whether elements of type `dtype` can be read and written as `T`.
 pub(crate) fn fits<T: Element>(dtype: DType) -> bool {
-    let bytes_like = matches!(dtype, DType::Bool | DType::Bytes | DType::Utf8);
-    T::DTYPE == dtype || (T::DTYPE == DType::U8 && bytes_like)
+    T::DTYPE == dtype || (T::DTYPE == DType::U8 && dtype.is_byte())
 }
 
 /// Returns `bytes` as elements, without copying; `None` if they are misaligned or not whole

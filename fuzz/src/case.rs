@@ -160,16 +160,15 @@ impl Column {
         Ok(column)
     }
 
-    /// Bools are 0 or 1, texts are text, nulls are zero.
+    /// Bits that elements do not use are zero, texts are text, nulls are zero.
     fn tidy(&mut self) {
         let dtype = self.schema.dtype;
         for (i, bounds) in self.starts.windows(2).enumerate() {
             for byte in &mut self.values[bounds[0]..bounds[1]] {
                 *byte = match dtype {
                     _ if self.nulls[i] => 0,
-                    DType::Bool => *byte & 1,
                     DType::Utf8 => *byte & 0x7F,
-                    _ => *byte,
+                    _ => *byte & (u64::MAX >> (64 - dtype.value_bits())) as u8,
                 }
             }
         }

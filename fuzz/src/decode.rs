@@ -6,8 +6,8 @@ use super::blocked;
 #[cfg(fuzzing)]
 use super::kernels;
 use super::regions::{
-    CONTENT_ID, ENTRY, FOOTER, FOOTER_SCHEMA, HEAD, HEADER, PAGE, TABLE, body, heads, number, put, put_content_id,
-    seal, tables,
+    BLOCKS, CONTENT_ID, ENTRY, FOOTER, FOOTER_SCHEMA, HEAD, HEADER, PAGE, TABLE, body, heads, number, put,
+    put_content_id, seal, tables,
 };
 use std::borrow::Cow;
 use std::ops::Range;
@@ -23,20 +23,25 @@ use tensilo::{
 const RAW_BYTES: usize = 1 << 14;
 /// The offsets of dtype and extent of the only column, of a one-letter name, in the schema.
 const DTYPE: usize = 13;
+const ELEMENT_BYTES: usize = 16;
 const EXTENT: usize = 17;
-/// The encodings that need a table, or may name one.
-const ZSTD_DICTIONARY: u16 = 7;
-const BLOCKED_ZSTD: u16 = 10;
+/// The encoding whose parts are never in blocks.
+const CONSTANT: u16 = 1;
+/// The encoding that may name a table.
+const ZSTD: u16 = 2;
 #[cfg(fuzzing)]
-const BLOCKED_BINS: u16 = 13;
-/// The encodings in blocks.
-const BLOCKED: std::ops::RangeInclusive<u16> = 8..=13;
+const BINS: u16 = 6;
+/// The bits of the first byte of an input that tell that the parts are in blocks, and that the file
+/// is verified. Those below are the dtype.
+const IN_BLOCKS: u8 = 0x40;
+const VERIFIED: u8 = 0x80;
 /// The bytes of a footer behind the facts of the only column: one encoding and one run.
 const ENCODING: usize = 16;
 const RUN: usize = 40;
 
 /// A file of two chunks, both of this encoding.
 pub struct Parts<'a> {
+    /// The id, and whether the parts are in blocks.
     encoding: u16,
     dtype: DType,
     /// Of each chunk.
@@ -53,26 +58,30 @@ pub struct Parts<'a> {
 pub struct Outcome {
     /// The number of chunks that decode.
     pub sound_chunks: usize,
+    /// Whether the parts are in blocks.
+    pub in_blocks: bool,
     /// The stored bytes of the first chunk.
     pub stored_bytes: usize,
 }
 
-pub fn run(encoding: u16, input: &[u8]) {
-    check(encoding, input);
+pub fn run(id: u16, input: &[u8]) {
+    check(id, input);
 }
 
-/// Checks the file of an input. Returns `None` if the input is not one.
-pub fn check(encoding: u16, input: &[u8]) -> Option<Outcome> {
+/// Checks the file of an input for the encoding with this id. Returns `None` if the input is not
+/// one.
+pub fn check(id: u16, input: &[u8]) -> Option<Outcome> {
     let dice = crc32fast::hash(input);
-    let parts = Parts::sealed(encoding, input, dice)?;
+    let parts = Parts::sealed(id, input, dice)?;
     let sound_chunks = parts.check(dice);
     #[cfg(fuzzing)]
-    if encoding == BLOCKED_BINS {
+    if id == BINS {
+        let elements = parts.samples * parts.sample_elements;
         for stored in &parts.stored {
-            kernels::check_bins(stored, parts.dtype.element_bytes(), sound_chunks == 2);
+            kernels::check_bins(stored, parts.encoding, elements, parts.dtype.element_bytes(), sound_chunks == 2);
         }
     }
-    Some(Outcome { sound_chunks, stored_bytes: parts.stored[0].len() })
+    Some(Outcome { sound_chunks, in_blocks: parts.are_in_blocks(), stored_bytes: parts.stored[0].len() })
 }
 
 /// The values that each call gives, or the rule that they break.
@@ -80,8 +89,8 @@ pub type Results = Vec<Result<Vec<u8>, Option<&'static str>>>;
 
 /// Reads both chunks of an input as a whole, and samples alone. Each cursor is new: what it was
 /// used for before makes no difference. Returns `None` if the input is not one.
-pub fn results(encoding: u16, input: &[u8]) -> Option<Results> {
-    let parts = Parts::sealed(encoding, input, crc32fast::hash(input))?;
+pub fn results(id: u16, input: &[u8]) -> Option<Results> {
+    let parts = Parts::sealed(id, input, crc32fast::hash(input))?;
     let column = Reader::from_bytes(parts.file()).unwrap().column_at(0).unwrap();
     let mut buffer = ColumnBuffer::new();
     let mut results = Vec::new();
@@ -95,10 +104,10 @@ pub fn results(encoding: u16, input: &[u8]) -> Option<Results> {
 }
 
 impl<'a> Parts<'a> {
-    /// Six bytes say what the column is and how long the first part is. If the encoding needs a
-    /// table, two say how long that is, and it follows; of an encoding that may go without, 0 is
-    /// none. seed.py knows them.
-    fn new(encoding: u16, input: &'a [u8]) -> Option<Self> {
+    /// Six bytes say what the column is, which form of the encoding its parts have, and how long
+    /// the first part is. For `zstd`, the next two are the length of the table, which follows; 0
+    /// means none. seed.py knows them.
+    fn new(id: u16, input: &'a [u8]) -> Option<Self> {
         // strings have shapes, too; and the encoding allows values of bools and texts that are
         // refused
         const NUMBERS: [DType; 12] = [
@@ -115,34 +124,38 @@ impl<'a> Parts<'a> {
             DType::U32,
             DType::U64,
         ];
-        let (&[dtype, samples, elements @ .., a, b], mut stored) = input.split_first_chunk::<6>()?;
+        let (&[form, samples, elements @ .., a, b], mut stored) = input.split_first_chunk::<6>()?;
         let mut table = None;
-        if [ZSTD_DICTIONARY, BLOCKED_ZSTD].contains(&encoding) {
+        if id == ZSTD {
             let (&length, rest) = stored.split_first_chunk()?;
             let (body, rest) = rest.split_at_checked(u16::from_le_bytes(length).into())?;
-            let is_needed = encoding == ZSTD_DICTIONARY;
-            (table, stored) = (Some(body).filter(|body| is_needed || !body.is_empty()), rest);
+            (table, stored) = (Some(body).filter(|body| !body.is_empty()), rest);
         }
         let (first, second) = stored.split_at_checked(u16::from_le_bytes([a, b]).into())?;
+        let in_blocks = form & IN_BLOCKS != 0 && id != CONSTANT;
         let parts = Self {
-            encoding,
-            dtype: NUMBERS[usize::from(dtype & 0x7F) % NUMBERS.len()],
+            encoding: if in_blocks { id | BLOCKS } else { id },
+            dtype: NUMBERS[usize::from(form & (IN_BLOCKS - 1)) % NUMBERS.len()],
             samples: 1 + usize::from(samples),
             sample_elements: u16::from_le_bytes(elements).into(),
             stored: [first.into(), second.into()],
             table,
-            verified: dtype >= 0x80,
+            verified: form & VERIFIED != 0,
         };
         (1..=RAW_BYTES).contains(&parts.raw_bytes()).then_some(parts)
     }
 
     /// Does the same, with fronts whose checksums are right.
-    fn sealed(encoding: u16, input: &'a [u8], dice: u32) -> Option<Self> {
-        let mut parts = Self::new(encoding, input)?;
-        if BLOCKED.contains(&encoding) {
+    fn sealed(id: u16, input: &'a [u8], dice: u32) -> Option<Self> {
+        let mut parts = Self::new(id, input)?;
+        if parts.are_in_blocks() {
             parts.seal_fronts(dice);
         }
         Some(parts)
+    }
+
+    fn are_in_blocks(&self) -> bool {
+        self.encoding & BLOCKS != 0
     }
 
     /// Corrects the checksums of fronts and blocks, and mostly the end of the last block. One time
@@ -185,8 +198,9 @@ impl<'a> Parts<'a> {
         let plain = &PLAIN.file;
         let mut file = plain[..chunk].to_vec();
         self.put_schema(&mut file, HEAD);
-        seal(&mut file, 0);
-        let table = self.push_table(&mut file);
+        let mut previous = 0;
+        seal(&mut file, 0, &mut previous);
+        let table = self.push_table(&mut file, &mut previous);
         let mut chunks = [0; 2];
         for (i, at) in (0..).zip(&mut chunks) {
             *at = file.len();
@@ -197,7 +211,7 @@ impl<'a> Parts<'a> {
             put(&mut file, *at + 44, 4, self.stored[i].len() as u64);
             put(&mut file, *at + 48, 4, self.raw_bytes() as u64);
             put(&mut file, *at + 52, 2, self.encoding.into());
-            seal(&mut file, *at);
+            seal(&mut file, *at, &mut previous);
             file.resize(file.len().next_multiple_of(HEAD), 0);
         }
         let page = file.len();
@@ -205,18 +219,20 @@ impl<'a> Parts<'a> {
         for (i, chunk) in chunks.into_iter().enumerate() {
             self.put_entry(&mut file, page + HEAD + ENTRY * i, chunk);
         }
-        seal(&mut file, page);
+        seal(&mut file, page, &mut previous);
         let footer = self.push_footer(&mut file, page, table);
+        seal(&mut file, footer, &mut previous);
         let trailer = file.len();
         file.extend(&plain[old_trailer..]);
         put(&mut file, trailer + 32, 8, footer as u64);
-        seal(&mut file, trailer);
+        seal(&mut file, trailer, &mut previous);
         file
     }
 
     fn put_schema(&self, file: &mut [u8], at: usize) {
         let dtype = DType::ALL.iter().position(|&dtype| dtype == self.dtype).map_or(0, |at| at + 1);
         put(file, at + DTYPE, 1, dtype as u64);
+        put(file, at + ELEMENT_BYTES, 1, self.dtype.element_bytes() as u64);
         put(file, at + EXTENT, 4, self.sample_elements as u64);
     }
 
@@ -229,7 +245,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Appends the table, if there is one, and returns its offset.
-    fn push_table(&self, file: &mut Vec<u8>) -> Option<usize> {
+    fn push_table(&self, file: &mut Vec<u8>, previous: &mut u32) -> Option<usize> {
         let body = self.table?;
         let at = file.len();
         file.extend(&PLAIN.file[..HEAD]);
@@ -238,7 +254,7 @@ impl<'a> Parts<'a> {
         file[at..at + 4].copy_from_slice(&TABLE);
         put(file, at + 44, 4, body.len() as u64);
         file.extend(body);
-        seal(file, at);
+        seal(file, at, previous);
         file.resize(file.len().next_multiple_of(HEAD), 0);
         Some(at)
     }
@@ -279,7 +295,6 @@ impl<'a> Parts<'a> {
         put(file, facts + 40, 2, self.encoding.into());
         let before = [&[0; CONTENT_ID], body(file, page).unwrap_or(&[])].concat();
         put_content_id(file, at, &before);
-        seal(file, at);
     }
 
     /// Reads the file by all paths. Returns the number of chunks that decode.
@@ -299,7 +314,7 @@ impl<'a> Parts<'a> {
             assert!(damages.iter().all(|damage| damage.error.rule().is_some_and(of_encoding)), "{damages:?}");
             assert_eq!(due.iter().all(Option::is_some), damages.is_empty(), "{damages:?}");
         }
-        if BLOCKED.contains(&self.encoding) {
+        if self.are_in_blocks() {
             blocked::check(self, &file, &due, dice);
         }
         // memory that the other chunk has been in

@@ -5,18 +5,17 @@ use super::kernel::bins::{self, BinModel, CodedBlock};
 use super::kernel::predict::{self, FilterBank, MOST_FILTERS, MOST_TAPS, Prediction, Predictor, Weights};
 use super::kernel::{Width, extra_bits};
 use super::options::{Filters, Options, UNKNOWN, code, code_bits};
-use super::regions::{BLOCK_ENTRY, Front, front, number};
+use super::regions::{BLOCK_ENTRY, BLOCKS, Front, front, number};
 
-const BLOCKED_BINS: u16 = 13;
 /// The most elements of a block.
 const BLOCK_ELEMENTS: usize = 65_535;
 
 /// Compares kernels on the stored bytes of a part of bins. They see no tables that break,
 /// and no classes that are out of range: what they do with these differs. If the part decodes,
 /// they see all of its blocks: else this module does not know what a table may state.
-pub fn check_bins(stored: &[u8], element_bytes: usize, is_sound: bool) {
+pub fn check_bins(stored: &[u8], encoding: u16, elements: usize, element_bytes: usize, is_sound: bool) {
     // `None`: they end too early, or no kernel sees them
-    let are_right = check(stored, element_bytes).unwrap_or(false);
+    let are_right = Part::new(stored, encoding, elements).and_then(|part| check(&part, element_bytes)).unwrap_or(false);
     assert!(are_right || !is_sound, "blocks that decode are not found, or their bins are refused");
 }
 
@@ -40,20 +39,60 @@ fn take_number(rest: &mut &[u8], bytes: usize) -> Option<usize> {
     take(rest, bytes).map(|taken| number(taken, 0, bytes) as usize)
 }
 
+/// The stored bytes of a part, in one block or in several.
+struct Part<'a> {
+    stored: &'a [u8],
+    /// `None` if the part is one block.
+    front: Option<Front>,
+    /// The tables, behind the field `table_bytes`.
+    tables: &'a [u8],
+    elements: usize,
+}
+
+impl<'a> Part<'a> {
+    fn new(stored: &'a [u8], encoding: u16, elements: usize) -> Option<Self> {
+        let front = if encoding & BLOCKS == 0 { None } else { Some(front(stored, encoding)?) };
+        let tables = match &front {
+            Some(front) => stored.get(12..front.directory)?,
+            None => stored.get(4..number(stored.get(..4)?, 0, 4) as usize)?,
+        };
+        Some(Self { stored, front, tables, elements })
+    }
+
+    fn block_count(&self) -> usize {
+        self.front.as_ref().map_or(1, |front| front.block_count)
+    }
+
+    /// Returns where the block ends: elements and stored bytes.
+    fn end(&self, block: usize) -> (usize, usize) {
+        let Some(front) = &self.front else { return (self.elements, self.stored.len()) };
+        let entry = front.directory + BLOCK_ENTRY * block;
+        let field = |at| number(self.stored, entry + at, 4) as usize;
+        (field(0), front.bytes + field(4))
+    }
+
+    /// Returns the elements and the stored bytes of a block, if it has as many as a block may.
+    fn block(&self, block: usize) -> Option<(usize, &'a [u8])> {
+        let first = (0, self.front.as_ref().map_or(4 + self.tables.len(), |front| front.bytes));
+        let start = block.checked_sub(1).map_or(first, |before| self.end(before));
+        let end = self.end(block);
+        let count = end.0.checked_sub(start.0).filter(|count| (1..=BLOCK_ELEMENTS).contains(count))?;
+        Some((count, self.stored.get(start.1..end.1)?))
+    }
+}
+
 /// Chapters 5.12 to 5.15. Returns whether all bins are right, for some fields of options that the
 /// tables may have.
-fn check(stored: &[u8], element_bytes: usize) -> Option<bool> {
-    let front = front(stored, BLOCKED_BINS)?;
-    let tables = stored.get(12..front.directory)?;
-    let (_, option_bits) = Options::split(*tables.get(19)?);
+fn check(part: &Part<'_>, element_bytes: usize) -> Option<bool> {
+    let (_, option_bits) = Options::split(*part.tables.get(19)?);
     (option_bits & UNKNOWN == 0).then_some(())?;
-    let all = Options::all(option_bits, element_bytes, tables.get(20..)?);
-    let check = |options: &Options| check_with(options, &front, stored, element_bytes).unwrap_or(false);
+    let all = Options::all(option_bits, element_bytes, part.tables.get(20..)?);
+    let check = |options: &Options| check_with(options, part, element_bytes).unwrap_or(false);
     Some(all.iter().any(check))
 }
 
-fn check_with(options: &Options, front: &Front, stored: &[u8], element_bytes: usize) -> Option<bool> {
-    let mut tables = stored.get(12..front.directory)?;
+fn check_with(options: &Options, part: &Part<'_>, element_bytes: usize) -> Option<bool> {
+    let mut tables = part.tables;
     let transform = take(&mut tables, 16)?;
     let [low_bytes, bin_count, class_count, mapping] = *take(&mut tables, 4)? else { return None };
     let (mapping, _) = Options::split(mapping);
@@ -71,13 +110,9 @@ fn check_with(options: &Options, front: &Front, stored: &[u8], element_bytes: us
     let code_bits = code_bits(class_count.into());
     let number_bytes = if mapping == 0 { element_bytes } else { usize::from(*tables.first()?) };
     let has_details = mapping == 2 && *tables.get(2)? > 0;
-    let mut start = (0, front.bytes);
     let mut are_right = true;
-    for entry in (0..front.block_count).map(|block| front.directory + BLOCK_ENTRY * block) {
-        let end = (number(stored, entry, 4) as usize, front.bytes + number(stored, entry + 4, 4) as usize);
-        let count = end.0.checked_sub(start.0).filter(|count| (1..=BLOCK_ELEMENTS).contains(count))?;
-        let block = stored.get(start.1..end.1)?;
-        start = end;
+    for block in 0..part.block_count() {
+        let (count, block) = part.block(block)?;
         if let Some(width) = Width::from_bytes(number_bytes) {
             undo_alike(transform, width, block);
         }

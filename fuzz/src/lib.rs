@@ -35,20 +35,14 @@ pub type Run = fn(&[u8]);
 
 /// All targets by name, each of which has a folder of that name in `corpus`.
 pub const TARGETS: &[(&str, Run)] = &[
-    ("decode_bitshuffle_zstd", |input| decode::run(2, input)),
-    ("decode_blocked_bins", |input| decode::run(13, input)),
-    ("decode_blocked_bitshuffle_zstd", |input| decode::run(9, input)),
-    ("decode_blocked_exponent_tiers", |input| decode::run(11, input)),
-    ("decode_blocked_raw", |input| decode::run(8, input)),
-    ("decode_blocked_residual_tiers", |input| decode::run(12, input)),
-    ("decode_blocked_zstd", |input| decode::run(10, input)),
+    ("decode_bins", |input| decode::run(6, input)),
+    ("decode_bitshuffle_zstd", |input| decode::run(3, input)),
     ("decode_constant", |input| decode::run(1, input)),
     ("decode_exponent_tiers", |input| decode::run(4, input)),
-    ("decode_planes_zstd", |input| decode::run(6, input)),
+    ("decode_planes_zstd", |input| decode::run(7, input)),
     ("decode_raw", |input| decode::run(0, input)),
     ("decode_residual_tiers", |input| decode::run(5, input)),
-    ("decode_zstd", |input| decode::run(3, input)),
-    ("decode_zstd_dictionary", |input| decode::run(7, input)),
+    ("decode_zstd", |input| decode::run(2, input)),
     ("gather", gather::run),
     #[cfg(feature = "parquet")]
     ("import_arrow", import::arrow),

@@ -43,15 +43,20 @@ pub fn body(file: &[u8], at: usize) -> Option<&[u8]> {
     file.get(at + HEAD..)?.get(..number(file, at + 44, 4) as usize)
 }
 
-/// Corrects the offset and the checksums of the region at `at`.
-pub fn seal(file: &mut [u8], at: usize) {
+/// Corrects the offset and the checksums of the region at `at`. `previous` is the `head_crc` of the
+/// region before, and becomes that of this one.
+pub fn seal(file: &mut [u8], at: usize, previous: &mut u32) {
+    put(file, at + 20, 4, (*previous).into());
     put(file, at + 24, 8, at as u64);
     if let Some(crc) = body(file, at).map(crc32fast::hash) {
         put(file, at + 56, 4, crc.into());
     }
-    let crc = crc32fast::hash(&file[at..at + 60]);
-    put(file, at + 60, 4, crc.into());
+    *previous = crc32fast::hash(&file[at..at + 60]);
+    put(file, at + 60, 4, (*previous).into());
 }
+
+/// The bit of an encoding whose part is in several blocks (chapter 5 of the specification).
+pub const BLOCKS: u16 = 1 << 8;
 
 /// Chapter 5.12: a front whose directory fits.
 pub struct Front {
@@ -66,16 +71,18 @@ pub const BLOCK_ENTRY: usize = 12;
 /// Bytes of the checksum that a front ends with.
 pub const FRONT_CRC: usize = 4;
 
-/// Parses the front that stored bytes of this encoding begin with. Returns `None` if the encoding
-/// is not one in blocks, or the directory does not fit.
+/// Parses the front that stored bytes of this encoding begin with. Returns `None` if the part is
+/// not in several blocks, or the directory does not fit.
 pub fn front(stored: &[u8], encoding: u16) -> Option<Front> {
-    let directory = match encoding {
-        8 | 9 => 8,
-        10 => 12,
-        11 | 12 => 60,
-        13 => 8_usize.checked_add(number(stored.get(8..12)?, 0, 4) as usize)?,
+    let table_bytes = match encoding.checked_sub(BLOCKS)? {
+        0 | 3 => 0,
+        2 => 4,
+        4 | 5 => 52,
+        6 => number(stored.get(8..12)?, 0, 4) as usize,
+        7 => 24,
         _ => return None,
     };
+    let directory = 8_usize.checked_add(table_bytes)?;
     let head = stored.get(..8)?;
     let (bytes, block_count) = (number(head, 0, 4) as usize, number(head, 4, 4) as usize);
     let end = block_count.checked_mul(BLOCK_ENTRY)?.checked_add(directory + FRONT_CRC)?;
@@ -128,7 +135,7 @@ pub fn put_content_id(file: &mut [u8], at: usize, before: &[u8]) -> Vec<u8> {
 /// Corrects the offsets, the checksums and the content ids of all regions, the checksums of blocks,
 /// and those that index pages and footers repeat.
 pub fn reseal(file: &mut [u8]) {
-    let mut content = vec![0; CONTENT_ID];
+    let (mut content, mut previous) = (vec![0; CONTENT_ID], 0);
     let heads: Vec<(usize, [u8; 4])> = heads(file).collect();
     for (at, magic) in heads {
         if magic == CHUNK {
@@ -146,7 +153,7 @@ pub fn reseal(file: &mut [u8]) {
             }
             content = put_content_id(file, at, &content);
         }
-        seal(file, at);
+        seal(file, at, &mut previous);
     }
 }
 

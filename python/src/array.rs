@@ -5,7 +5,7 @@ use crate::memory::Memory;
 use half::{bf16, f16};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PySlice, PyTuple};
+use pyo3::types::{PyBytes, PyComplex, PyDict, PyList, PySlice, PyTuple};
 use tensilo::DType;
 
 /// A tensor, row-major, in memory that other libraries share: NumPy, PyTorch and JAX take it
@@ -114,15 +114,31 @@ impl Array {
             DType::U32 => u32::from_ne_bytes([a, b, c, d]).into_pyobject(py)?.into_any(),
             DType::U64 => u64::from_ne_bytes(bytes).into_pyobject(py)?.into_any(),
             DType::Bool => (a != 0).into_pyobject(py)?.to_owned().into_any(),
-            _ => a.into_pyobject(py)?.into_any(),
+            DType::Complex64 => {
+                let part = |bytes| f32::from_ne_bytes(bytes).into();
+                let [_, _, _, _, e, f, g, h] = bytes;
+                PyComplex::from_doubles(py, part([a, b, c, d]), part([e, f, g, h])).into_any()
+            }
+            // exact: the integers of 4 bits are among these values
+            DType::I4 => (self.dtype.small_value(a).unwrap_or(0.0) as i8).into_pyobject(py)?.into_any(),
+            DType::U4 => a.into_pyobject(py)?.into_any(),
+            dtype => match dtype.small_value(a) {
+                Some(value) => f64::from(value).into_pyobject(py)?.into_any(),
+                None => a.into_pyobject(py)?.into_any(),
+            },
         })
     }
 }
 
+/// Returns whether elements are integers, which can be indices.
+fn is_integer(dtype: DType) -> bool {
+    dtype.is_number() && !dtype.is_float() || matches!(dtype, DType::I4 | DType::U4)
+}
+
 #[pymethods]
 impl Array {
-    /// The type of the elements: "bf16", "f16", "f32", "f64", "i8" to "i64", "u8" to "u64" or
-    /// "bool".
+    /// The type of the elements: "bf16", "f16", "f32", "f64", "i8" to "i64", "u8" to "u64", "bool",
+    /// "complex64", or a number of 4 to 8 bits, such as "f8_e4m3fn", "f4_e2m1" or "i4".
     #[getter]
     fn dtype(&self) -> &'static str {
         self.dtype.name()
@@ -155,7 +171,8 @@ impl Array {
     /// Returns an array of NumPy that shares the memory.
     ///
     /// bf16 becomes ``ml_dtypes.bfloat16``, if that package is installed. Without it,
-    /// ``dtype="float32"`` converts, which is exact, and ``view="uint16"`` gives the bits.
+    /// ``dtype="float32"`` converts, which is exact, and ``view="uint16"`` gives the bits. Numbers
+    /// of 4 to 8 bits become types of that package; without it, ``view="uint8"`` gives the bits.
     ///
     /// Args:
     ///     dtype: the type to convert to; the result is then a copy, unless it is the same type.
@@ -220,7 +237,7 @@ impl Array {
     }
 
     fn __index__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        if self.dtype.is_float() || self.dtype == DType::Bool || !self.shape.is_empty() {
+        if !is_integer(self.dtype) || !self.shape.is_empty() {
             return Err(PyTypeError::new_err("only an integer array without dimensions is an index"));
         }
         self.only(py)

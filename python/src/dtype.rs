@@ -11,7 +11,13 @@ pub mod dlpack_code {
     pub const UINT: u8 = 1;
     pub const FLOAT: u8 = 2;
     pub const BFLOAT: u8 = 4;
+    pub const COMPLEX: u8 = 5;
     pub const BOOL: u8 = 6;
+    pub const FLOAT8_E4M3FN: u8 = 10;
+    pub const FLOAT8_E4M3FNUZ: u8 = 11;
+    pub const FLOAT8_E5M2: u8 = 12;
+    pub const FLOAT8_E5M2FNUZ: u8 = 13;
+    pub const FLOAT8_E8M0FNU: u8 = 14;
 }
 
 /// A dtype by one of its names, or as another library has it: `"bf16"`, `"float32"`, `np.int64`,
@@ -45,7 +51,8 @@ fn all_names() -> String {
     DType::ALL.map(DType::name).join(", ")
 }
 
-fn named(name: &str) -> Option<DType> {
+/// Returns the dtype of a name, of this package or of another library.
+pub fn named(name: &str) -> Option<DType> {
     let long = match name {
         "bfloat16" => DType::Bf16,
         "float16" | "half" => DType::F16,
@@ -60,6 +67,16 @@ fn named(name: &str) -> Option<DType> {
         "uint32" => DType::U32,
         "uint64" => DType::U64,
         "bool_" => DType::Bool,
+        "float8_e4m3fn" => DType::F8E4M3Fn,
+        "float8_e4m3fnuz" => DType::F8E4M3Fnuz,
+        "float8_e5m2" => DType::F8E5M2,
+        "float8_e5m2fnuz" => DType::F8E5M2Fnuz,
+        "float8_e8m0fnu" => DType::F8E8M0Fnu,
+        "float6_e2m3fn" => DType::F6E2M3,
+        "float6_e3m2fn" => DType::F6E3M2,
+        "float4_e2m1fn" => DType::F4E2M1,
+        "int4" => DType::I4,
+        "uint4" => DType::U4,
         "str" | "string" => DType::Utf8,
         "binary" => DType::Bytes,
         short => return DType::ALL.into_iter().find(|dtype| dtype.name() == short),
@@ -67,10 +84,18 @@ fn named(name: &str) -> Option<DType> {
     Some(long)
 }
 
-/// Returns the code and the bits that DLPack has for a dtype. Bytes and text are `u8`.
+/// Returns the code and the bits that DLPack has for a dtype. Bytes and text are `u8`, and so are
+/// numbers of 4 and 6 bits: DLPack has those packed.
 pub fn to_dlpack(dtype: DType) -> (u8, u8) {
-    use dlpack_code::{BFLOAT, BOOL, FLOAT, INT, UINT};
+    use dlpack_code::{BFLOAT, BOOL, COMPLEX, FLOAT, INT, UINT};
+    use dlpack_code::{FLOAT8_E4M3FN, FLOAT8_E4M3FNUZ, FLOAT8_E5M2, FLOAT8_E5M2FNUZ, FLOAT8_E8M0FNU};
     match dtype {
+        DType::F8E4M3Fn => (FLOAT8_E4M3FN, 8),
+        DType::F8E4M3Fnuz => (FLOAT8_E4M3FNUZ, 8),
+        DType::F8E5M2 => (FLOAT8_E5M2, 8),
+        DType::F8E5M2Fnuz => (FLOAT8_E5M2FNUZ, 8),
+        DType::F8E8M0Fnu => (FLOAT8_E8M0FNU, 8),
+        DType::Complex64 => (COMPLEX, 64),
         DType::Bf16 => (BFLOAT, 16),
         DType::F16 => (FLOAT, 16),
         DType::F32 => (FLOAT, 32),
@@ -94,10 +119,13 @@ pub fn from_dlpack(code: u8, bits: u8) -> Option<DType> {
     numbers.next()
 }
 
-/// Returns the format of elements for the buffer protocol. bf16 has none.
+/// Returns the format of elements for the buffer protocol. bf16 and numbers of 4 to 8 bits have
+/// none.
 pub fn buffer_format(dtype: DType) -> Option<&'static std::ffi::CStr> {
     Some(match dtype {
         DType::Bf16 => return None,
+        small if small.is_small() => return None,
+        DType::Complex64 => c"Zf",
         DType::F16 => c"e",
         DType::F32 => c"f",
         DType::F64 => c"d",
@@ -115,6 +143,9 @@ pub fn buffer_format(dtype: DType) -> Option<&'static std::ffi::CStr> {
 
 /// Returns the dtype of elements of the buffer protocol, in the byte order of this machine.
 pub fn of_buffer_format(format: &[u8], item_bytes: usize) -> Option<DType> {
+    if let (b"Zf" | b"@Zf" | b"=Zf", 8) = (format, item_bytes) {
+        return Some(DType::Complex64);
+    }
     let kind = match format {
         [b'@' | b'=', kind] | [kind] => kind,
         #[cfg(target_endian = "little")]

@@ -3,7 +3,7 @@
 use crate::array::Array;
 use crate::batch_column::BatchColumn;
 use crate::dlpack::Imported;
-use crate::dtype::of_buffer_format;
+use crate::dtype::{named, of_buffer_format};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -36,20 +36,24 @@ pub fn elements(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
     if let Some(elements) = buffered(object)? {
         return Ok(Some(elements));
     }
-    if let Some(bits) = bits_of_numpy(object)? {
-        return Ok(buffered(&bits)?.map(|elements| Elements { dtype: DType::Bf16, ..elements }));
+    if let Some((dtype, bits)) = bits_of_numpy(object)? {
+        return Ok(buffered(&bits)?.map(|elements| Elements { dtype, ..elements }));
     }
     let Some(tensor) = Imported::from_object(object)? else { return Ok(None) };
     let bytes = tensor.bytes()?.into_owned();
     Ok(Some(Elements { dtype: tensor.dtype, shape: tensor.shape.clone(), bytes }))
 }
 
-/// Returns the bits of an array of NumPy whose type is `ml_dtypes.bfloat16`: NumPy exports no
-/// buffer of a type that is not its own.
-pub fn bits_of_numpy<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+/// Returns the bits of an array of NumPy whose type is one of ml_dtypes, and the type: NumPy
+/// exports no buffer of a type that is not its own.
+pub fn bits_of_numpy<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<(DType, Bound<'py, PyAny>)>> {
     let name = object.getattr("dtype").and_then(|dtype| dtype.str()).map(|name| name.to_string());
-    let is_bf16 = name.is_ok_and(|name| name == "bfloat16") && object.hasattr("view").unwrap_or(false);
-    is_bf16.then(|| object.call_method1("view", ("uint16",))).transpose()
+    let Some(dtype) = name.ok().and_then(|name| named(&name)) else { return Ok(None) };
+    if !(dtype == DType::Bf16 || dtype.is_small()) || !object.hasattr("view").unwrap_or(false) {
+        return Ok(None);
+    }
+    let bits = if dtype == DType::Bf16 { "uint16" } else { "uint8" };
+    Ok(Some((dtype, object.call_method1("view", (bits,))?)))
 }
 
 fn buffered(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {

@@ -83,7 +83,7 @@ pub fn exception(py: Python<'_>, error: &DataError) -> PyErr {
 fn exception_of_file(py: Python<'_>, error: &Error) -> PyErr {
     let class = match error.kind() {
         ErrorKind::Corrupt => &CORRUPTION,
-        ErrorKind::TooNew | ErrorKind::NotBuilt => &UNSUPPORTED,
+        ErrorKind::TooNew | ErrorKind::TooOld | ErrorKind::NotBuilt => &UNSUPPORTED,
         ErrorKind::OverLimit => &LIMIT,
         ErrorKind::BadInput => &INPUT,
         ErrorKind::BadArgument => return PyValueError::new_err(text(error)),

@@ -6,7 +6,9 @@ use crate::schema::check_values;
 use crate::widen::{widened, widened_floats};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple};
+use pyo3::types::{
+    PyByteArray, PyBytes, PyComplex, PyComplexMethods, PyDict, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple,
+};
 use tensilo::nested::ListBatch;
 use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, LogicalType};
 
@@ -287,6 +289,26 @@ impl Input {
             DType::U32 => add!(u32),
             DType::U64 => add!(u64),
             DType::Bool => self.values.push(number.extract::<bool>().map_err(|_| no_number(number, dtype))?.into()),
+            DType::Complex64 => {
+                let complex = number.cast::<PyComplex>();
+                let (real, imaginary) = match complex {
+                    Ok(complex) => (complex.real(), complex.imag()),
+                    Err(_) => (float(number, dtype, f64::from(f32::MAX))?, 0.0),
+                };
+                // rounded, as the literal of a float is
+                for part in [real as f32, imaginary as f32] {
+                    self.values.extend_from_slice(&part.to_ne_bytes());
+                }
+            }
+            small if small.is_small() => {
+                let value = number.extract::<f64>().map_err(|_| no_number(number, dtype))?;
+                // nothing is rounded: casts to these types have rules of their own
+                let is_value = |element: &u8| {
+                    small.small_value(*element).is_some_and(|own| f64::from(own).to_bits() == value.to_bits())
+                };
+                let element = (0..=u8::MAX >> (8 - small.value_bits())).find(is_value);
+                self.values.push(element.ok_or_else(|| no_number(number, dtype))?);
+            }
             _ => return Err(no_number(number, dtype)),
         }
         Ok(())

@@ -21,7 +21,7 @@ use tensilo_object::{Address, ObjectOptions, ObjectStorage};
 type Input = (OsString, u64, [u8; 16]);
 
 /// A plan: its inputs, its schema, and first row, end and id of each file.
-type Plan = (Vec<Input>, Schema, Vec<(u64, u64, [u8; 16])>);
+type Plan = (Vec<Input>, Schema, Vec<(u64, u64, [u8; 12])>);
 
 /// A file that was written: number, samples, raw bytes, bytes, offset of the footer, content id.
 type File = (u32, u64, u64, u64, u64, [u8; 16]);
@@ -111,7 +111,7 @@ pub fn _run_task(
     inputs: Vec<Input>,
     rows: (u64, u64),
     schema: &Schema,
-    file_id: [u8; 16],
+    file_id: [u8; 12],
     null_elements: &str,
     profile: &str,
     threads: Threads,

@@ -96,10 +96,10 @@ impl Out {
         if let Some(buffer) = WritableBuffer::of(object) {
             return Ok(Self::Buffer(buffer));
         }
-        if let Some(bits) = bits_of_numpy(object)?
+        if let Some((dtype, bits)) = bits_of_numpy(object)?
             && let Some(mut buffer) = WritableBuffer::of(&bits)
         {
-            buffer.dtype = Some(DType::Bf16);
+            buffer.dtype = Some(dtype);
             return Ok(Self::Buffer(buffer));
         }
         match Imported::from_object(object)? {

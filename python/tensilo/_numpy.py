@@ -5,6 +5,20 @@ try:
 except ImportError as error:
     raise ImportError("arrays of NumPy need NumPy: pip install 'tensilo[numpy]'") from error
 
+# Types that NumPy lacks: their names in ml_dtypes, and the type of their bits.
+_OF_ML_DTYPES = {
+    "bf16": ("bfloat16", "u16"),
+    "f8_e4m3fn": ("float8_e4m3fn", "u8"),
+    "f8_e4m3fnuz": ("float8_e4m3fnuz", "u8"),
+    "f8_e5m2": ("float8_e5m2", "u8"),
+    "f8_e5m2fnuz": ("float8_e5m2fnuz", "u8"),
+    "f8_e8m0fnu": ("float8_e8m0fnu", "u8"),
+    "f6_e2m3": ("float6_e2m3fn", "u8"),
+    "f6_e3m2": ("float6_e3m2fn", "u8"),
+    "f4_e2m1": ("float4_e2m1fn", "u8"),
+    "i4": ("int4", "u8"),
+    "u4": ("uint4", "u8"),
+}
 _NAMES = {
     "f16": "float16",
     "f32": "float32",
@@ -28,7 +42,7 @@ def to_numpy(array, dtype=None, view=None):
 def to_array(array, dtype=None, copy=None):
     """Returns what ``np.asarray`` and ``np.array`` ask for."""
     result = to_numpy(array, dtype)
-    shares = np.shares_memory(result, _shared(array.view("u16") if array.dtype == "bf16" else array))
+    shares = np.shares_memory(result, _shared(_bits(array)))
     if copy is False and not shares and result.size:
         raise ValueError("another type needs a copy")
     return result.copy() if copy and shares else result
@@ -42,9 +56,8 @@ def of_objects(samples):
 
 
 def _shared(array):
-    dtype = _bfloat16() if array.dtype == "bf16" else np.dtype(_NAMES.get(array.dtype, array.dtype))
-    if array.dtype == "bf16":
-        array = array.view("u16")
+    dtype = _dtype(array.dtype)
+    array = _bits(array)
     return (
         np.frombuffer(memoryview(array), dtype=dtype).reshape(array.shape)
         if array.nbytes
@@ -55,7 +68,16 @@ def _shared(array):
 def _dtype(dtype):
     """Returns the type of NumPy. Names are those of this package first: "i8" has 8 bits."""
     name = dtype if isinstance(dtype, str) else ""
-    return _bfloat16() if name in ("bf16", "bfloat16") else np.dtype(_NAMES.get(name, dtype))
+    for own, (other, _) in _OF_ML_DTYPES.items():
+        if name in (own, other):
+            return _of_ml_dtypes(own, other)
+    return np.dtype(_NAMES.get(name, dtype))
+
+
+def _bits(array):
+    """Returns the bits of elements that NumPy has no type for, and any other array unchanged."""
+    _, bits = _OF_ML_DTYPES.get(array.dtype, (None, None))
+    return array.view(bits) if bits else array
 
 
 def _of_bf16(array, dtype):
@@ -66,12 +88,12 @@ def _of_bf16(array, dtype):
     return _shared(array)
 
 
-def _bfloat16():
+def _of_ml_dtypes(own, other):
     try:
         import ml_dtypes
     except ImportError:
-        raise TypeError(
-            'NumPy has no bf16 of its own: install ml_dtypes, or use numpy(dtype="float32"), which is exact, '
-            'or numpy(view="uint16") for the bits'
-        ) from None
-    return np.dtype(ml_dtypes.bfloat16)
+        ways = 'or use numpy(view="uint8") for the bits'
+        if own == "bf16":
+            ways = 'or use numpy(dtype="float32"), which is exact, or numpy(view="uint16") for the bits'
+        raise TypeError(f"NumPy has no {own} of its own: install ml_dtypes, {ways}") from None
+    return np.dtype(getattr(ml_dtypes, other))

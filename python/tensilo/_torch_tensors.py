@@ -99,6 +99,13 @@ _DTYPES = {
     "u32": torch.uint32,
     "u64": torch.uint64,
     "bool": torch.bool,
+    "complex64": torch.complex64,
+    # of those of 4 and 6 bits PyTorch has none, or packed ones: these are their bits
+    **{
+        f"f8_{name}": getattr(torch, f"float8_{name}", torch.uint8)
+        for name in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
+    },
+    **dict.fromkeys(("f6_e2m3", "f6_e3m2", "f4_e2m1", "i4", "u4"), torch.uint8),
     # of which padded samples have the bytes
     "utf8": torch.uint8,
     "bytes": torch.uint8,

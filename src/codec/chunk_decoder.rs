@@ -120,12 +120,12 @@ impl ChunkDecoder {
     pub(crate) fn check(&mut self, chunk: &StoredChunk<'_>) -> Result<SideFacts> {
         let StoredChunk { layout, head, body, .. } = *chunk;
         let table = self.open_parts(chunk, true)?;
-        if let Some(blocks) = codec(table.values.encoding)?.blocks()
-            && table.values.raw_bytes > 0
-        {
-            let [.., range] = chunk.ranges(&table)?;
-            let raw_bytes = usize::try_from(table.values.raw_bytes).map_err(|_| wrong_length())?;
-            let part = BlockedPart::parse(blocks, PartSpec::new(layout.element_bytes, raw_bytes), body, &range)?;
+        let widths = [1, 4, layout.element_bytes];
+        let parts = [table.validity, table.shape, table.values].into_iter().zip(chunk.ranges(&table)?).zip(widths);
+        for ((part, range), element_bytes) in parts.filter(|((part, _), _)| part.raw_bytes > 0) {
+            let Some(blocks) = codec(part.encoding)?.blocks() else { continue };
+            let raw_bytes = usize::try_from(part.raw_bytes).map_err(|_| wrong_length())?;
+            let part = BlockedPart::parse(blocks, PartSpec::new(element_bytes, raw_bytes), body, &range)?;
             blocks.check(&part).and_then(|()| part.check_crcs())?;
         }
         let element = self.constant::<VALUES>(body)?;
@@ -171,11 +171,6 @@ impl ChunkDecoder {
         let n = self.sample_count;
         let parts = chunk.parts()?;
         let [validity, shape, values] = chunk.ranges(&parts)?;
-        for side in [parts.validity, parts.shape].iter().filter(|part| !part.is_absent()) {
-            if codec(side.encoding)?.blocks().is_some() {
-                return Err(Error::corrupt("R-5.14", "only the values of a chunk are in blocks"));
-            }
-        }
         let [validity_due, shape_due] = self.validity_and_shape_due(layout, &parts)?;
         self.parts[VALIDITY] = locate(parts.validity, tables, 1, true, validity_due, validity, body)?;
         self.decode::<VALIDITY>(body)?;

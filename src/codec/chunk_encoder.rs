@@ -1,11 +1,11 @@
 //! Encodes chunks: chooses an encoding for each part, and lays out the parts as a body.
 
-use super::blocked::{BinChoice, BlockEncoder, LEAST_IN_BLOCKS, block_ends, most_front_bytes, seal};
-use super::encoding::{Codec, Encoder};
+use super::blocked::{BinChoice, BlockEncoder, LEAST_IN_BLOCKS, block_ends, most_front_bytes, number_ends, seal};
+use super::encoding::Codec;
 use super::geometry::{Geometry, SCALARS};
 use super::part_spec::PartSpec;
 use super::profile::{Candidates, Profile, TRUSTED_TO_ONE_IN, WeightedEncoder};
-use super::registry::{RAW, RAW_BLOCKS, codec};
+use super::registry::{RAW, RAW_BLOCKS, codec, form};
 use super::sample::SampledPart;
 use super::scratch::{DecodeScratch, EncodeScratch};
 use super::search::{Idea, Search};
@@ -106,7 +106,7 @@ impl Limit<'_> {
 /// Encodes chunks one after the other, and reuses its memory.
 pub(crate) struct ChunkEncoder {
     profile: Profile,
-    /// The decoded bytes of a block; `None` to write chunks without blocks.
+    /// The decoded bytes of a block; `None` for blocks as long as they can be.
     block_bytes: Option<usize>,
     scratch: EncodeScratch,
     candidate: Vec<u8>,
@@ -153,16 +153,13 @@ impl ChunkEncoder {
         if has_parts {
             body.resize(PART_TABLE_BYTES, 0);
             if let Some(validity) = &chunk.validity {
-                parts.validity = self.part(&Geometry::of_numbers(1), false, validity, &mut None, &mut body)?;
-                pad(&mut body);
+                parts.validity = self.side(1, validity, &mut body)?;
             }
             if layout.has_shape() {
-                parts.shape = self.part(&Geometry::of_numbers(4), false, &chunk.shape, &mut None, &mut body)?;
-                pad(&mut body);
+                parts.shape = self.side(4, &chunk.shape, &mut body)?;
             }
         }
         let is_string = layout.dtype.is_string();
-        let values_at = body.len();
         let mut ends = std::mem::take(&mut self.ends);
         self.plan_blocks(layout, chunk, &mut ends)?;
         if ends.is_empty() {
@@ -174,9 +171,15 @@ impl ChunkEncoder {
         if has_parts && let Some(table) = body.first_chunk_mut::<PART_TABLE_BYTES>() {
             *table = parts.to_bytes();
         }
-        if codec(parts.values.encoding)?.blocks().is_some() {
-            let (before, values) = body.split_at_mut(values_at);
-            seal(before, values);
+        // a front's checksum covers the part table
+        let ranges = if has_parts { parts.ranges() } else { Some([0..0, 0..0, 0..body.len()]) };
+        for (part, range) in [parts.validity, parts.shape, parts.values].iter().zip(ranges.into_iter().flatten()) {
+            if part.raw_bytes > 0
+                && codec(part.encoding)?.blocks().is_some()
+                && let Some((before, stored)) = body.split_at_mut_checked(range.start)
+            {
+                seal(before, stored);
+            }
         }
         Ok(EncodedChunk {
             head: ChunkHead {
@@ -203,7 +206,8 @@ impl ChunkEncoder {
     /// Sets `ends` to the ends of the blocks of a chunk.
     fn plan_blocks(&self, layout: &Layout, chunk: &RawChunk, ends: &mut Vec<u32>) -> Result<()> {
         ends.clear();
-        let Some(block_bytes) = self.block_bytes else { return Ok(()) };
+        let block_bytes = self.profile.block_bytes_of(layout.dtype.is_string(), self.block_bytes);
+        let Some(block_bytes) = block_bytes else { return Ok(()) };
         let content = Content {
             sample_count: usize::try_from(chunk.sample_count).unwrap_or(0), // at most 2^24
             validity: chunk.validity.as_deref(),
@@ -211,6 +215,22 @@ impl ChunkEncoder {
             values: &chunk.values,
         };
         block_ends(layout, &content, block_bytes, ends)
+    }
+
+    /// Encodes validity or a shape and appends it to `body`. Each chunk that is opened decodes it
+    /// whole, so that blocks are as long as they can be, and bins, which are slow, are not tried.
+    fn side(&mut self, element_bytes: usize, raw: &[u8], body: &mut Vec<u8>) -> Result<Part> {
+        let count = raw.len() / element_bytes; // at least 1
+        let ends = match self.profile {
+            Profile::Raw | Profile::BitshuffleZstd => vec![field(count)?],
+            _ => number_ends(count),
+        };
+        let search = self.scratch.search;
+        self.scratch.search = search.without(Idea::Bins);
+        let part = self.part(&Geometry::of_numbers(element_bytes).in_blocks(&ends), false, raw, &mut None, body);
+        self.scratch.search = search;
+        pad(body);
+        part
     }
 
     /// Encodes `raw` and appends it to `body`.
@@ -227,7 +247,7 @@ impl ChunkEncoder {
             self.compare(codec, geometry, raw)?;
         }
         let start = body.len();
-        let codec: &dyn Codec = match codec {
+        let codec = match codec {
             Some(codec) => {
                 match start {
                     0 => std::mem::swap(body, &mut self.best), // saves a copy
@@ -236,7 +256,7 @@ impl ChunkEncoder {
                 codec
             }
             // straight to the body: a sample may have gigabytes
-            None if self.append_raw_blocks(geometry, raw, body)? => RAW_BLOCKS,
+            None if self.append_raw_blocks(geometry, raw, body)? => RAW_BLOCKS as &dyn Codec,
             None => {
                 body.extend_from_slice(raw);
                 RAW
@@ -288,7 +308,10 @@ impl ChunkEncoder {
         is_string: bool,
         raw: &[u8],
         choice: &mut Option<ValueChoice>,
-    ) -> Result<Option<&'static dyn Encoder>> {
+    ) -> Result<Option<&'static dyn Codec>> {
+        let form_of = |choice: &ValueChoice| {
+            form(choice.candidate.encoder, geometry.is_in_blocks() && !choice.is_whole).map(Some)
+        };
         if let Some(kept) = choice
             && self.encode_as_before(kept, geometry, raw)?
         {
@@ -305,16 +328,16 @@ impl ChunkEncoder {
                     None => (kept.is_confirmed, kept.cost) = (true, cost_of_byte),
                 }
             }
-            return Ok(Some(kept.candidate.encoder));
+            return form_of(kept);
         }
         *choice = None;
         let Some(found) = self.best_choice(geometry, is_string, raw, Limit::NONE)? else { return Ok(None) };
-        let encoder = found.candidate.encoder;
+        let codec = form_of(&found);
         // a dictionary may come between texts
         // whether the kept choice would be tried first, so that it is confirmed
         let is_kept = !self.is_short(geometry) && !is_string && !self.scratch.search.is_exhaustive;
         *choice = Some(found).filter(|_| is_kept);
-        Ok(Some(encoder))
+        codec
     }
 
     /// Returns whether blocks were encoded that take little.
@@ -349,13 +372,13 @@ impl ChunkEncoder {
         raw: &[u8],
         limit: Limit<'_>,
     ) -> Result<Option<ValueChoice>> {
-        let found = self.cheapest(geometry, self.candidates(geometry, is_string), raw, limit)?;
+        let found = self.cheapest(geometry, self.profile.candidates(is_string, geometry.is_in_blocks()), raw, limit)?;
         let is_short = found.is_some() && self.is_short(geometry);
         let whole = [geometry.end()];
         let whole = geometry.in_blocks(&whole);
         let candidates = match geometry.is_in_blocks() {
-            true if is_short && self.may_be_whole(geometry) => self.candidates(&whole, is_string),
-            true if !is_string && !is_short => self.profile.candidates_for_whole(),
+            true if is_short && self.may_be_whole(geometry) => self.profile.candidates(is_string, false),
+            true if !is_short => self.profile.candidates_for_whole(is_string),
             _ => &[],
         };
         let most = match &found {
@@ -363,17 +386,10 @@ impl ChunkEncoder {
             None => limit.most.min(100 * u64_of(raw.len())),
         };
         let trusted_to_one_in = (!is_short).then_some(WHOLE_TRUSTED_TO_ONE_IN);
-        let limit = Limit { most: most - most / WHOLE_SAVES_ONE_IN, kept: None, trusted_to_one_in };
+        let margin = if is_string { 0 } else { most / WHOLE_SAVES_ONE_IN };
+        let limit = Limit { most: most - margin, kept: None, trusted_to_one_in };
         let of_whole = self.cheapest(&whole, candidates, raw, limit)?;
         Ok(of_whole.map(|choice| ValueChoice { is_whole: true, ..choice }).or(found))
-    }
-
-    /// Returns the encoders for values with this geometry.
-    fn candidates(&self, geometry: &Geometry<'_>, is_string: bool) -> Candidates {
-        let is_one_block = |end: &u32| is_string || *end as usize <= limits::BLOCK_ELEMENTS;
-        let in_blocks = geometry.is_in_blocks()
-            || !self.scratch.search.has(Idea::Unblocked) && geometry.blocks.first().is_some_and(is_one_block);
-        self.profile.candidates(is_string, in_blocks)
     }
 
     /// Returns the candidate of the least cost below the limit. Its stored bytes are then in
@@ -460,7 +476,7 @@ impl ChunkEncoder {
     }
 
     /// Decodes `self.best` and compares it with `raw`.
-    pub(super) fn compare(&mut self, codec: &dyn Encoder, geometry: &Geometry<'_>, raw: &[u8]) -> Result<()> {
+    pub(super) fn compare(&mut self, codec: &dyn Codec, geometry: &Geometry<'_>, raw: &[u8]) -> Result<()> {
         let Some(Check { scratch, decoded }) = &mut self.check else { return Ok(()) };
         let dictionary = self.scratch.dictionary.as_ref().map(|dictionary| &*dictionary.decoding);
         let spec = PartSpec::new(geometry.element_bytes, raw.len()).with(dictionary);

@@ -1,4 +1,4 @@
-//! Chapter 5.11: the body of a table that is a dictionary, as far as it can be checked without
+//! Chapter 5.5: the body of a table that is a dictionary, as far as it can be checked without
 //! Zstandard.
 
 use crate::{Error, Result};
@@ -18,12 +18,4 @@ pub(super) fn check(body: &[u8]) -> Result<()> {
 
 pub(super) fn no_dictionary(reason: &str) -> Error {
     Error::corrupt("R-5.13", format!("a table is no dictionary: {reason}"))
-}
-
-/// Splits stored bytes into the number of the table and the frame.
-pub(super) fn table(stored: &[u8]) -> Result<(u32, &[u8])> {
-    let (table, frame) = stored
-        .split_first_chunk()
-        .ok_or_else(|| Error::corrupt("R-5.13", "the stored bytes end within the number of the table"))?;
-    Ok((u32::from_le_bytes(*table), frame))
 }

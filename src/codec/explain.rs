@@ -7,11 +7,12 @@ use super::body::Body;
 use super::chunk_decoder::ChunkDecoder;
 use super::chunk_encoder::{ChunkEncoder, saves_enough};
 use super::chunk_parts::StoredChunk;
+use super::constant::Constant;
 use super::encoding::{Codec, Encoder};
 use super::geometry::Geometry;
 use super::part_spec::PartSpec;
 use super::profile::{Profile, WeightedEncoder};
-use super::registry::{RAW, RAW_BLOCKS, codec};
+use super::registry::{RAW, RAW_BLOCKS, base_name, codec, encoding_name, form};
 use super::scratch::EncodeScratch;
 use super::search::Search;
 use super::zstandard::EncodingDictionary;
@@ -72,6 +73,7 @@ pub(crate) struct Values<'a> {
 
 /// The ends of blocks.
 struct Ends {
+    is_string: bool,
     /// Ends that writers choose for a block size, for each size that a profile has.
     of_size: Vec<(usize, Vec<u32>)>,
     /// Ends in the file; that of the whole if it has no blocks.
@@ -86,7 +88,9 @@ impl Ends {
     /// Plans the blocks of values with `of_file` blocks in the file.
     fn new(layout: &Layout, content: &Content<'_>, of_file: Vec<u32>) -> Result<Self> {
         let mut of_size: Vec<(usize, Vec<u32>)> = Vec::new();
-        for size in Profile::ALL.into_iter().filter_map(Profile::block_bytes) {
+        let is_string = layout.dtype.is_string();
+        let size_of = |profile: Profile| profile.block_bytes_of(is_string, profile.block_bytes());
+        for size in Profile::ALL.into_iter().filter_map(size_of) {
             if of_size.iter().all(|(other, _)| *other != size) {
                 let mut ends = Vec::new();
                 block_ends(layout, content, size, &mut ends)?;
@@ -97,12 +101,12 @@ impl Ends {
         let count = content.values.len() / layout.element_bytes.max(1);
         let of_whole = [u32::try_from(count).unwrap_or(u32::MAX)]; // at most 2^32 - 2^16
         let of_file = if of_file.len() > 1 { of_file } else { of_whole.to_vec() };
-        Ok(Self { of_size, of_file, is_other, of_whole })
+        Ok(Self { is_string, of_size, of_file, is_other, of_whole })
     }
 
     /// Returns the ends for a profile; at most one if it writes no blocks.
     fn of(&self, profile: Profile) -> &[u32] {
-        let size = profile.block_bytes();
+        let size = profile.block_bytes_of(self.is_string, profile.block_bytes());
         let planned = || self.of_size.iter().find(|(other, _)| Some(*other) == size);
         match size {
             Some(_) if self.is_other => &self.of_file,
@@ -221,10 +225,11 @@ impl<'a> Values<'a> {
                 encoder.estimate_by_encoding(part, scratch)
             })?;
             let can = encoder.encode(&geometry, &self.raw, &mut stored, &mut scratch)?;
-            if encoder.blocks().is_some() {
+            let codec = form(encoder, geometry.is_in_blocks())?;
+            if codec.blocks().is_some() {
                 seal(self.before, &mut stored);
             }
-            add(&mut trials, self.trial(is_own.then_some(profile), encoder, can.then_some(&stored)));
+            add(&mut trials, self.trial(is_own.then_some(profile), codec, can.then_some(&stored)));
         }
         trials.sort_by_key(|trial| trial.stored_bytes.unwrap_or(u64::MAX));
         Ok(trials)
@@ -232,7 +237,7 @@ impl<'a> Values<'a> {
 
     fn trial(&self, profile: Option<Profile>, codec: &dyn Codec, stored: Option<&Vec<u8>>) -> Trial {
         Trial {
-            encoding: codec.name().to_owned(),
+            encoding: encoding_name(codec.id()),
             profiles: profile.into_iter().collect(),
             stored_bytes: stored.map(|stored| u64_of(stored.len())),
             in_file: stored.is_some_and(|stored| self.is_in_file(codec, stored)),
@@ -289,7 +294,7 @@ impl<'a> Values<'a> {
         let (codec, stored, in_file) = self.encode_as(profile, Search::new())?;
         Ok(Choice {
             profile,
-            encoding: codec.name().to_owned(),
+            encoding: encoding_name(codec.id()),
             stored_bytes: u64_of(stored.len()),
             reason: self.reason(profile, codec, &stored, trials),
             in_file,
@@ -305,15 +310,17 @@ impl<'a> Values<'a> {
         if candidates.iter().next().is_none() {
             return "the profile stores all values raw".to_owned();
         }
-        let is_candidate = |name: &str| candidates.iter().any(|candidate| candidate.encoder.name() == name);
-        if self.in_blocks(profile)
-            && chosen.blocks().is_none()
-            && chosen.id() != RAW.id()
-            && !is_candidate(chosen.name())
-        {
+        let is_candidate = |name: &str| candidates.iter().any(|candidate| candidate.encoder.name() == base_name(name));
+        let in_blocks = self.in_blocks(profile);
+        let is_of_one_form = self.is_string || chosen.constant(stored).is_some();
+        if in_blocks && chosen.blocks().is_none() && chosen.id() != RAW.id() && !is_of_one_form {
             return "blocks take 5 % more".to_owned();
         }
-        let tried = trials.iter().filter(|trial| is_candidate(&trial.encoding) && trial.profiles.contains(&profile));
+        let is_tried = |name: &str| {
+            let is_of_form = (base_name(name) != name) == in_blocks || self.is_string || name == Constant.name();
+            is_of_form && is_candidate(name)
+        };
+        let tried = trials.iter().filter(|trial| is_tried(&trial.encoding) && trial.profiles.contains(&profile));
         let smallest = tried.filter_map(|trial| Some((trial.stored_bytes?, &trial.encoding))).min();
         let Some((least, name)) = smallest else {
             return "no encoding of the profile can express the values".to_owned();
@@ -349,7 +356,7 @@ fn built() -> impl Iterator<Item = Profile> {
 
 /// Returns the weight of an encoding among the candidates of a profile.
 fn weight(candidates: &[WeightedEncoder], name: &str) -> u64 {
-    let found = candidates.iter().find(|candidate| candidate.encoder.name() == name);
+    let found = candidates.iter().find(|candidate| candidate.encoder.name() == base_name(name));
     found.map_or(100, |candidate| candidate.weight)
 }
 

@@ -31,7 +31,7 @@ impl FloatType {
         match dtype {
             DType::Bf16 => Some(Self::Bf16),
             DType::F16 => Some(Self::F16),
-            DType::F32 => Some(Self::F32),
+            DType::F32 | DType::Complex64 => Some(Self::F32), // which is coded as two
             DType::F64 => Some(Self::F64),
             _ => None,
         }

@@ -18,7 +18,7 @@ pub(crate) struct Geometry<'a> {
     pub restart: u32,
     /// Elements of a row and of a matrix; 0 if there is none.
     pub strides: [u32; 2],
-    /// The element at which each block ends. At most one if the part is not in blocks.
+    /// The element at which each block ends. One if the part is one block.
     pub blocks: &'a [u32],
 }
 
@@ -30,10 +30,11 @@ impl<'a> Geometry<'a> {
     /// Returns the geometry of the values of a column.
     pub(super) fn of_values(layout: &Layout) -> Self {
         let sample = u32::try_from(layout.inner_bytes / layout.element_bytes).unwrap_or(u32::MAX);
+        let float_type = FloatType::of_column(layout.dtype);
         Self {
             element_bytes: layout.element_bytes,
-            float: layout.dtype.is_float(),
-            float_type: FloatType::of_column(layout.dtype),
+            float: float_type.is_some(),
+            float_type,
             restart: match sample {
                 _ if layout.is_ragged() => u32::MAX,
                 0 | 1 => SCALARS,
@@ -49,7 +50,7 @@ impl<'a> Geometry<'a> {
         Self { blocks, ..self }
     }
 
-    /// Returns whether the part is to be in blocks.
+    /// Returns whether the part is to be in several blocks.
     pub(super) fn is_in_blocks(&self) -> bool {
         self.blocks.len() > 1
     }
@@ -66,16 +67,16 @@ impl<'a> Geometry<'a> {
         ends.scan(0, |start, end| Some(std::mem::replace(start, end)..end))
     }
 
+    /// Returns the bytes of some elements of a part.
+    #[cfg(feature = "zstd")]
+    pub(super) fn bytes_of<'r>(&self, raw: &'r [u8], elements: &Range<usize>) -> &'r [u8] {
+        // a part of the bytes
+        raw.get(elements.start * self.element_bytes..elements.end * self.element_bytes).unwrap_or(&[])
+    }
+
     /// Returns the geometry of a sequence of integers.
     pub(super) fn of_numbers(element_bytes: usize) -> Self {
         Self { element_bytes, float: false, float_type: None, restart: u32::MAX, strides: [0; 2], blocks: &[] }
-    }
-
-    /// Returns the spacing of checkpoints for `count` elements. If a reader decodes all of them
-    /// anyway, that is the greatest, so that there are no checkpoints; else it is `spacing`.
-    pub(super) fn spacing(&self, count: usize, spacing: u8) -> u8 {
-        let alone = u32::try_from(count).is_ok_and(|count| count <= self.restart) && self.restart != SCALARS;
-        if alone { 31 } else { spacing }
     }
 
     /// Returns the elements of the longest row, of at most `most`; 0 if all are longer.

@@ -24,7 +24,6 @@ mod geometry;
 mod part_spec;
 mod predict;
 mod profile;
-mod raw;
 mod registry;
 mod residual_tiers;
 mod sample;

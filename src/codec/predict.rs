@@ -1,11 +1,11 @@
 //! The predictions that encoders try, and the best one for residual tiers.
 
+use super::blocked::TIER_TABLE_BYTES;
 use super::estimate::drop_first_rows;
 use super::geometry::Geometry;
 use super::sample::{Pieces, SampledPart};
 use super::scratch::EncodeScratch;
 use super::search::{Idea, Search};
-use super::tier_head::HEAD_BYTES;
 use super::tier_plan::{Histogram, TierPlan, histogram};
 use super::transform::Transform;
 use crate::kernel::predict::{Prediction, Predictor, Weights};
@@ -74,7 +74,7 @@ pub(super) fn best_tier_transform(
     scratch: &mut EncodeScratch,
 ) -> (Transform, usize) {
     let search = scratch.search;
-    let bits_of = |counts: &Histogram| TierPlan::new(counts, 31, search).bits + count_extra_bits(counts);
+    let bits_of = |counts: &Histogram| TierPlan::new(counts, search).bits + count_extra_bits(counts);
     let all = tier_transforms(&part.geometry, search).into_iter();
     let quick = all
         .map(|transform| (bits_of(&lengths(width, transform, part, &part.sample.pieces, false, scratch)), transform));
@@ -85,7 +85,7 @@ pub(super) fn best_tier_transform(
         .map(|transform| (bits_of(&lengths(width, transform, part, &part.sample.blocks, true, scratch)), transform));
     let (bits, best) = close.min_by_key(|(bits, _)| *bits).unwrap_or((0, Transform::None));
     // an estimate, and saturating
-    (best, (HEAD_BYTES as f64 + bits as f64 / 8.0 * part.one_in()) as usize)
+    (best, (TIER_TABLE_BYTES as f64 + bits as f64 / 8.0 * part.one_in()) as usize)
 }
 
 /// Returns the counts of bit lengths in some pieces of a part after a transform, with or without
@@ -161,6 +161,7 @@ pub(super) fn best_weights(mut bits_of: impl FnMut(Weights) -> f64) -> Weights {
 
 /// Computes the coded integers of elements, to `scratch.coded`, and their bit lengths, to
 /// `scratch.symbols`.
+#[cfg(feature = "zstd")]
 pub(super) fn bit_lengths(transform: Transform, width: Width, elements: &[u8], scratch: &mut EncodeScratch) {
     let EncodeScratch { coded, symbols, .. } = scratch;
     coded.resize(elements.len(), 0);

@@ -3,9 +3,8 @@
 use super::blocked::{BinBlocks, Blocked, ExponentBlocks, ResidualBlocks};
 use super::constant::Constant;
 use super::encoding::Encoder;
-use super::exponent_tiers::ExponentTiers;
-use super::residual_tiers::ResidualTiers;
-use super::zstandard::{BitshuffleBlocks, BitshuffleZstd, PlanesZstd, Zstd, ZstdBlocks, ZstdDictionary};
+use super::registry::base_name;
+use super::zstandard::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks};
 use crate::Result;
 use crate::le::u64_of;
 
@@ -63,9 +62,11 @@ const fn candidate(encoder: &'static dyn Encoder, weight: u64) -> WeightedEncode
 }
 
 const CONSTANT: WeightedEncoder = candidate(&Constant, 100);
-const CLASSIC: WeightedEncoder = candidate(&BitshuffleZstd, 100);
-const TEXT: WeightedEncoder = candidate(&Zstd, 100);
-const DICTIONARY: WeightedEncoder = candidate(&ZstdDictionary, 100);
+const EXPONENTS: WeightedEncoder = candidate(&Blocked(ExponentBlocks), 100);
+const RESIDUALS: WeightedEncoder = candidate(&Blocked(ResidualBlocks), 100);
+const BITSHUFFLE: WeightedEncoder = candidate(&Blocked(BitshuffleBlocks), 100);
+const PLANES: WeightedEncoder = candidate(&Blocked(PlaneBlocks), 100);
+const TEXT: WeightedEncoder = candidate(&Blocked(ZstdBlocks), 100);
 
 /// Estimates assume that the lower bits of residuals are noise. For residuals that are multiples of
 /// a number, bins take up to a quarter less, which an encoded sample shows.
@@ -73,42 +74,21 @@ const SMALL_BINS: WeightedEncoder =
     WeightedEncoder { trusted_to_one_in: 4, ..candidate(&Blocked(BinBlocks { for_size: true }), 100) };
 
 const NOTHING: Candidates = &[];
-const FAST: Candidates =
-    &[CONSTANT, candidate(&ExponentTiers { spacing: 11 }, 100), candidate(&ResidualTiers { spacing: 12 }, 100)];
+const FAST: Candidates = &[CONSTANT, EXPONENTS, RESIDUALS];
 const BALANCED: Candidates = &[
     CONSTANT,
-    candidate(&ExponentTiers { spacing: 13 }, 100),
-    candidate(&ResidualTiers { spacing: 14 }, 100),
-    candidate(&Blocked(BinBlocks { for_size: false }), 104),
-    candidate(&BitshuffleZstd, 125),
-];
-const SMALL: Candidates = &[
-    CONSTANT,
-    SMALL_BINS,
-    candidate(&PlanesZstd, 100),
-    candidate(&ExponentTiers { spacing: 16 }, 100),
-    candidate(&ResidualTiers { spacing: 16 }, 100),
-    CLASSIC,
-];
-const CLASSIC_NUMBERS: Candidates = &[CONSTANT, CLASSIC];
-const CLASSIC_STRINGS: Candidates = &[CONSTANT, TEXT];
-const STRINGS: Candidates = &[CONSTANT, TEXT, DICTIONARY];
-const SMALL_STRINGS: Candidates = &[CONSTANT, TEXT, DICTIONARY];
-const FAST_STRINGS: Candidates = &[CONSTANT];
-const FAST_BLOCKS: Candidates =
-    &[CONSTANT, candidate(&Blocked(ExponentBlocks), 100), candidate(&Blocked(ResidualBlocks), 100)];
-const BALANCED_BLOCKS: Candidates = &[
-    CONSTANT,
-    candidate(&Blocked(ExponentBlocks), 100),
-    candidate(&Blocked(ResidualBlocks), 100),
+    EXPONENTS,
+    RESIDUALS,
     candidate(&Blocked(BinBlocks { for_size: false }), 104),
     candidate(&Blocked(BitshuffleBlocks), 125),
 ];
-const SMALL_BLOCKS: Candidates =
-    &[CONSTANT, SMALL_BINS, candidate(&Blocked(ResidualBlocks), 100), candidate(&Blocked(BitshuffleBlocks), 100)];
+const SMALL: Candidates = &[CONSTANT, SMALL_BINS, PLANES, EXPONENTS, RESIDUALS, BITSHUFFLE];
+const SMALL_BLOCKS: Candidates = &[CONSTANT, SMALL_BINS, RESIDUALS, BITSHUFFLE];
 /// Those that see repetitions which are farther apart than a block.
-const SMALL_WHOLE: Candidates = &[candidate(&PlanesZstd, 100)];
-const STRING_BLOCKS: Candidates = &[CONSTANT, TEXT, candidate(&Blocked(ZstdBlocks), 100)];
+const SMALL_WHOLE: Candidates = &[PLANES];
+const CLASSIC_NUMBERS: Candidates = &[CONSTANT, BITSHUFFLE];
+const FAST_STRINGS: Candidates = &[CONSTANT];
+const STRINGS: Candidates = &[CONSTANT, TEXT];
 
 impl Profile {
     /// All profiles.
@@ -145,11 +125,11 @@ impl Profile {
 
     /// Returns whether columns of text and bytes have dictionaries.
     pub(crate) fn has_dictionaries(self) -> bool {
-        self.candidates(true, false).iter().any(|candidate| candidate.encoder.needs_table())
+        matches!(self, Self::Balanced | Self::Small)
     }
 
     /// Returns the block size in decoded bytes, unless [`WriterOptions::block_bytes`] sets it;
-    /// `None` if the profile writes chunks without blocks.
+    /// `None` if the profile writes each part as one block.
     ///
     /// [`WriterOptions::block_bytes`]: crate::WriterOptions::block_bytes
     pub fn block_bytes(self) -> Option<usize> {
@@ -164,34 +144,43 @@ impl Profile {
     /// compared: 100, or more for those that decode more slowly.
     pub fn weight(self, encoding: &str) -> u64 {
         let all = [false, true].into_iter().flat_map(|in_blocks| self.candidates(false, in_blocks));
-        let weights = all.filter(|candidate| candidate.encoder.name() == encoding).map(|candidate| candidate.weight);
+        let weights =
+            all.filter(|candidate| candidate.encoder.name() == base_name(encoding)).map(|candidate| candidate.weight);
         weights.max().unwrap_or(100)
     }
 
     /// Returns the encoders for the values of a column, or for those that are in several blocks.
     pub(super) fn candidates(self, is_string: bool, in_blocks: bool) -> Candidates {
         match (self, is_string) {
-            (Self::Fast, false) if in_blocks => FAST_BLOCKS,
-            (Self::Balanced, false) if in_blocks => BALANCED_BLOCKS,
-            (Self::Small, false) if in_blocks => SMALL_BLOCKS,
-            (Self::Balanced, true) if in_blocks => STRING_BLOCKS,
             (Self::Raw, _) => NOTHING,
             (Self::Fast, true) => FAST_STRINGS,
+            (_, true) => STRINGS,
             (Self::Fast, false) => FAST,
             (Self::Balanced, false) => BALANCED,
+            (Self::Small, false) if in_blocks => SMALL_BLOCKS,
             (Self::Small, false) => SMALL,
             (Self::BitshuffleZstd, false) => CLASSIC_NUMBERS,
-            (Self::Balanced, true) => STRINGS,
-            (Self::Small, true) => SMALL_STRINGS,
-            (Self::BitshuffleZstd, true) => CLASSIC_STRINGS,
         }
     }
 
-    /// Returns the encoders that are tried for whole chunks in addition to encoders of blocks.
-    pub(super) fn candidates_for_whole(self) -> Candidates {
+    /// Returns the encoders that are tried for one block of all in addition to those for several.
+    pub(super) fn candidates_for_whole(self, is_string: bool) -> Candidates {
         match self {
+            _ if is_string => self.candidates(true, false),
             Self::Small => SMALL_WHOLE,
             _ => NOTHING,
+        }
+    }
+
+    /// Returns the block size of text and bytes, or of numbers, for a block size that was asked
+    /// for. `None` for one block.
+    pub(super) fn block_bytes_of(self, is_string: bool, block_bytes: Option<usize>) -> Option<usize> {
+        match self {
+            Self::Small if is_string => None, // chunks of the length of blocks
+            Self::Raw | Self::BitshuffleZstd => block_bytes,
+            // tiers and bins need blocks, if only of the longest
+            _ if !is_string => block_bytes.or(Some(usize::MAX)),
+            _ => block_bytes,
         }
     }
 

@@ -7,18 +7,20 @@
 //! *ablation* leaves out one [`Idea`] after the other and counts the bytes that are lost without
 //! it.
 
+use crate::format::index::BLOCKS;
+
 /// An idea that encoders use. An ablation measures what it saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Idea {
-    /// The encoding `exponent-tiers`, in blocks and without.
+    /// The encoding `exponent-tiers`.
     ExponentTiers,
-    /// The encoding `residual-tiers`, in blocks and without.
+    /// The encoding `residual-tiers`.
     ResidualTiers,
     /// The encoding `bins`.
     Bins,
-    /// The encoding `bitshuffle-zstd`, in blocks and without.
+    /// The encoding `bitshuffle-zstd`.
     BitshuffleZstd,
     /// The encoding `planes-zstd`.
     PlanesZstd,
@@ -26,8 +28,6 @@ pub enum Idea {
     Zstd,
     /// The encoding `zstd` with a dictionary.
     ZstdDictionary,
-    /// Encodings without blocks, for parts of one block.
-    Unblocked,
     /// Widths of tiers that fit a part: without it, 2, 2 and 4 bits.
     TierWidths,
     /// Exponent tiers of elements of 4 and 8 bytes.
@@ -70,7 +70,7 @@ pub enum Idea {
 
 impl Idea {
     /// All ideas.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 26] = [
         Self::ExponentTiers,
         Self::ResidualTiers,
         Self::Bins,
@@ -78,7 +78,6 @@ impl Idea {
         Self::PlanesZstd,
         Self::Zstd,
         Self::ZstdDictionary,
-        Self::Unblocked,
         Self::TierWidths,
         Self::WideExponentTiers,
         Self::Rows,
@@ -103,14 +102,12 @@ impl Idea {
     /// Returns the ideas of an encoding, by its id, for elements of this length: none if a writer
     /// cannot do without it.
     pub(super) fn of_encoding(id: u16, element_bytes: usize) -> impl Iterator<Item = Self> {
-        let encoding = match id {
-            2 | 9 => Some(Self::BitshuffleZstd),
-            3 => Some(Self::Zstd),
-            4 | 11 => Some(Self::ExponentTiers),
-            5 | 12 => Some(Self::ResidualTiers),
-            6 => Some(Self::PlanesZstd),
-            7 | 10 => Some(Self::ZstdDictionary),
-            13 => Some(Self::Bins),
+        let encoding = match id & !BLOCKS {
+            3 => Some(Self::BitshuffleZstd),
+            4 => Some(Self::ExponentTiers),
+            5 => Some(Self::ResidualTiers),
+            6 => Some(Self::Bins),
+            7 => Some(Self::PlanesZstd),
             _ => None,
         };
         let is_wide = encoding == Some(Self::ExponentTiers) && element_bytes > 2;

@@ -1,4 +1,4 @@
-//! Chapters 5.7 and 5.12: the codes of one tier.
+//! Chapter 5.7: the codes of one tier.
 
 use crate::kernel::tiers::{GROUP, GROUP_BYTES, best, code_bytes};
 use std::ops::Range;
@@ -14,22 +14,12 @@ pub(super) struct TierCodes<'a> {
 }
 
 impl<'a> TierCodes<'a> {
-    /// Splits `count` codes of `width` bits, in whole groups, from the start of `stored`. Returns
-    /// them and the bytes after them; `None` if `stored` is too short.
+    /// Splits `count` codes of `width` bits from the start of `stored`. The words of the last group
+    /// are cut to the bytes that have codes. Returns them and the bytes after them; `None` if
+    /// `stored` is too short.
+    #[inline]
     pub(super) fn split(width: usize, count: usize, stored: &'a [u8]) -> Option<(Self, &'a [u8])> {
-        Self::split_off(width, count, code_bytes(width, count), stored)
-    }
-
-    /// Splits codes as [`TierCodes::split`] does. The words of the last group are cut to the bytes
-    /// that have codes.
-    #[inline]
-    pub(super) fn split_cut(width: usize, count: usize, stored: &'a [u8]) -> Option<(Self, &'a [u8])> {
-        Self::split_off(width, count, cut_bytes(width, count), stored)
-    }
-
-    #[inline]
-    fn split_off(width: usize, count: usize, bytes: usize, stored: &'a [u8]) -> Option<(Self, &'a [u8])> {
-        let (stored, rest) = stored.split_at_checked(bytes)?;
+        let (stored, rest) = stored.split_at_checked(cut_bytes(width, count))?;
         let group = stored.get(full_bytes(width, count)..)?;
         let mut last = [0; GROUP_BYTES];
         if let Some(word_bytes) = group.len().checked_div(width).filter(|&bytes| bytes > 0) {

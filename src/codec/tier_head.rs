@@ -1,38 +1,13 @@
-//! Chapter 5.7: the head of a tier stream.
+//! Chapter 5.7: the widths, ranks and counts of tiers.
 
-use super::anatomy::Anatomy;
-use super::transform::{TRANSFORM_BYTES, Transform};
-use crate::le::structure;
-use crate::{Error, Result};
-
-structure! {
-    /// Chapter 5.7: the head of a tier stream.
-    mod tier_head: 48 bytes {
-        0 => WIDTH_1: u8,
-        1 => WIDTH_2: u8,
-        2 => WIDTH_3: u8,
-        3 => SPACING: u8,
-        4 => COUNT_2: u32,
-        8 => COUNT_3: u32,
-        12 => COUNT_4: u32,
-        16 => RANKS: [u8; 32],
-    }
-}
-
-/// The length of the head of a tier stream.
-pub(super) const HEAD_BYTES: usize = tier_head::SIZE;
 /// The length of the table of ranks.
 pub(super) const RANKS: usize = 32;
-/// The greatest [`TierHead::spacing`]. Fewer than `2^31` symbols then have no checkpoints.
-pub(super) const NO_CHECKPOINTS: u8 = 31;
 
-/// The head of a tier stream.
+/// The widths and ranks of tiers, and how many codes a block has of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TierHead {
     /// Bits of a code of each tier.
     pub widths: [u8; 3],
-    /// A checkpoint follows every `2^spacing` symbols.
-    pub spacing: u8,
     /// The numbers of symbols that escape from each tier: the codes of the next, and the literals.
     pub escapes: [u32; 3],
     /// The symbols by rank.
@@ -45,47 +20,15 @@ pub(super) const fn plain_codes(width: u8) -> usize {
 }
 
 impl TierHead {
-    pub(super) fn to_bytes(self) -> [u8; HEAD_BYTES] {
-        let mut bytes = [0; HEAD_BYTES];
-        let ([width_1, width_2, width_3], [count_2, count_3, count_4]) = (self.widths, self.escapes);
-        tier_head::WIDTH_1.put(&mut bytes, width_1);
-        tier_head::WIDTH_2.put(&mut bytes, width_2);
-        tier_head::WIDTH_3.put(&mut bytes, width_3);
-        tier_head::SPACING.put(&mut bytes, self.spacing);
-        tier_head::COUNT_2.put(&mut bytes, count_2);
-        tier_head::COUNT_3.put(&mut bytes, count_3);
-        tier_head::COUNT_4.put(&mut bytes, count_4);
-        tier_head::RANKS.put(&mut bytes, self.ranks);
-        bytes
-    }
-
-    /// Parses the head of a tier stream, except for the codes that fill up a tier.
-    pub(super) fn parse(bytes: &[u8; HEAD_BYTES]) -> Result<Self> {
-        let head = Self {
-            widths: [tier_head::WIDTH_1.get(bytes), tier_head::WIDTH_2.get(bytes), tier_head::WIDTH_3.get(bytes)],
-            spacing: tier_head::SPACING.get(bytes),
-            escapes: [tier_head::COUNT_2.get(bytes), tier_head::COUNT_3.get(bytes), tier_head::COUNT_4.get(bytes)],
-            ranks: tier_head::RANKS.get(bytes),
-        };
-        if head.is_valid() {
-            return Ok(head);
-        }
-        Err(Error::corrupt("R-5.8", format!("the head of a tier stream is malformed: {bytes:02x?}")))
-    }
-
-    /// Returns the head of the tier stream of a block, which has no checkpoints. The numbers of
-    /// escapes are not set.
-    pub(super) fn of_block(widths: [u8; 3], ranks: [u8; RANKS]) -> Self {
-        Self { widths, spacing: NO_CHECKPOINTS, escapes: [0; 3], ranks }
+    /// Returns a head with no codes in tiers 2 and 3.
+    pub(super) fn new(widths: [u8; 3], ranks: [u8; RANKS]) -> Self {
+        Self { widths, escapes: [0; 3], ranks }
     }
 
     /// Returns whether holds.
     pub(super) fn is_valid(&self) -> bool {
         let [first, second, third] = self.widths;
-        let in_range = (1..=3).contains(&first)
-            && (1..=3).contains(&second)
-            && (1..=4).contains(&third)
-            && (6..=NO_CHECKPOINTS).contains(&self.spacing);
+        let in_range = (1..=3).contains(&first) && (1..=3).contains(&second) && (1..=4).contains(&third);
         in_range && self.ranks.iter().skip(self.first_rank(3)).all(|&rank| rank == 0)
     }
 
@@ -114,26 +57,4 @@ impl TierHead {
         let [second, third, literals] = self.escapes;
         Some([count, second.try_into().ok()?, third.try_into().ok()?, literals.try_into().ok()?])
     }
-
-    /// Returns the number of checkpoints of `count` symbols.
-    pub(super) fn checkpoints(&self, count: usize) -> usize {
-        count.div_ceil(1 << self.spacing).saturating_sub(1) // `spacing` is at most 31
-    }
-}
-
-/// Parses transform and head of the tier stream, which stored bytes begin with. Returns them and
-/// the bytes after them; `None` if the stored bytes are too short.
-pub(super) fn heads(stored: &[u8]) -> Option<Result<(Transform, TierHead, &[u8])>> {
-    let (transform, rest) = stored.split_first_chunk::<TRANSFORM_BYTES>()?;
-    let (head, rest) = rest.split_first_chunk::<{ HEAD_BYTES }>()?;
-    let parse = || Ok((Transform::parse(transform)?, TierHead::parse(head)?, rest));
-    Some(parse())
-}
-
-/// Describes the bytes that [`heads`] parses.
-pub(super) fn heads_anatomy(transform: Transform, stored: &[u8]) -> Anatomy {
-    let mut anatomy = Anatomy { transform: Some(transform.describe()), ..Anatomy::default() };
-    let heads = stored.get(..TRANSFORM_BYTES + HEAD_BYTES).unwrap_or(stored);
-    anatomy.add("heads", "transform; widths and ranks of the tiers", heads);
-    anatomy
 }

@@ -3,9 +3,7 @@
 use super::search::{Idea, Search};
 use super::tier_codes::cut;
 use super::tier_head::{RANKS, TierHead, plain_codes};
-use super::tier_stream::{CHECKPOINT_BYTES, LONG_CHECKPOINT_BYTES, TierPosition, TierStream, checkpoint};
 use crate::kernel::tiers::{best, code_bytes};
-use crate::{Error, Result};
 
 /// The number of times that each symbol occurs, of `N`, a power of two.
 pub(super) type Counts<const N: usize> = [u32; N];
@@ -53,7 +51,7 @@ const FIXED_WIDTHS: [u8; 3] = [2, 3, 4];
 
 impl TierPlan {
     /// Returns the plan of the fewest bits; of equal ones, that with the narrowest first codes.
-    pub(super) fn new(histogram: &Histogram, spacing: u8, search: Search) -> Self {
+    pub(super) fn new(histogram: &Histogram, search: Search) -> Self {
         let mut order: Vec<(u32, u8)> =
             histogram.iter().copied().zip(0..=255).filter(|(count, _)| *count > 0).collect();
         order.sort_unstable_by_key(|&(count, symbol)| (std::cmp::Reverse(count), symbol));
@@ -74,7 +72,7 @@ impl TierPlan {
         let mut ranks = [0; RANKS];
         let reachable = widths.map(plain_codes).iter().sum();
         ranks.iter_mut().zip(&order).take(reachable).for_each(|(rank, (_, symbol))| *rank = *symbol);
-        Self { head: TierHead { widths, spacing, escapes, ranks }, bits }
+        Self { head: TierHead { widths, escapes, ranks }, bits }
     }
 }
 
@@ -100,40 +98,9 @@ pub(super) struct TierEncodeScratch {
 }
 
 impl TierHead {
-    /// Appends the sections of the stream of `symbols`, from whose histogram this head was planned.
-    /// `extra_bits` counts the extra bits of some symbols, in an encoding that has them.
-    pub(super) fn write(
-        &self,
-        symbols: &[u8],
-        extra_bits: Option<fn(&[u8]) -> u64>,
-        stored: &mut Vec<u8>,
-        scratch: &mut TierEncodeScratch,
-    ) -> Result<()> {
-        let start = stored.len();
-        let checkpoint_bytes = if extra_bits.is_some() { LONG_CHECKPOINT_BYTES } else { CHECKPOINT_BYTES };
-        stored.resize(start + self.checkpoints(symbols.len()) * checkpoint_bytes, 0);
-        let [first, second, third] = &mut scratch.escaped;
-        self.write_tier(0, symbols, first, stored);
-        self.write_tier(1, first, second, stored);
-        self.write_tier(2, second, third, stored);
-        stored.extend_from_slice(third);
-        let sections = stored.get(start..).unwrap_or(&[]);
-        let Some((stream, [])) = TierStream::split(*self, symbols.len(), checkpoint_bytes, sections) else {
-            return Err(Error::internal("a tier stream was planned for other symbols"));
-        };
-        let checkpoints = stream.write_checkpoints(symbols, extra_bits);
-        stored.iter_mut().skip(start).zip(checkpoints).for_each(|(to, from)| *to = from);
-        Ok(())
-    }
-
     /// Appends the sections of the stream of a block, some of the symbols from whose histogram this
     /// head was planned. Returns the numbers of symbols that escape from each tier.
-    pub(super) fn write_cut(
-        &self,
-        symbols: &[u8],
-        stored: &mut Vec<u8>,
-        scratch: &mut TierEncodeScratch,
-    ) -> [usize; 3] {
+    pub(super) fn write(&self, symbols: &[u8], stored: &mut Vec<u8>, scratch: &mut TierEncodeScratch) -> [usize; 3] {
         let [first, second, third] = &mut scratch.escaped;
         let mut write_tier = |tier: usize, symbols: &[u8], escaped: &mut Vec<u8>| {
             self.write_tier(tier, symbols, escaped, stored);
@@ -171,29 +138,5 @@ impl TierHead {
             codes[usize::from(symbol)] = code; // in bounds: a byte
         }
         codes
-    }
-}
-
-impl TierStream<'_> {
-    /// Returns the checkpoints of these symbols.
-    fn write_checkpoints(&self, symbols: &[u8], extra_bits: Option<fn(&[u8]) -> u64>) -> Vec<u8> {
-        let spacing = 1 << self.head.spacing;
-        let mut position = TierPosition::default();
-        let mut out = Vec::new();
-        for (q, before) in (1..=self.head.checkpoints(symbols.len())).zip(symbols.chunks(spacing)) {
-            self.advance(&mut position, q * spacing);
-            // exact: fewer than 2^32 symbols
-            let [_, count_2, count_3, count_4] = position.codes.map(|count| count as u32);
-            let mut counts = [0; checkpoint::SIZE];
-            checkpoint::COUNT_2.put(&mut counts, count_2);
-            checkpoint::COUNT_3.put(&mut counts, count_3);
-            checkpoint::COUNT_4.put(&mut counts, count_4);
-            out.extend(counts);
-            if let Some(extra_bits) = extra_bits {
-                position.extra_bits += extra_bits(before);
-                out.extend(position.extra_bits.to_le_bytes());
-            }
-        }
-        out
     }
 }

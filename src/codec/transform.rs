@@ -6,7 +6,7 @@ use crate::le::structure;
 use crate::{Error, Result};
 
 structure! {
-    /// Chapter 5.6: the 16 bytes that stored bytes of the encodings 4, 5 and 6 begin with.
+    /// Chapter 5.6: the 16 bytes that the tables of tiers and planes begin with.
     mod transform_head: 16 bytes {
         0 => TRANSFORM: u8,
         1 => RESERVED_1: u8,
@@ -30,6 +30,28 @@ pub(super) enum Transform {
     Rotate,
     /// The residual of a prediction.
     Predict(Prediction),
+}
+
+/// How elements are divided into the streams of planes.
+#[derive(Clone, Copy)]
+pub(super) enum Split {
+    /// Bytes of elements; floats are rotated.
+    Plain,
+    /// Bits of residuals.
+    Bits,
+    /// Bytes of residuals.
+    Bytes,
+}
+
+impl Split {
+    /// Returns the transform of the elements; `residuals` is that of predicted ones.
+    pub(super) fn transform(self, residuals: Transform, is_float: bool) -> Transform {
+        match self {
+            Self::Plain if is_float => Transform::Rotate,
+            Self::Plain => Transform::None,
+            Self::Bits | Self::Bytes => residuals,
+        }
+    }
 }
 
 // The values of `transform`.

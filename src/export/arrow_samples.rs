@@ -2,7 +2,7 @@
 
 use super::elements::ElementsBuilder;
 use super::field::{Parts, imported_type, plain_type};
-use crate::arrow_type::stored_element;
+use crate::arrow_type::{in_arrow, stored_element};
 use crate::list_buffer::ListBuffer;
 use crate::{ColumnSchema, DType, Extent};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
@@ -39,15 +39,19 @@ pub struct ArrowSamples<'a> {
 
 impl ArrowSamples<'_> {
     /// Returns the field and the array: scalars are primitives, tensors are lists in lists, of a
-    /// fixed size where an extent is. bf16 becomes f32, because Arrow has no bf16. Decimals, times
-    /// and intervals have the type that the metadata state.
+    /// fixed size where an extent is. bf16 becomes f32, because Arrow has no bf16. Small numbers
+    /// are `UInt8`, and complex ones pairs of `Float32`; the field's metadata `tensilo.dtype` name
+    /// the type. Decimals, times and intervals have the type that the metadata state.
     ///
     /// Fails if Arrow cannot hold the samples, such as an extent beyond 2^31.
     ///
     /// Cost: values of bf16 and bool, decimals, intervals, and dates of 4 bytes, are copied; all
     /// others are shared.
     pub fn to_arrow(&self) -> Result<(FieldRef, ArrayData), ArrowError> {
-        build(self)
+        let schema = in_arrow(self.schema).map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
+        let pairs = self.tensor.filter(|_| self.schema.dtype == DType::Complex64);
+        let pairs = pairs.map(|extents| [extents, &[2]].concat());
+        build(&ArrowSamples { schema: &schema, tensor: pairs.as_deref().or(self.tensor), ..self.clone() })
     }
 
     /// Returns whether the values are a tensor that samples of different shapes were padded to.

@@ -6,8 +6,9 @@ use super::exported_part::ExportedPart;
 use super::field::Target;
 use super::restore::{ExportedColumn, Output, Outputs, TypeChoice};
 use super::sample_size::SampleSize;
+use crate::arrow_type::{DTYPE, in_arrow};
 use crate::format::CastFacts;
-use crate::{ColumnBuffer, ColumnSchema, Error, Result, Schema};
+use crate::{ColumnBuffer, ColumnSchema, DType, Error, Result, Schema};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Fields, SchemaRef};
 use std::ops::Range;
@@ -54,8 +55,17 @@ impl BatchAssembler {
         casts: &[Option<CastFacts>],
         choice: TypeChoice,
     ) -> Result<Self> {
-        let columns: Vec<ColumnSchema> =
-            columns.iter().filter_map(|&number| table.columns.get(number).cloned()).collect();
+        let columns = columns.iter().filter_map(|&number| table.columns.get(number));
+        let (columns, pairs): (Vec<ColumnSchema>, Vec<bool>) = columns
+            .map(|column| {
+                let mut unmarked = column.clone();
+                unmarked.metadata.remove(DTYPE); // only the export's own marks are believed
+                Ok((in_arrow(&unmarked)?.into_owned(), column.dtype == DType::Complex64))
+            })
+            .collect::<Result<Vec<_>>>()
+            .map_err(|error| in_table(path, error))?
+            .into_iter()
+            .unzip();
         let cast = |index: usize| casts.get(index).copied().flatten();
         let exported: Vec<ExportedColumn<'_>> =
             columns.iter().enumerate().map(|(index, schema)| ExportedColumn { schema, cast: cast(index) }).collect();
@@ -77,11 +87,13 @@ impl BatchAssembler {
             batch_samples: BATCH_SAMPLES,
             batch_bytes: BATCH_BYTES,
         };
-        columns.into_iter().zip(plan.targets).for_each(|(column, target)| this.add(column, target));
+        let planned = columns.into_iter().zip(plan.targets).zip(pairs);
+        planned.for_each(|((column, target), is_pairs)| this.add(column, target, is_pairs));
         Ok(this)
     }
 
-    fn add(&mut self, schema: ColumnSchema, target: Target) {
+    /// Adds a column. `is_pairs` tells that two of its elements are one in the table.
+    fn add(&mut self, schema: ColumnSchema, target: Target, is_pairs: bool) {
         match SampleSize::new(&schema, &target) {
             Some(size) => self.ragged.push(RaggedColumn { index: self.builders.len(), size }),
             None => {
@@ -90,7 +102,7 @@ impl BatchAssembler {
                 self.fixed_bytes = self.fixed_bytes.saturating_add(bytes);
             }
         }
-        self.builders.push(ColumnBuilder::new(&schema, target));
+        self.builders.push(ColumnBuilder::new(&schema, target, is_pairs));
         self.columns.push(schema);
     }
 

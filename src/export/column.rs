@@ -21,6 +21,8 @@ pub(super) struct ColumnBuilder {
     extents: Vec<Extent>,
     /// The number of stored values that an element is made of.
     values_per_element: NonZeroU64,
+    /// The number of elements for each element of the table.
+    elements_per_element: u64,
     elements: ElementsBuilder,
     /// Arrow's offsets, without the first, which is 0.
     ends: Vec<i32>,
@@ -31,10 +33,12 @@ pub(super) struct ColumnBuilder {
 }
 
 impl ColumnBuilder {
-    pub(super) fn new(column: &ColumnSchema, target: Target) -> Self {
+    /// Makes the array of a column. `is_pairs` tells that two of its elements are one in the table.
+    pub(super) fn new(column: &ColumnSchema, target: Target, is_pairs: bool) -> Self {
         Self {
             extents: target.shape.extents().to_vec(),
             values_per_element: values_per_element(&target.element),
+            elements_per_element: if is_pairs { 2 } else { 1 },
             elements: ElementsBuilder::new(column.dtype, target.element.clone(), target.parts),
             target,
             lists: column.levels.iter().map(|_| ListsBuilder::new()).collect(),
@@ -102,7 +106,8 @@ impl ColumnBuilder {
         let base = self.ends.last().copied().unwrap_or(0);
         let end = |offset: u64| i32::try_from(offset).ok().and_then(|offset| base.checked_add(offset));
         // exact: the innermost extent is this number
-        let offsets = samples.offsets().iter().skip(1).map(|&offset| offset / self.values_per_element);
+        let offsets = samples.offsets().iter().skip(1);
+        let offsets = offsets.map(|offset| offset.saturating_mul(self.elements_per_element) / self.values_per_element);
         for offset in offsets {
             self.ends.push(end(offset).ok_or_else(too_long)?);
         }

@@ -161,9 +161,6 @@ pub(super) fn exported_bytes(dtype: DType, data_type: &DataType) -> u64 {
     }
     match dtype {
         DType::Bf16 => 4,
-        DType::F16 | DType::I16 | DType::U16 => 2,
-        DType::F32 | DType::I32 | DType::U32 => 4,
-        DType::F64 | DType::I64 | DType::U64 => 8,
-        DType::I8 | DType::U8 | DType::Bool | DType::Bytes | DType::Utf8 => 1,
+        dtype => u64_of(dtype.element_bytes()),
     }
 }

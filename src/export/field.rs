@@ -205,20 +205,22 @@ fn is_in_parquet(data_type: &DataType) -> bool {
 /// Returns the type that Arrow has for elements; bf16 becomes f32.
 pub(super) fn plain_type(dtype: DType) -> DataType {
     match dtype {
-        DType::Bf16 | DType::F32 => DataType::Float32,
+        DType::Bf16 | DType::F32 | DType::Complex64 => DataType::Float32,
         DType::F16 => DataType::Float16,
         DType::F64 => DataType::Float64,
         DType::I8 => DataType::Int8,
         DType::I16 => DataType::Int16,
         DType::I32 => DataType::Int32,
         DType::I64 => DataType::Int64,
-        DType::U8 => DataType::UInt8,
+        DType::U8 | DType::F8E4M3Fn | DType::F8E4M3Fnuz | DType::F8E5M2 | DType::F8E5M2Fnuz => DataType::UInt8,
+        DType::F8E8M0Fnu | DType::F6E2M3 | DType::F6E3M2 | DType::F4E2M1 | DType::I4 | DType::U4 => DataType::UInt8,
         DType::U16 => DataType::UInt16,
         DType::U32 => DataType::UInt32,
         DType::U64 => DataType::UInt64,
         DType::Bool => DataType::Boolean,
         DType::Bytes => DataType::Binary,
         DType::Utf8 => DataType::Utf8,
+        DType::Unknown { .. } => DataType::Null, // no column of it is exported
     }
 }
 

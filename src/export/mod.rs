@@ -12,8 +12,8 @@
 //! | ragged, rank 1 | `List` |
 //! | ragged, rank 2 or more | extension `arrow.variable_shape_tensor` over `data` and `shape` |
 //!
-//! If the file was made from Arrow or Parquet, it may keep fields of the source's schema (metadata
-//! `arrow.schema`). These come back as they were: layouts of strings, dictionaries, kinds of
+//! If the file was made from Arrow or Parquet, it has the source's schema (metadata
+//! `ARROW:schema`). Its fields come back as they were: layouts of strings, dictionaries, kinds of
 //! lists, maps, names of items, nullability, metadata. Tensors that were lists are lists again,
 //! unless [`ExportOptions::tensors`] says otherwise. A field that its columns do not fit, and one
 //! of which a column is missing, has the types above. Run-end encoded fields come back

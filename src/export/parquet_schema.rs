@@ -1,7 +1,7 @@
 //! The schema of a Parquet file, with the logical types that its writer leaves out: those that are
 //! extension types of Arrow, and those that an import has kept in the metadata of fields.
 
-use crate::arrow_type::members;
+use crate::arrow_type::{members, with_members};
 use crate::saved_schema::{LOGICAL_TYPE, VARIANT, logical_type};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use parquet::arrow::ArrowSchemaConverter;
@@ -35,14 +35,11 @@ pub(super) fn embedded(schema: &Schema) -> Schema {
 fn without_text(field: &FieldRef) -> FieldRef {
     let data_type = match field.data_type() {
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(without_text).collect()),
-        DataType::List(item) => DataType::List(without_text(item)),
-        DataType::LargeList(item) => DataType::LargeList(without_text(item)),
-        DataType::ListView(item) => DataType::ListView(without_text(item)),
-        DataType::LargeListView(item) => DataType::LargeListView(without_text(item)),
-        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(without_text(item), *length),
-        DataType::Map(entries, sorted) => DataType::Map(without_text(entries), *sorted),
-        _ if !field.metadata().contains_key(LOGICAL_TYPE) => return Arc::clone(field),
-        other => other.clone(),
+        other => match with_members(other, without_text) {
+            Some(lists) => lists,
+            None if !field.metadata().contains_key(LOGICAL_TYPE) => return Arc::clone(field),
+            None => other.clone(),
+        },
     };
     let mut field = Field::clone(field).with_data_type(data_type);
     field.metadata_mut().remove(LOGICAL_TYPE);

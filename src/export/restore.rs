@@ -6,7 +6,7 @@ use super::field::{Form, Parts, Target, exported_dtype};
 use super::member_paths::with_paths;
 use super::options::TensorForm;
 use super::retype::Retype;
-use crate::arrow_type::{is_tensor, members};
+use crate::arrow_type::{in_arrow, is_tensor, members};
 use crate::error::Advice;
 use crate::format::{CastFacts, FieldNode};
 use crate::saved_schema;
@@ -209,8 +209,9 @@ fn tensor_columns(field: &Field, name: String, tensors: &mut Vec<String>) {
 
 /// Returns the fields that an export of a file gives if the file does not know those of the source.
 pub(crate) fn plain_fields(schema: &Schema) -> Vec<FieldRef> {
-    let columns: Vec<ExportedColumn<'_>> =
-        schema.columns.iter().map(|schema| ExportedColumn { schema, cast: None }).collect();
+    let plain: Result<Vec<_>> = schema.columns.iter().map(in_arrow).collect();
+    let plain = plain.unwrap_or_default();
+    let columns: Vec<ExportedColumn<'_>> = plain.iter().map(|schema| ExportedColumn { schema, cast: None }).collect();
     let choice =
         TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false, ordered: true };
     let outputs = Outputs::of(&columns, &schema.columns, &Metadata::new(), choice);

@@ -55,7 +55,7 @@ pub(crate) struct ChunkHead {
 impl ChunkHead {
     /// Returns the head of a chunk that begins at `offset` and has this body. Sets the offset, the
     /// stored bytes and the checksum of `self.entry`.
-    pub(crate) fn seal(&mut self, file_id: FileId, offset: u64, body: &[u8]) -> Result<[u8; HEAD_BYTES]> {
+    pub(crate) fn seal(&mut self, file_id: FileId, offset: u64, body: &[u8]) -> Result<RegionHead> {
         let head = RegionHead::new(RegionKind::Chunk, file_id, offset, body)?
             .with(chunk_head::COLUMN, self.column)
             .with(chunk_head::FIRST_SAMPLE, self.entry.first_sample)
@@ -66,7 +66,7 @@ impl ChunkHead {
         self.entry.offset = offset;
         self.entry.stored_bytes = head.body_bytes;
         self.entry.body_crc = head.body_crc;
-        Ok(head.to_bytes())
+        Ok(head)
     }
 
     /// Reads the fields of a region that is a chunk, unchecked.

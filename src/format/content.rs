@@ -205,7 +205,7 @@ impl<'a> Content<'a> {
         Ok(())
     }
 
-    /// Checks of null samples of a fixed column, and. has been checked.
+    /// Checks of null samples of a fixed column, R-4.9 and. has been checked.
     pub(crate) fn check_values(&self, layout: &Layout) -> Result<()> {
         if self.validity.is_some() && !layout.is_ragged() && layout.inner_bytes > 0 {
             for (i, sample) in self.values.chunks_exact(layout.inner_bytes).enumerate() {
@@ -215,9 +215,8 @@ impl<'a> Content<'a> {
             }
         }
         match layout.dtype {
-            DType::Bool => check_bools(layout.dtype, self.values),
             DType::Utf8 => self.check_texts(layout),
-            _ => Ok(()),
+            dtype => check_unused_bits(dtype, self.values),
         }
     }
 
@@ -228,10 +227,9 @@ impl<'a> Content<'a> {
             return Err(null_with_values(layout, null));
         }
         match layout.dtype {
-            DType::Bool => check_bools(layout.dtype, element),
             // a repeated byte is text only if it is a character by itself
             DType::Utf8 if !element.is_ascii() => Err(no_text(layout, 0)),
-            _ => Ok(()),
+            dtype => check_unused_bits(dtype, element),
         }
     }
 
@@ -290,19 +288,25 @@ fn null_with_values(layout: &Layout, i: usize) -> Error {
     Error::corrupt("R-4.8", format!("{} {i} of the chunk is null and has values", layout.item_name()))
 }
 
-/// Checks of values that are bools. Those of other types pass.
+/// Checks of values that are bools, and of those of 4 or 6 bits. Those of other types
+/// pass.
 #[inline]
-pub(crate) fn check_bools(dtype: DType, values: &[u8]) -> Result<()> {
+pub(crate) fn check_unused_bits(dtype: DType, values: &[u8]) -> Result<()> {
+    let unused = dtype.unused_bits();
     // without a branch for each byte
-    if dtype != DType::Bool || values.iter().fold(0, |any, byte| any | byte) <= 1 {
+    if unused == 0 || values.iter().fold(0, |any, byte| any | byte) & unused == 0 {
         return Ok(());
     }
-    Err(no_bool())
+    Err(unused_bits_set(dtype))
 }
 
 #[cold]
-fn no_bool() -> Error {
-    Error::corrupt("R-4.9", "a bool is neither 0 nor 1")
+fn unused_bits_set(dtype: DType) -> Error {
+    if dtype == DType::Bool {
+        return Error::corrupt("R-4.9", "a bool is neither 0 nor 1");
+    }
+    let message = format!("an element of type {dtype} has bits above the lowest {}", dtype.value_bits());
+    Error::corrupt("R-4.13", message)
 }
 
 fn no_text(layout: &Layout, i: usize) -> Error {

@@ -3,7 +3,7 @@
 use super::column_record::{ColumnRecord, malformed, short};
 use super::content_id::{ContentHasher, ContentId};
 use super::flags::Flags;
-use super::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, region_head};
+use super::region::{FileId, HEAD, RegionHead, RegionKind, region_head};
 use super::schema::Schema;
 use crate::le::{Fields, structure};
 use crate::{Error, Result, limits, memory};
@@ -63,7 +63,7 @@ impl Footer {
         offset: u64,
         schema_block: &[u8],
         content: ContentHasher,
-    ) -> Result<([u8; HEAD_BYTES], Vec<u8>)> {
+    ) -> Result<(RegionHead, Vec<u8>)> {
         let mut body = vec![0; CONTENT_ID_BYTES];
         put_count(&mut body, schema_block.len());
         body.extend(schema_block);
@@ -80,7 +80,7 @@ impl Footer {
             .with(footer_head::RO_COMPAT_FLAGS, self.flags.ro_compat)
             .with(footer_head::COMPAT_FLAGS, self.flags.compat)
             .with(footer_head::SAMPLE_COUNT, self.sample_count);
-        Ok((head.to_bytes(), body))
+        Ok((head, body))
     }
 
     /// Parses the footer of a file with this schema: of all that ascends.

@@ -1,7 +1,7 @@
 //! Chapter 6: the index.
 
 use super::chunk::ChunkEntry;
-use super::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, region_head};
+use super::region::{FileId, HEAD, RegionHead, RegionKind, region_head};
 use crate::le::{structure, u64_of};
 use crate::{Error, Result};
 
@@ -27,6 +27,9 @@ structure! {
         30 => CHUNK_FLAGS: u16,
     }
 }
+
+/// The bit of an encoding that tells that a part is in several blocks.
+pub(crate) const BLOCKS: u16 = 1 << 8;
 
 /// The length of an entry.
 pub(crate) const ENTRY_BYTES: usize = index_entry::SIZE;
@@ -84,7 +87,7 @@ pub(crate) fn page(
     column: u32,
     first_chunk: u64,
     entries: &[ChunkEntry],
-) -> Result<([u8; HEAD_BYTES], Vec<u8>)> {
+) -> Result<(RegionHead, Vec<u8>)> {
     let mut body = Vec::with_capacity(entries.len() * ENTRY_BYTES);
     for entry in entries {
         body.extend(entry_to_bytes(entry));
@@ -97,7 +100,7 @@ pub(crate) fn page(
         .with(page_head::FIRST_SAMPLE, first_sample)
         .with(page_head::ENTRY_COUNT, entry_count)
         .with(page_head::FIRST_CHUNK, first_chunk);
-    Ok((head.to_bytes(), body))
+    Ok((head, body))
 }
 
 /// Returns an entry of a page as it is stored.

@@ -12,7 +12,8 @@ structure! {
     /// Chapter 2.2: the fields of every head.
     pub(super) mod region_head: 64 bytes with kind_specific {
         0 => MAGIC: [u8; 4],
-        8 => FILE_ID: [u8; 16],
+        8 => FILE_ID: [u8; 12],
+        20 => PREVIOUS: u32,
         24 => OFFSET: u64,
         44 => BODY_BYTES: u32,
         56 => BODY_CRC: u32,
@@ -30,10 +31,11 @@ pub(crate) const HEAD_BYTES: usize = region_head::SIZE;
 /// [`HEAD_BYTES`] as a file offset.
 pub(crate) const HEAD: u64 = u64_of(HEAD_BYTES);
 
-/// The 16 bytes that every region of a file has in its head. They tell a region of another file
-/// from one of this file.
+/// The 12 bytes that every region of a file has in its head. They tell a region of another schema
+/// from one of this file; the checksum of the region before (R-2.10) tells files of one schema
+/// apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct FileId(pub [u8; 16]);
+pub struct FileId(pub [u8; 12]);
 
 impl fmt::Display for FileId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -116,6 +118,8 @@ impl fmt::Display for RegionKind {
 pub(crate) struct RegionHead {
     pub kind: RegionKind,
     pub file_id: FileId,
+    /// The `head_crc` of the region before; 0 in a header.
+    pub previous: u32,
     pub offset: u64,
     pub body_bytes: u32,
     pub body_crc: u32,
@@ -124,15 +128,15 @@ pub(crate) struct RegionHead {
 }
 
 impl RegionHead {
-    /// Makes the head of a region that begins at `offset` and has this body. The fields that
-    /// depend on the kind are 0. Fails if the body is over the limit of the kind.
+    /// Makes the head of a region that begins at `offset` and has this body. The fields that depend
+    /// on the kind are 0, and so is `previous`. Fails if the body is over the limit of the kind.
     pub(crate) fn new(kind: RegionKind, file_id: FileId, offset: u64, body: &[u8]) -> Result<Self> {
         let limit = kind.max_body_bytes();
         let body_bytes = u32::try_from(body.len()).ok().filter(|&bytes| bytes <= limit).ok_or_else(|| {
             let message = format!("the {kind} would have {} bytes; the format allows {limit}", body.len());
             Error::over_limit(message)
         })?;
-        Ok(Self { kind, file_id, offset, body_bytes, body_crc: crc(body), bytes: [0; HEAD_BYTES] })
+        Ok(Self { kind, file_id, previous: 0, offset, body_bytes, body_crc: crc(body), bytes: [0; HEAD_BYTES] })
     }
 
     /// Returns a field that depends on the kind.
@@ -146,10 +150,21 @@ impl RegionHead {
         self
     }
 
+    /// Returns the head of a region that follows one with this `head_crc`.
+    pub(crate) fn after(self, previous: u32) -> Self {
+        Self { previous, ..self }
+    }
+
+    /// Returns the checksum of the head, which the next region repeats.
+    pub(crate) fn head_crc(&self) -> u32 {
+        region_head::HEAD_CRC.get(&self.to_bytes())
+    }
+
     pub(crate) fn to_bytes(self) -> [u8; HEAD_BYTES] {
         let mut bytes = self.bytes;
         region_head::MAGIC.put(&mut bytes, self.kind.magic());
         region_head::FILE_ID.put(&mut bytes, self.file_id.0);
+        region_head::PREVIOUS.put(&mut bytes, self.previous);
         region_head::OFFSET.put(&mut bytes, self.offset);
         region_head::BODY_BYTES.put(&mut bytes, self.body_bytes);
         region_head::BODY_CRC.put(&mut bytes, self.body_crc);
@@ -177,6 +192,7 @@ impl RegionHead {
         let head = Self {
             kind,
             file_id: FileId(region_head::FILE_ID.get(bytes)),
+            previous: region_head::PREVIOUS.get(bytes),
             offset: region_head::OFFSET.get(bytes),
             body_bytes: region_head::BODY_BYTES.get(bytes),
             body_crc: region_head::BODY_CRC.get(bytes),
@@ -195,9 +211,11 @@ impl RegionHead {
     }
 
     /// Returns whether `bytes`, which the file may end within, can be the head of a region of this
-    /// kind: whether magic, file id and offset are right, as far as they are there.
-    pub(crate) fn can_begin(kind: RegionKind, file_id: FileId, offset: u64, bytes: &[u8]) -> bool {
+    /// kind after one with the checksum `previous`: whether magic, file id, `previous` and offset
+    /// are right, as far as they are there.
+    pub(crate) fn can_begin(kind: RegionKind, file_id: FileId, previous: u32, offset: u64, bytes: &[u8]) -> bool {
         let mut due = [0; HEAD_BYTES];
+        region_head::PREVIOUS.put(&mut due, previous);
         region_head::MAGIC.put(&mut due, kind.magic());
         region_head::FILE_ID.put(&mut due, file_id.0);
         region_head::OFFSET.put(&mut due, offset);
@@ -217,6 +235,19 @@ impl RegionHead {
             return Err(Error::corrupt("R-2.3", message).with_offset(self.offset));
         }
         Ok(())
+    }
+
+    /// Checks that the region follows one with the checksum `previous` (R-2.10).
+    pub(crate) fn check_previous(&self, previous: u32) -> Result<()> {
+        if self.previous == previous {
+            return Ok(());
+        }
+        let message = format!(
+            "the {} does not follow the region before it: it expects the checksum {:08x} there, which is {previous:08x}; \
+             one of the two belongs to another file of the same schema, or to another state of this file",
+            self.kind, self.previous
+        );
+        Err(Error::corrupt("R-2.10", message).with_offset(self.offset))
     }
 
     /// Checks the checksum of the body (R-2.6).

@@ -82,6 +82,12 @@ impl Shape {
         fixed().try_fold(1_u64, u64::checked_mul)
     }
 
+    /// Returns the shape of the same items if each element is a row of `extent` elements.
+    pub(crate) fn with_inner(mut self, extent: u32) -> Self {
+        self.0.push(Extent::Fixed(extent));
+        self
+    }
+
     /// Returns the elements of a row (the last extent) and of a matrix (the last two); 0 for one
     /// that does not exist or varies.
     pub(crate) fn strides(&self) -> [u32; 2] {
@@ -277,11 +283,10 @@ impl ColumnSchema {
 
     /// Returns the layout of samples in chunks. Fails if a sample is over the limit.
     pub(crate) fn layout(&self) -> Result<Layout> {
-        let element_bytes = self.dtype.element_bytes();
         let inner_bytes = self
             .shape
             .inner_elements()
-            .and_then(|elements| elements.checked_mul(u64::try_from(element_bytes).ok()?))
+            .and_then(|elements| elements.checked_mul(u64::try_from(self.dtype.element_bytes()).ok()?))
             .filter(|&bytes| bytes <= u64::from(limits::CHUNK_BYTES))
             .and_then(|bytes| usize::try_from(bytes).ok())
             .ok_or_else(|| {
@@ -291,13 +296,26 @@ impl ColumnSchema {
         Ok(Layout {
             dtype: self.dtype,
             nullable: self.nullable,
-            element_bytes,
+            element_bytes: self.dtype.coded_bytes(),
             inner_bytes,
             varying: self.shape.varying_count(),
             levels: self.levels.len(),
             nullable_levels: nullable_levels(&self.levels),
-            strides: self.shape.strides(),
+            strides: match self.dtype {
+                DType::Complex64 => self.shape.clone().with_inner(2).strides(),
+                _ => self.shape.strides(),
+            },
         })
+    }
+
+    /// Refuses a column of a type that this release does not know.
+    pub(crate) fn check_known(&self) -> Result<()> {
+        let DType::Unknown { code, .. } = self.dtype else { return Ok(()) };
+        let message = format!(
+            "the elements are of dtype {code}, which this release does not know; read the column with a newer \
+             release, or without it the other columns"
+        );
+        Err(Error::too_new_dtype(message).with_column(&self.name))
     }
 }
 
@@ -306,7 +324,8 @@ impl ColumnSchema {
 pub(crate) struct Layout {
     pub dtype: DType,
     pub nullable: bool,
-    /// `w` of the specification.
+    /// `w` of chapter 5: the bytes of what encodings take as one element. That of a complex number
+    /// is half of it.
     pub element_bytes: usize,
     /// `inner x w`: bytes of a fixed item, or of one count of a ragged one. At most
     /// [`limits::CHUNK_BYTES`].

@@ -12,7 +12,7 @@ structure! {
         0 => DTYPE: u8,
         1 => COLUMN_FLAGS: u8,
         2 => RANK: u8,
-        3 => RESERVED: u8,
+        3 => ELEMENT_BYTES: u8,
     }
 }
 
@@ -81,6 +81,7 @@ fn as_argument(error: Error) -> Error {
 fn put_column(out: &mut Vec<u8>, column: &ColumnSchema) -> Result<()> {
     put_text(out, &column.name, limits::NAME_BYTES, "column name")?;
     column.layout()?; // before `check`, which would report a limit as damage
+    column.check_known()?; // what its elements must be is not known
     let nullable = if column.nullable { NULLABLE } else { 0 };
     let cast = if column.cast.is_some() { CAST } else { 0 };
     let nested = if column.levels.is_empty() { 0 } else { NESTED };
@@ -92,6 +93,8 @@ fn put_column(out: &mut Vec<u8>, column: &ColumnSchema) -> Result<()> {
     column_record::DTYPE.put(&mut record, column.dtype.code());
     column_record::COLUMN_FLAGS.put(&mut record, nullable | cast | nested);
     column_record::RANK.put(&mut record, rank);
+    // at most 8
+    column_record::ELEMENT_BYTES.put(&mut record, u8::try_from(column.dtype.element_bytes()).unwrap_or(0));
     out.extend(record);
     for extent in column.shape.extents() {
         let extent = match *extent {
@@ -224,8 +227,8 @@ fn column_fields(fields: &mut Fields) -> Result<ColumnSchema> {
     let dtype = column_record::DTYPE.get(&record);
     let flags = column_record::COLUMN_FLAGS.get(&record);
     let rank = column_record::RANK.get(&record);
-    let dtype = DType::from_code(dtype).ok_or_else(|| Error::corrupt("R-3.5", format!("unknown dtype {dtype}")))?;
-    if flags & !(NULLABLE | CAST | NESTED) != 0 || column_record::RESERVED.get(&record) != 0 {
+    let dtype = dtype_of(dtype, column_record::ELEMENT_BYTES.get(&record))?;
+    if flags & !(NULLABLE | CAST | NESTED) != 0 {
         return Err(Error::corrupt("R-3.6", "reserved bits are set"));
     }
     if usize::from(rank) > limits::RANK {
@@ -248,6 +251,24 @@ fn column_fields(fields: &mut Fields) -> Result<ColumnSchema> {
         cast,
         metadata: metadata(fields)?,
     })
+}
+
+/// Returns the type of a column. One that this release does not know has the stated element bytes.
+fn dtype_of(code: u8, element_bytes: u8) -> Result<DType> {
+    let dtype = match DType::from_code(code) {
+        Some(known) => known,
+        None if code != 0 && matches!(element_bytes, 1 | 2 | 4 | 8) => DType::Unknown { code, element_bytes },
+        None => {
+            let message =
+                format!("dtype {code} of {element_bytes} bytes; elements have 1, 2, 4 or 8 bytes, and no type is 0");
+            return Err(Error::corrupt("R-3.5", message));
+        }
+    };
+    if dtype.element_bytes() == usize::from(element_bytes) {
+        return Ok(dtype);
+    }
+    let message = format!("elements of {element_bytes} bytes; those of {dtype} have {}", dtype.element_bytes());
+    Err(Error::corrupt("R-3.5", message))
 }
 
 fn cast(fields: &mut Fields) -> Result<CastSpec> {

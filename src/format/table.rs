@@ -1,7 +1,7 @@
 //! Chapter 4.5: tables.
 
 use super::footer::TableEntry;
-use super::region::{FileId, HEAD_BYTES, RegionHead, RegionKind, region_head};
+use super::region::{FileId, RegionHead, RegionKind, region_head};
 use crate::le::structure;
 use crate::{Error, Result};
 
@@ -24,12 +24,12 @@ pub(crate) struct TableHead {
 
 impl TableHead {
     /// Returns the head of a table at `offset` with this body, and its entry in the footer.
-    pub(crate) fn seal(self, file_id: FileId, offset: u64, body: &[u8]) -> Result<([u8; HEAD_BYTES], TableEntry)> {
+    pub(crate) fn seal(self, file_id: FileId, offset: u64, body: &[u8]) -> Result<(RegionHead, TableEntry)> {
         let head = RegionHead::new(RegionKind::Table, file_id, offset, body)?
             .with(table_head::COLUMN, self.column)
             .with(table_head::TABLE, self.table);
         let entry = self.entry(&head);
-        Ok((head.to_bytes(), entry))
+        Ok((head, entry))
     }
 
     /// Returns the entry that the footer has of the table with this head.

@@ -1,6 +1,6 @@
 //! Chapter 7.2: the trailer.
 
-use super::region::{FileId, HEAD_BYTES, RegionHead, RegionKind, region_head};
+use super::region::{FileId, RegionHead, RegionKind, region_head};
 use crate::le::structure;
 use crate::{Error, Result};
 
@@ -26,13 +26,12 @@ pub(crate) struct Trailer {
 }
 
 impl Trailer {
-    /// Returns the trailer that begins at `offset`.
-    pub(crate) fn to_bytes(self, file_id: FileId, offset: u64) -> Result<[u8; HEAD_BYTES]> {
-        let head = RegionHead::new(RegionKind::Trailer, file_id, offset, &[])?
+    /// Returns the head of the trailer that begins at `offset`.
+    pub(crate) fn head(self, file_id: FileId, offset: u64) -> Result<RegionHead> {
+        Ok(RegionHead::new(RegionKind::Trailer, file_id, offset, &[])?
             .with(trailer_head::TRAILER_FLAGS, if self.finished { FINISHED } else { 0 })
             .with(trailer_head::FOOTER_OFFSET, self.footer_offset)
-            .with(trailer_head::PREVIOUS_TRAILER, self.previous_trailer);
-        Ok(head.to_bytes())
+            .with(trailer_head::PREVIOUS_TRAILER, self.previous_trailer))
     }
 
     /// Parses a region that is a trailer, except for the offsets that it states.

@@ -3,9 +3,17 @@
 
 use crate::arrow_type::FOUND_SHAPE;
 use crate::le::u64_of;
-use crate::saved_schema::DROPPED;
-use crate::{ColumnSchema, Extent, Schema, Shape};
+use crate::{ColumnSchema, Extent, Metadata, Schema, Shape};
+use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::fmt;
+
+/// Lists the keys that were left out because they or their values are over a limit of the format.
+pub(in crate::import) const DROPPED: &str = "import.dropped_metadata";
+/// The maximum bytes of that list.
+const LISTED_BYTES: usize = 4096;
+/// The last one in a list that lacks some.
+const MORE: &str = "...";
 
 /// Returns the keys of the metadata that the conversion of a file left out: the format cannot keep
 /// them, because they are too long or not UTF-8. Those of a column are `key of column`.
@@ -18,6 +26,47 @@ pub fn dropped_metadata(schema: &Schema) -> Vec<String> {
     let of_columns =
         of_columns.flat_map(|(column, keys)| keys.split(", ").map(move |key| format!("{key} of {}", column.name)));
     of_file.chain(of_columns).collect()
+}
+
+/// Adds keys to the list of those that were left out.
+pub(in crate::import) fn add_dropped(metadata: &mut Metadata, keys: &[String]) {
+    let list = with_dropped(metadata.get(DROPPED), keys);
+    metadata.extend(list.map(|list| (DROPPED.to_owned(), list)));
+}
+
+/// Returns the list with more keys, each once; `None` if there are no more. Those for which it has
+/// no room are left out, and `...` is its end.
+fn with_dropped(list: Option<&String>, keys: &[String]) -> Option<String> {
+    let all = list.into_iter().flat_map(|list| list.split(", ")).chain(keys.iter().map(String::as_str));
+    let mut known = HashSet::new();
+    let (mut listed, mut bytes, mut lacks_some) = (Vec::new(), 0_usize, false);
+    for key in all.filter(|key| known.insert(*key)) {
+        let with_key = bytes.saturating_add(key.len()).saturating_add(2); // and the comma
+        if key == MORE || with_key > LISTED_BYTES {
+            lacks_some = true;
+        } else {
+            bytes = with_key;
+            listed.push(key);
+        }
+    }
+    listed.extend(lacks_some.then_some(MORE));
+    (!keys.is_empty()).then(|| listed.join(", "))
+}
+
+/// Returns which of several texts of so many bytes are kept, so that they have at most `limit`
+/// bytes together. The longest are left out first.
+pub(in crate::import) fn fitting(limit: usize, bytes: &[usize]) -> Vec<bool> {
+    let mut sum = bytes.iter().fold(0_usize, |sum, bytes| sum.saturating_add(*bytes));
+    let mut kept = vec![true; bytes.len()];
+    let mut longest_first: Vec<(usize, &mut bool)> = bytes.iter().copied().zip(&mut kept).collect();
+    longest_first.sort_by_key(|(bytes, _)| Reverse(*bytes));
+    for (bytes, kept) in longest_first {
+        if sum <= limit {
+            break;
+        }
+        (sum, *kept) = (sum.saturating_sub(bytes), false);
+    }
+    kept
 }
 
 /// Samples with another shape that are listed.
@@ -115,6 +164,21 @@ fn parse_shape(text: &str) -> Option<Shape> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_of_keys_ends_at_a_key() {
+        let mut metadata = Metadata::new();
+        let key = |i: usize| format!("key-{i:04}");
+        for keys in [0..3, 1..300, 300..600] {
+            add_dropped(&mut metadata, &keys.map(key).collect::<Vec<_>>());
+        }
+        add_dropped(&mut metadata, &["x".repeat(10_000), "short".to_owned()]);
+        let (list, more) = metadata[DROPPED].rsplit_once(", ").unwrap();
+        assert_eq!(more, MORE);
+        let listed: Vec<String> = list.split(", ").map(str::to_owned).collect();
+        assert!(list.len() <= LISTED_BYTES && listed.len() > 400, "{list}");
+        assert_eq!(listed, (0..listed.len()).map(key).collect::<Vec<_>>());
+    }
 
     #[test]
     fn what_was_found_survives_as_text() {

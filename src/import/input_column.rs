@@ -91,7 +91,8 @@ pub(super) struct ColumnKind {
 pub(super) enum Level {
     /// A dimension whose extent the samples state.
     Open,
-    /// Dimensions that the type states: one for a fixed-size list, several for a tensor.
+    /// Dimensions that the type states: one for a fixed-size list, several for a tensor, none for
+    /// the halves of a complex number.
     Fixed(Vec<u32>),
 }
 
@@ -127,6 +128,27 @@ impl ColumnKind {
             return Err(format!("{} dimensions, of which the format allows {}", kind.rank(), limits::RANK));
         }
         Ok(kind)
+    }
+
+    /// Makes complex numbers of f32 in an innermost dimension of two; others stay as they are.
+    #[cfg(feature = "arrow")]
+    pub(super) fn in_pairs(mut self) -> Self {
+        if let (DType::F32, Some(Level::Fixed(extents))) = (self.dtype, self.levels.last_mut())
+            && extents.pop_if(|extent| *extent == 2).is_some()
+        {
+            self.dtype = DType::Complex64;
+        }
+        self
+    }
+
+    /// Returns the kind of the halves of complex numbers, before [`ColumnKind::in_pairs`].
+    #[cfg(feature = "arrow")]
+    pub(super) fn of_halves(&self) -> Self {
+        let mut kind = Self { dtype: DType::F32, ..self.clone() };
+        if let Some(Level::Fixed(extents)) = kind.levels.last_mut() {
+            extents.push(2);
+        }
+        kind
     }
 
     /// Returns the levels that are lists in the input.
@@ -185,6 +207,7 @@ impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Open => f.write_str("[*]"),
+            Self::Fixed(extents) if extents.is_empty() => Ok(()),
             Self::Fixed(extents) => write!(f, "{extents:?}"),
         }
     }

@@ -106,12 +106,18 @@
 //! | struct | its fields, named `struct.field`; a null struct makes all of them null, see below |
 //! | dictionary- or run-end-encoded | the type of the decoded values, structs too |
 //! | union | refused; skip the column |
+//! | `UInt8`, or pairs of `Float32`, marked by an export | small and complex numbers, see below |
 //!
 //! Decimals, intervals and nulls have a metadata `arrow.type` too: `decimal128[10, 2]`,
 //! `month_interval`, `day_time_interval`, `month_day_nano_interval`, `null`. The number of digits
 //! is the declared precision, whatever the width in Arrow. If an element is several values, these
 //! are one more dimension, the innermost. Decimals are stored in two's complement. A decimal that
 //! its storage cannot hold is refused.
+//!
+//! Arrow lacks numbers of 4 to 8 bits and complex numbers. An export writes the former as `UInt8`
+//! and the latter as `Float32` with an innermost dimension of 2. It marks the field: the metadata
+//! `tensilo.dtype` name the type. An import of a marked field restores it, see [`mark_dtype`]. bf16
+//! is exported as `Float32`.
 //!
 //! A first pass over the list columns finds their shapes, in bounded memory. A dimension is *fixed*
 //! if it has the same extent in every sample that is not null, and *varying* otherwise, or if no
@@ -156,16 +162,17 @@
 //! The metadata of a field become those of its column, and those of the first input's schema become
 //! those of the file, with these exceptions:
 //!
-//! - `ARROW:schema` and `PARQUET:field_id` are left out: they describe the layout of the source.
+//! - `PARQUET:field_id` is left out: it describes the layout of the source.
 //! - A field of a struct, or of the schema, that has the name `a` of another one before it gets the
 //!   name `a#2`, and one of the schema without a name `#1`. So does a column `a.b` if a struct `a`
 //!   has a field `b`. An export gives them their own names.
 //! - Logical types of Parquet that Arrow has as extension types (JSON, UUID, VARIANT) become these.
-//!   `arrow.schema` has the others (ENUM, BSON, GEOMETRY, GEOGRAPHY), and an export to Parquet
+//!   `ARROW:schema` has the others (ENUM, BSON, GEOMETRY, GEOGRAPHY), and an export to Parquet
 //!   writes all of them again.
-//! - `arrow.schema` has the fields that an export would not give as they were in the source, as
-//!   JSON, with the first values of dictionaries. Of more than 4 MiB, these values are left out
-//!   first, and then the longest fields.
+//! - `ARROW:schema` has the schema of an Arrow or Parquet source, as Parquet files have it: the
+//!   base64 of an IPC message. It has the fields whose columns are in the file, with the first
+//!   values of dictionaries in their metadata, and without the metadata of the schema. Of more than
+//!   8 MiB, values of dictionaries are left out first, and then fields, the longest first.
 //! - Of nested columns, the metadata of the outermost list come first, and then those of the
 //!   members. The fields of a struct have their own only.
 //! - Tensor extensions are left out: the shape says the same. Names of dimensions are kept under
@@ -244,7 +251,7 @@ pub use found::{FoundShape, OddSample, dropped_metadata};
 pub use input_file::InputReader;
 pub use options::{AppendOptions, ConvertOptions, NullElements, Progress};
 #[cfg(feature = "arrow")]
-pub use other_formats::{FormatFile, InputFormat, RecordSource, bf16_field, refused_field};
+pub use other_formats::{FormatFile, InputFormat, RecordSource, mark_dtype, refused_field};
 pub use shard_files::ShardFiles;
 pub use shard_plan::{PlannedInput, PlannedShard, ShardPlan};
 pub use store::InputStore;

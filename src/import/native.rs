@@ -22,7 +22,7 @@ const BATCH_BYTES: u64 = 2 << 20;
 /// Opens a tensilo file. The id of a file made from it depends on its id and its content.
 pub(super) fn open(file: &Arc<InputFile>) -> Result<(NativeFile, Vec<u8>)> {
     let reader = OpenOptions::new().open(file.hold()?)?;
-    let origin = [reader.file_id().0, reader.content_id().0].concat();
+    let origin = [&reader.file_id().0[..], &reader.content_id().0].concat();
     let schema = reader.schema();
     let stored = native_structs::stored(schema);
     let stored = reader.columns().zip(stored).map(|(column, nulls)| input_column(&column, nulls));

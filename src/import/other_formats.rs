@@ -1,11 +1,12 @@
 //! Formats that a program adds to those of this crate.
 
 use super::arrow::records::{ArrowSource, RecordBatches, Records};
-use super::arrow::types::{BF16, REFUSED};
+use super::arrow::types::REFUSED;
 use super::arrow::united::TypeOrigin;
 use super::input_file::{InputFile, InputReader};
 use super::store::OptionalStore;
-use crate::Result;
+use crate::arrow_type::DTYPE;
+use crate::{DType, Result};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, SchemaRef, UnionFields, UnionMode};
 use std::fmt;
@@ -86,8 +87,8 @@ pub trait InputFormat: Send + Sync {
 /// Errors need no path: the conversion adds it. A panic becomes an error.
 pub trait RecordSource: Send + Sync {
     /// Returns the schema, which does not change. Types become columns as
-    /// [the module](super#arrow-types-and-tensilo-types) says. [`bf16_field`] declares bf16, and
-    /// [`refused_field`] what cannot be stored.
+    /// [the module](super#arrow-types-and-tensilo-types) says. [`mark_dtype`] declares types that
+    /// Arrow lacks, and [`refused_field`] what cannot be stored.
     fn schema(&self) -> SchemaRef;
 
     /// Returns the number of rows, if it is known before reading.
@@ -114,10 +115,14 @@ pub trait RecordSource: Send + Sync {
     }
 }
 
-/// Returns a field of `UInt16` whose bits are those of bf16, which Arrow does not have. It can also
-/// be the item of lists.
-pub fn bf16_field(name: &str, nullable: bool) -> Field {
-    Field::new(name, DataType::UInt16, nullable).with_metadata([(BF16, "")])
+/// Marks a field whose elements have the bits of a type that Arrow lacks: `UInt16` of bf16, `UInt8`
+/// of a [small](DType::is_small) number, and `Float32` of complex numbers, whose innermost
+/// dimension is a list of two. The field can also be the item of lists. A mark that does not fit
+/// its type is ignored.
+pub fn mark_dtype(field: Field, dtype: DType) -> Field {
+    let mut metadata = field.metadata().clone();
+    metadata.insert(DTYPE.to_owned(), dtype.name().to_owned());
+    field.with_metadata(metadata)
 }
 
 /// Returns a field whose values cannot be stored, for `reason`. A conversion that leaves the column

@@ -24,6 +24,7 @@ pub use source::{InMemory, Source};
 pub(crate) use table_slot::{TableSlot, no_table};
 
 use crate::codec::check_supported;
+use crate::format::column_record::ColumnRecord;
 use crate::format::footer::Footer;
 use crate::format::header::Header;
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align};
@@ -45,6 +46,8 @@ pub(crate) struct OpenedHeader {
 pub(crate) struct OpenedCommit {
     pub trailer: Trailer,
     pub trailer_offset: u64,
+    /// The `head_crc` of the trailer.
+    pub trailer_crc: u32,
     pub footer: Footer,
 }
 
@@ -84,7 +87,7 @@ pub(crate) fn body(source: &dyn Source, head: &RegionHead) -> Result<Vec<u8>> {
 /// A trailer that is valid by chapter 7.3, and its footer, whose body has not been parsed.
 struct FoundTrailer {
     trailer: Trailer,
-    offset: u64,
+    head: RegionHead,
     footer_head: RegionHead,
     footer_body: Vec<u8>,
 }
@@ -116,29 +119,41 @@ pub(crate) fn open_last_commit(source: &dyn Source, opened: &OpenedHeader) -> Re
 
 /// Reads the trailer at `offset`, which must be valid by chapter 7.3.
 fn find_trailer(source: &dyn Source, file_id: FileId, offset: u64, left: &mut u64) -> Result<FoundTrailer> {
-    let trailer = Trailer::parse(&expect(source, offset, RegionKind::Trailer, file_id)?)?;
+    let head = expect(source, offset, RegionKind::Trailer, file_id)?;
+    let trailer = Trailer::parse(&head)?;
     let footer_head = expect(source, trailer.footer_offset, RegionKind::Footer, file_id)?;
     if align(footer_head.end(), HEAD) != offset {
         let message = "the trailer is not directly after its footer";
         return Err(Error::corrupt("R-7.7", message).with_offset(offset));
     }
+    // a footer of another file, or of another state of this one
+    head.check_previous(footer_head.head_crc())?;
     *left = left.checked_sub(footer_head.body_bytes.into()).ok_or_else(|| {
         Error::corrupt("R-2.7", "the footers of damaged trailers overlap").with_offset(footer_head.offset)
     })?;
     let footer_body = body(source, &footer_head)?;
-    Ok(FoundTrailer { trailer, offset, footer_head, footer_body })
+    Ok(FoundTrailer { trailer, head, footer_head, footer_body })
 }
 
-/// Parses a footer and checks it.
+/// Parses a footer and checks it.
 fn open_commit(opened: &OpenedHeader, found: &FoundTrailer) -> Result<OpenedCommit> {
     Footer::flags(&found.footer_head).check()?;
     let footer = Footer::parse(&found.footer_head, &found.footer_body, &opened.schema, &opened.schema_block)?;
-    for (facts, column) in footer.columns.iter().zip(&opened.schema.columns) {
-        for &(id, _) in &facts.encodings {
-            check_supported(id).map_err(|error| error.with_column(&column.name))?;
-        }
+    let (trailer_offset, trailer_crc) = (found.head.offset, found.head.head_crc());
+    Ok(OpenedCommit { trailer: found.trailer, trailer_offset, trailer_crc, footer })
+}
+
+/// Checks that this release and build can decode all encodings of a column.
+pub(crate) fn check_encodings(facts: &ColumnRecord) -> Result<()> {
+    facts.encodings.iter().try_for_each(|&(id, _)| check_supported(id))
+}
+
+impl OpenedCommit {
+    /// Checks of all columns, for work that needs every column.
+    pub(crate) fn check_encodings(&self, schema: &Schema) -> Result<()> {
+        let mut columns = self.footer.columns.iter().zip(&schema.columns);
+        columns.try_for_each(|(facts, column)| check_encodings(facts).map_err(|error| error.with_column(&column.name)))
     }
-    Ok(OpenedCommit { trailer: found.trailer, trailer_offset: found.offset, footer })
 }
 
 /// Reads the head at `offset`, which must be of this kind and file.

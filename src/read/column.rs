@@ -107,6 +107,7 @@ impl Column {
     }
 
     fn try_view_list(&self, i: u64) -> Result<Option<List<'_>>> {
+        self.schema().check_known()?;
         if !self.0.layout().is_nested() {
             return Err(not_nested());
         }
@@ -125,6 +126,7 @@ impl Column {
     }
 
     fn try_view(&self, i: u64) -> Result<Option<Sample<'_>>> {
+        self.schema().check_known()?;
         if self.0.layout().is_nested() {
             return Err(nested());
         }

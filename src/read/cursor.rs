@@ -10,7 +10,7 @@ use super::list::{List, nested, not_nested};
 use super::opened_column::OpenedColumn;
 use super::sample::{Sample, check_type};
 use crate::codec::Body;
-use crate::format::content::check_bools;
+use crate::format::content::check_unused_bits;
 use crate::format::region::HEAD;
 use crate::le::u64_of;
 use crate::open::source::read;
@@ -126,7 +126,7 @@ impl Cursor {
         }
         let (is_null, length) = self.copy_sample(i, out)?;
         // no longer than `out`
-        check_bools(self.opened().layout().dtype, out.get(..length).unwrap_or(&[]))?;
+        check_unused_bits(self.opened().layout().dtype, out.get(..length).unwrap_or(&[]))?;
         Ok((!is_null).then_some(length))
     }
 
@@ -144,7 +144,7 @@ impl Cursor {
         let bytes = decoder.chunk.values_range(column, body, &(number..number + 1))?;
         let have = out.len();
         let Some(out) = out.get_mut(..bytes.len()) else {
-            return Err(too_short(bytes.len(), have, column.layout().element_bytes));
+            return Err(too_short(bytes.len(), have, column.layout().dtype.element_bytes()));
         };
         if decoder.chunk.is_in_file() {
             read_values(column, &location, &bytes, out)?;
@@ -236,6 +236,7 @@ impl Cursor {
     /// destination.
     fn go_to(&mut self, i: u64, copied: bool) -> Result<usize> {
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
+        column.schema().check_known()?;
         let mut front = None;
         let (location, wanted) = match decoder.chunk.location() {
             Some(held) if held.entry.samples().contains(&i) => {

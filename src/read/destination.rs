@@ -7,7 +7,7 @@ use super::opened_column::OpenedColumn;
 use super::output::WholeOutput;
 use super::selection::Selection;
 use super::tasks::{Fetch, Task, TaskList, at_sample};
-use crate::format::content::check_bools;
+use crate::format::content::check_unused_bits;
 use crate::le::u64_of;
 use crate::{Error, Result};
 
@@ -122,8 +122,8 @@ impl Decoder {
     }
 }
 
-/// Checks of the samples that were delivered, if they are bools: in languages that have such
-/// a type, other bytes are values that it does not have.
+/// Checks of the samples that were delivered, if they are bools, and if they have 4 or
+/// 6 bits: in languages that have such types, other bytes are values that these do not have.
 ///
 /// One pass at the end finds them on every way that values take: out of a decoder, out of a map, or
 /// read straight to their destination.
@@ -132,8 +132,9 @@ pub(super) fn check_delivered(column: &OpenedColumn, selection: &Selection, outp
         Destination::Buffer(buffer) => buffer.bytes(),
         Destination::Bytes(bytes) => bytes,
     };
-    let Err(error) = check_bools(column.layout().dtype, values) else { return Ok(()) };
-    let at = values.iter().position(|&byte| byte > 1).unwrap_or(0);
+    let Err(error) = check_unused_bits(column.layout().dtype, values) else { return Ok(()) };
+    let unused = column.layout().dtype.unused_bits();
+    let at = values.iter().position(|&byte| byte & unused != 0).unwrap_or(0);
     let position = match output {
         Destination::Buffer(buffer) => buffer.position_of_byte(at),
         Destination::Bytes(_) => at / column.layout().inner_bytes.max(1),

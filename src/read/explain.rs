@@ -20,7 +20,7 @@ pub struct Explanation {
     pub chunk: u64,
     /// The samples of the chunk, its bytes in the file, and its encoding.
     pub info: ChunkInfo,
-    /// Elements of all its samples; of text and bytes, bytes.
+    /// Elements of all its samples; of text and bytes, bytes, and of complex numbers, their halves.
     pub element_count: u64,
     /// The blocks of the values; `None` if they are not in blocks.
     pub blocks: Option<ChunkBlocks>,

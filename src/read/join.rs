@@ -75,7 +75,7 @@ impl ColumnBuffer {
             self.item_count = self.item_count.saturating_add(1);
         }
         let at = |item: usize| match layout.is_ragged() {
-            true => usize::try_from(*from.offsets.get(item)?).ok()?.checked_mul(layout.element_bytes),
+            true => usize::try_from(*from.offsets.get(item)?).ok()?.checked_mul(layout.dtype.element_bytes()),
             false => item.checked_mul(layout.inner_bytes),
         };
         let bytes = at(items.start).zip(at(items.end)).and_then(|(start, end)| from.bytes().get(start..end));

@@ -2,7 +2,7 @@
 
 use super::opened_column::OpenedColumn;
 use super::sample::Sample;
-use crate::format::content::{Content, check_bools};
+use crate::format::content::{Content, check_unused_bits};
 use crate::format::lists::Lists;
 #[cfg(feature = "arrow")]
 use crate::le::u64_of;
@@ -31,7 +31,7 @@ pub struct List<'a> {
 
 impl<'a> List<'a> {
     /// Returns sample `i` of a chunk, whose values are this range of the chunk's. `alone` has them
-    /// if the chunk does not. Checks of bools.
+    /// if the chunk does not. Checks of bools and.
     pub(super) fn of_sample(
         column: &'a OpenedColumn,
         content: Content<'a>,
@@ -41,7 +41,7 @@ impl<'a> List<'a> {
     ) -> Result<Self> {
         let values_start = range.start;
         let values = alone.or_else(|| content.values.get(range)).ok_or_else(not_a_list)?;
-        check_bools(column.layout().dtype, values)?;
+        check_unused_bits(column.layout().dtype, values)?;
         Self { column, content, values, values_start, level: 0, number: i, is_null: false, first: 0, len: 0 }.found()
     }
 

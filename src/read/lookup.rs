@@ -5,6 +5,7 @@ use super::opened_column::OpenedColumn;
 use super::selection::Selection;
 use crate::format::index::{ENTRY_BYTES, PAGE_ENTRIES, PageHead, Run, parse_entry};
 use crate::format::region::{RegionHead, RegionKind};
+use crate::open::check_encodings;
 use crate::open::source::FileBytes;
 use crate::{Error, Result};
 use std::ops::Range;
@@ -42,6 +43,7 @@ impl OpenedColumn {
 
     /// Refuses a selection with lost samples of a salvaged file.
     pub(super) fn check_selection(&self, selection: &Selection) -> Result<()> {
+        self.schema().check_known()?;
         if self.index().listed.is_none() {
             return Ok(());
         }
@@ -101,9 +103,12 @@ impl OpenedColumn {
         Ok(ChunkLocation { entry: parsed, chunk: chunks_before.saturating_add(entry) })
     }
 
-    /// Checks, and that the page agrees with the footer.
+    /// Checks of the column, then, and that the page agrees with
+    /// the footer. Every way to a chunk leads through here.
     #[cold]
     fn check_page(&self, bytes: FileBytes<'_>, run: &Run, page: u64, chunks_before: u64) -> Result<()> {
+        let facts = &self.index().facts;
+        check_encodings(facts).map_err(|error| error.with_offset(self.file.footer_offset))?;
         let offset = run.page_offset(page);
         let head = RegionHead::parse(&bytes.array(offset)?, offset)?;
         head.expect(RegionKind::IndexPage, self.file.file_id)?;

@@ -126,7 +126,7 @@ pub(super) fn finish(
         let to = out.values.as_mut_slice().get_mut(start..).ok_or_else(outside)?;
         to.copy_from_slice(from); // equal lengths
     }
-    let inner_elements = layout.inner_bytes / layout.element_bytes; // whole
+    let inner_elements = layout.inner_bytes / layout.dtype.element_bytes(); // whole
     scale(&mut out.offsets, inner_elements);
     Ok(())
 }

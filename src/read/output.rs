@@ -103,7 +103,7 @@ impl RaggedScratch {
         let mut end = 0;
         for (rank, values) in self.values.iter().enumerate() {
             let (_, position) = selection.get(rank);
-            let elements = values.bytes.len() / layout.element_bytes;
+            let elements = values.bytes.len() / layout.dtype.element_bytes();
             *out.offsets.get_mut(position + 1).ok_or_else(outside)? = u64_of(elements);
             is_in_order &= values.decoder == Some(0) && values.bytes.start == end;
             end = values.bytes.end;
@@ -126,7 +126,7 @@ impl RaggedScratch {
             // if nothing was staged: each gets its own memory again
             staged.exchange(0, &mut out.values);
         }
-        let total = usize::try_from(total).unwrap_or(usize::MAX).saturating_mul(layout.element_bytes);
+        let total = usize::try_from(total).unwrap_or(usize::MAX).saturating_mul(layout.dtype.element_bytes());
         out.values.resize(total)?;
         for (rank, values) in self.values.iter().enumerate() {
             let from = match values.decoder {
@@ -134,7 +134,7 @@ impl RaggedScratch {
                 Some(decoder) => staged.of(decoder).get(values.bytes.clone()),
             };
             let start = out.offsets.get(selection.get(rank).1).copied().unwrap_or(u64::MAX);
-            let start = usize::try_from(start).unwrap_or(usize::MAX).saturating_mul(layout.element_bytes);
+            let start = usize::try_from(start).unwrap_or(usize::MAX).saturating_mul(layout.dtype.element_bytes());
             let to = out.values.as_mut_slice().get_mut(start..).and_then(|rest| rest.get_mut(..values.bytes.len()));
             let (Some(from), Some(to)) = (from, to) else { return Err(outside()) };
             to.copy_from_slice(from); // equal lengths

@@ -1,6 +1,6 @@
 //! One sample, borrowed.
 
-use crate::format::content::{Content, check_bools};
+use crate::format::content::{Content, check_unused_bits};
 use crate::format::schema::Layout;
 use crate::format::{ColumnSchema, DType, Extent};
 use crate::pod::{self, Element};
@@ -17,7 +17,7 @@ pub struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Sample `i` of a chunk, with these values. Checks of it.
+    /// Sample `i` of a chunk, with these values. Checks of it.
     #[inline]
     pub(super) fn new(
         column: &ColumnSchema,
@@ -29,7 +29,7 @@ impl<'a> Sample<'a> {
         let mut extents = [0; limits::RANK];
         let mut varying = 0;
         content.check_extents(layout, i)?;
-        check_bools(layout.dtype, bytes)?;
+        check_unused_bits(layout.dtype, bytes)?;
         for (to, extent) in extents.iter_mut().zip(column.shape.extents()) {
             *to = match extent {
                 Extent::Fixed(extent) => *extent,

@@ -9,8 +9,7 @@ use super::output::{FixedOutput, WholeOutput};
 use super::plan::ReadPlan;
 use super::staged::outside;
 use super::tasks::{Task, at_sample};
-use crate::format::DType;
-use crate::format::content::check_bools;
+use crate::format::content::check_unused_bits;
 use crate::{Error, Result, memory};
 
 impl Decoder {
@@ -75,13 +74,13 @@ impl Decoder {
                 }
                 let mut out = ScatteredOutput { bytes: out, sample_bytes, positions };
                 self.decode_column_to(plan, bytes, number, column, &mut out)?;
-                if layout.dtype != DType::Bool {
+                if layout.dtype.unused_bits() == 0 {
                     return Ok(());
                 }
                 (0..count).map(|rank| plan.list.selection.get(rank)).enumerate().try_for_each(
                     |(rank, (sample, position))| {
                         let values = out.destination(rank, position, 1)?;
-                        check_bools(layout.dtype, values).map_err(|error| at_sample(error, sample))
+                        check_unused_bits(layout.dtype, values).map_err(|error| at_sample(error, sample))
                     },
                 )
             }

@@ -8,10 +8,11 @@ use super::storage::{Disk, Storage};
 use super::writer::{CommitState, Start, Writer};
 use crate::codec::EncodingDictionary;
 use crate::error::Advice;
-use crate::format::Schema;
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::{Footer, TableEntry};
+use crate::format::header::Header;
 use crate::format::region::{FileId, HEAD, RegionHead};
+use crate::format::{ColumnSchema, Schema};
 use crate::open::{BlockSizes, HeadScan, OpenedCommit, OpenedHeader, Source, TableSlot, open_header, open_last_commit};
 use crate::{Error, ErrorKind, Result};
 use std::path::Path;
@@ -73,6 +74,8 @@ pub(super) fn append<S: Storage, K: Sink>(
         let commit = open_last_commit(&file, &header)?;
         header.header.flags.check_writable()?;
         commit.footer.flags.check_writable()?;
+        commit.check_encodings(&header.schema)?;
+        header.schema.columns.iter().try_for_each(ColumnSchema::check_known)?;
         check_facts(&commit, &header.schema)?;
         let end = commit.trailer_offset.saturating_add(HEAD);
         if !options.discard_tail {
@@ -81,7 +84,8 @@ pub(super) fn append<S: Storage, K: Sink>(
         let tables = if options.profile.has_dictionaries() { commit.footer.tables.as_slice() } else { &[] };
         let dictionaries = last_dictionaries(&file, &header, tables)?;
         let sink = Appended::new(storage, path, file, end);
-        let output = RegionWriter::new(wrap(sink), header.header.file_id, header.header.alignment.into(), end);
+        let Header { file_id, alignment, .. } = header.header;
+        let output = RegionWriter::after(wrap(sink), file_id, alignment.into(), commit.trailer_crc, end);
         Writer::start(output, continuation(header, commit, dictionaries), options)
     };
     begin().map_err(|error| error.with_path(path))

@@ -85,12 +85,11 @@ impl<K: Sink> Writer<K> {
         let footer_offset = self.output.next(RegionKind::Footer);
         let mut footer = self.footer();
         let (head, body) = footer.seal(self.output.file_id, footer_offset, &self.schema_block, content)?;
-        self.output.region(RegionKind::Footer, &head, &body)?;
+        self.output.region(head, &body)?;
         self.output.sync()?;
         let offset = self.output.next(RegionKind::Trailer);
         let trailer = Trailer { finished, footer_offset, previous_trailer: self.state.last_trailer };
-        let head = trailer.to_bytes(self.output.file_id, offset)?;
-        self.output.region(RegionKind::Trailer, &head, &[])?;
+        self.output.region(trailer.head(self.output.file_id, offset)?, &[])?;
         self.output.sync()?;
         self.output.publish()?;
         self.state.content_id = footer.content_id;

@@ -64,7 +64,7 @@ impl IndexBuilder {
         for entries in self.entries.chunks(PAGE_ENTRIES as usize) {
             let offset = output.next(RegionKind::IndexPage);
             let (head, body) = index::page(output.file_id, offset, column, first_chunk, entries)?;
-            output.region(RegionKind::IndexPage, &head, &body)?;
+            output.region(head, &body)?;
             content.add_page(&body);
             first_chunk += PAGE_ENTRIES;
         }

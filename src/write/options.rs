@@ -92,8 +92,8 @@ impl WriterOptions {
     ///
     /// The first read of a random sample costs about as much as one block, and the list of the
     /// chunk's blocks. The smaller the blocks, the less is read, and the more bytes are stored. A
-    /// sample of up to four blocks is in one block, and a block has at most 65,535 elements. A
-    /// chunk that would be one block has none, or one if its encoding has no other form.
+    /// sample of up to four blocks is in one block, and a block has at most 65,535 elements. With
+    /// `None`, a part is one block, or blocks of 65,535 elements if it is coded in tiers or bins.
     pub fn block_bytes(mut self, bytes: impl Into<Option<usize>>) -> Self {
         self.block_bytes = BlockSize::Set(bytes.into());
         self
@@ -105,7 +105,7 @@ impl WriterOptions {
         self
     }
 
-    /// Returns the block size; `None` to write chunks without blocks.
+    /// Returns the block size; `None` for blocks as long as they can be.
     pub(super) fn resolved_block_bytes(&self) -> Option<usize> {
         match self.block_bytes {
             BlockSize::OfProfile => self.profile.block_bytes(),
@@ -212,7 +212,7 @@ impl WriterOptions {
         if !BLOCK_BYTES.contains(&bytes) {
             let (least, most) = (BLOCK_BYTES.start(), BLOCK_BYTES.end());
             let message =
-                format!("block size {bytes}: it is {least} to {most} bytes, or none for chunks without blocks");
+                format!("block size {bytes}: it is {least} to {most} bytes, or none for blocks as long as they can be");
             return Err(Error::bad_argument(message));
         }
         if self.profile.block_bytes().is_none() {
@@ -238,12 +238,9 @@ impl WriterOptions {
             hash.add(self.profile.name().as_bytes());
             hash.add(&u64_of(self.resolved_chunk_bytes()).to_le_bytes());
             hash.add(&self.alignment.to_le_bytes());
-            // the ids of files of the default are those of earlier releases
-            if self.resolved_block_bytes() != self.profile.block_bytes() {
-                hash.add(&u64_of(self.resolved_block_bytes().unwrap_or(0)).to_le_bytes());
-            }
+            hash.add(&u64_of(self.resolved_block_bytes().unwrap_or(0)).to_le_bytes());
             hash.add(&self.origin);
-            FileId(hash.0.to_le_bytes())
+            hash.file_id()
         })
     }
 }
@@ -262,6 +259,12 @@ struct Fnv1a(u128);
 impl Fnv1a {
     fn new() -> Self {
         Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
+    }
+
+    /// Returns the id: 96 bits, of which the low ones are combined with the 32 that are left.
+    fn file_id(self) -> FileId {
+        let folded = (self.0 ^ self.0 >> 96).to_le_bytes();
+        FileId(*folded.first_chunk().unwrap_or(&[0; 12]))
     }
 
     /// Adds `bytes` and their length, so that adjacent inputs cannot be confused.

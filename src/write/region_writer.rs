@@ -1,7 +1,7 @@
 //! Writes regions to a sink one after the other, with padding.
 
 use super::sink::Sink;
-use crate::format::region::{FileId, RegionKind, next_offset};
+use crate::format::region::{FileId, RegionHead, RegionKind, next_offset};
 use crate::le::u64_of;
 use crate::{Error, Result};
 
@@ -12,14 +12,22 @@ pub(super) struct RegionWriter<K> {
     sink: K,
     pub(super) file_id: FileId,
     alignment: u64,
+    /// The `head_crc` of the last region.
+    previous: u32,
     /// The length of the file so far.
     end: u64,
 }
 
 impl<K: Sink> RegionWriter<K> {
-    /// Makes the writer for a sink that has the first `end` bytes of the file.
-    pub(super) fn new(sink: K, file_id: FileId, alignment: u64, end: u64) -> Self {
-        Self { sink, file_id, alignment, end }
+    /// Makes the writer of a new file.
+    pub(super) fn new(sink: K, file_id: FileId, alignment: u64) -> Self {
+        Self { sink, file_id, alignment, previous: 0, end: 0 }
+    }
+
+    /// Makes the writer for a sink that has the first `end` bytes of the file. `previous` is the
+    /// `head_crc` of the region that ends there.
+    pub(super) fn after(sink: K, file_id: FileId, alignment: u64, previous: u32, end: u64) -> Self {
+        Self { sink, file_id, alignment, previous, end }
     }
 
     pub(super) fn into_sink(self) -> K {
@@ -34,17 +42,20 @@ impl<K: Sink> RegionWriter<K> {
         }
     }
 
-    /// Writes padding, head and body of a region of this kind, which begins at
-    /// [`RegionWriter::next`].
-    pub(super) fn region(&mut self, kind: RegionKind, head: &[u8; 64], body: &[u8]) -> Result<()> {
+    /// Writes padding, head and body of a region, which begins at [`RegionWriter::next`]. Sets its
+    /// `previous`.
+    pub(super) fn region(&mut self, head: RegionHead, body: &[u8]) -> Result<()> {
+        let head = head.after(self.previous);
         // less than two alignments
-        let padding = usize::try_from(self.next(kind) - self.end).unwrap_or(0);
+        let padding = usize::try_from(self.next(head.kind) - self.end).unwrap_or(0);
         let (first, second) = (padding.min(ZEROS.len()), padding.saturating_sub(ZEROS.len()));
         for zeros in [first, second] {
             self.write(ZEROS.get(..zeros).unwrap_or(&[]))?;
         }
-        self.write(head)?;
-        self.write(body)
+        self.write(&head.to_bytes())?;
+        self.write(body)?;
+        self.previous = head.head_crc();
+        Ok(())
     }
 
     fn write(&mut self, mut bytes: &[u8]) -> Result<()> {

@@ -108,8 +108,8 @@ impl<K: Sink> Writer<K> {
             columns,
             state: CommitState { flags: header.flags, ..CommitState::default() },
         };
-        let mut writer = Self::start(RegionWriter::new(sink, file_id, options.alignment.into(), 0), start, options)?;
-        writer.output.region(RegionKind::Header, &head.to_bytes(), &writer.schema_block)?;
+        let mut writer = Self::start(RegionWriter::new(sink, file_id, options.alignment.into()), start, options)?;
+        writer.output.region(head, &writer.schema_block)?;
         Ok(writer)
     }
 
@@ -325,7 +325,7 @@ impl<K: Sink> Writer<K> {
         let table = last.map_or(0, |last| last.table.saturating_add(1));
         let offset = self.output.next(RegionKind::Table);
         let (head, entry) = TableHead { column, table }.seal(self.output.file_id, offset, body)?;
-        self.output.region(RegionKind::Table, &head, body)?;
+        self.output.region(head, body)?;
         self.state.tables.insert(at, entry); // they ascend
         Ok(table)
     }
@@ -346,7 +346,7 @@ impl<K: Sink> Writer<K> {
     pub(super) fn write_chunk(&mut self, mut chunk: EncodedChunk) -> Result<()> {
         let offset = self.output.next(RegionKind::Chunk);
         let head = chunk.head.seal(self.output.file_id, offset, &chunk.body)?;
-        self.output.region(RegionKind::Chunk, &head, &chunk.body)?;
+        self.output.region(head, &chunk.body)?;
         let column = usize::try_from(chunk.head.column).ok();
         if let Some(index) = column.and_then(|column| self.indexes.get_mut(column)) {
             index.add(&chunk)?;

@@ -3,6 +3,7 @@
 //! data and the options.
 
 use crate::common::config;
+use crate::common::data::value_mask;
 use crate::common::plan::profiles;
 use crate::support::intact::assert_intact;
 use proptest::collection::vec;
@@ -15,7 +16,7 @@ use tensilo::{
 use tensilo_testing::{Pattern, mix};
 
 /// The most encodings that the footer lists for a column, besides raw.
-const ENCODINGS: u64 = 12;
+const ENCODINGS: u64 = 14;
 /// The decoded bytes of a block.
 const BLOCK_BYTES: u64 = 8192;
 
@@ -73,9 +74,8 @@ impl Column {
         for (element, is_null) in data.values.chunks_exact_mut(self.dtype.element_bytes()).zip(nulls) {
             match self.dtype {
                 _ if is_null => element.fill(0),
-                DType::Bool => element[0] &= 1,
                 DType::Utf8 => element[0] &= 0x7F,
-                _ => {}
+                dtype => element[0] &= value_mask(dtype) as u8,
             }
         }
         data
@@ -130,7 +130,7 @@ fn around(file: &[u8], empty: &[u8]) -> u64 {
 /// of a block's bytes, or more.
 fn fronts(column: &tensilo::Column) -> u64 {
     let chunks = (0..).map_while(|chunk| column.chunk(chunk).expect("an index"));
-    let in_blocks = chunks.filter(|chunk| chunk.encoding == "blocked-raw");
+    let in_blocks = chunks.filter(|chunk| chunk.encoding == "raw in blocks");
     let most_blocks = |raw_bytes: u64| raw_bytes / (BLOCK_BYTES / 2) + 1;
     in_blocks.map(|chunk| (8 + 12 * most_blocks(chunk.raw_bytes) + 4).next_multiple_of(64)).sum()
 }

@@ -5,6 +5,7 @@ use crate::common::damage::chunks;
 use crate::common::data::arbitrary_table;
 use crate::common::plan::{arbitrary_plan, options, push_all, push_batch};
 use crate::common::{config, vectors};
+use crate::support::build::seal;
 use crate::support::on_disk::OnDisk;
 use proptest::prelude::*;
 use std::fs;
@@ -124,6 +125,10 @@ fn every_valid_vector_is_continued_with_its_own_samples() {
             let error = refused(&file);
             assert_eq!(error.kind(), ErrorKind::TooNew, "{error}");
             assert!(error.to_string().contains("newer tensilo"), "{error}");
+            continue;
+        }
+        if name.contains("unknown-dtypes") {
+            assert_eq!(refused(&file).kind(), ErrorKind::TooNew);
             continue;
         }
         if name.contains("chunk-in-footer") {
@@ -344,13 +349,10 @@ fn with_fact(mut file: Vec<u8>, at: usize, value: u64) -> Vec<u8> {
     let u32_at = |file: &[u8], at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
     let trailer = file.len() - 64;
     let footer = u32_at(&file, trailer + 32);
-    let body = footer + 64..footer + 64 + u32_at(&file, footer + 44);
-    let facts = body.start + 16 + 4 + u32_at(&file, body.start + 16) + 4;
+    let body = footer + 64;
+    let facts = body + 16 + 4 + u32_at(&file, body + 16) + 4;
     file[facts + at..facts + at + 8].copy_from_slice(&value.to_le_bytes());
-    let crc = crc32fast::hash(&file[body]).to_le_bytes();
-    file[footer + 56..footer + 60].copy_from_slice(&crc);
-    let crc = crc32fast::hash(&file[footer..footer + 60]).to_le_bytes();
-    file[footer + 60..footer + 64].copy_from_slice(&crc);
+    seal(&mut file, footer);
     file
 }
 

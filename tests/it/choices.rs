@@ -47,7 +47,7 @@ fn choice(file: &[u8]) -> String {
     let length = file.len();
     match encoding.as_str() {
         "planes-zstd" => format!("{encoding} {} ~{length}", column.explain(0).unwrap().unwrap().transform.unwrap()),
-        "bitshuffle-zstd" | "blocked-bitshuffle-zstd" => format!("{encoding} ~{length}"),
+        "bitshuffle-zstd" | "bitshuffle-zstd in blocks" => format!("{encoding} ~{length}"),
         _ => format!("{encoding} {length} {:08x}", crc32fast::hash(file)),
     }
 }

@@ -21,6 +21,7 @@ mod corpora;
 mod damage;
 #[cfg(feature = "zstd")]
 mod dictionaries;
+mod dtypes;
 mod earlier_commits;
 mod explain;
 #[cfg(feature = "arrow")]

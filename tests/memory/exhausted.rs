@@ -50,9 +50,9 @@ fn files() -> Vec<(&'static str, Vec<u8>, bool)> {
     vec![
         ("constant", file(ELEMENTS, &values(1, &[1, 2, 3, 4]), &[(1, 1)]), false),
         ("constant and ragged", file(VARYING, &ragged, &[(0, 0), (1, 1)]), false),
-        ("zstd", file(ELEMENTS, &values(3, &frame()), &[(3, 1)]), true),
-        ("bitshuffle-zstd", file(ELEMENTS, &values(2, &frame()), &[(2, 1)]), true),
-        ("planes-zstd", file(ELEMENTS, &values(6, &planes()), &[(6, 1)]), true),
+        ("zstd", file(ELEMENTS, &values(2, &[&[0xFF; 4][..], &frame()].concat()), &[(2, 1)]), true),
+        ("bitshuffle-zstd", file(ELEMENTS, &values(3, &frame()), &[(3, 1)]), true),
+        ("planes-zstd", file(ELEMENTS, &values(7, &planes()), &[(7, 1)]), true),
     ]
 }
 

@@ -6,13 +6,14 @@ use sha2::{Digest, Sha256};
 use std::ops::Range;
 use tensilo::facts::RegionKind;
 
-pub const FILE_ID: [u8; 16] = *b"0123456789abcdef";
+pub const FILE_ID: [u8; 12] = *b"0123456789ab";
 
 /// A column record of the schema block. An extent of 2^32 - 1 varies.
 pub fn column(name: &str, dtype: u8, nullable: bool, extents: &[u32]) -> Vec<u8> {
     let mut record = (name.len() as u32).to_le_bytes().to_vec();
     record.extend(name.as_bytes());
-    record.extend([dtype, nullable.into(), extents.len() as u8, 0]);
+    let known = tensilo::DType::ALL.get(usize::from(dtype) - 1).expect("a dtype");
+    record.extend([dtype, nullable.into(), extents.len() as u8, known.element_bytes() as u8]);
     record.extend(extents.iter().flat_map(|extent| extent.to_le_bytes()));
     record.extend([0; 4]);
     record
@@ -95,6 +96,8 @@ pub struct Build {
     raw_bytes: Vec<u64>,
     /// Bodies of the index pages.
     pages: Vec<u8>,
+    /// The `head_crc` of the last region.
+    previous: u32,
 }
 
 impl Build {
@@ -102,13 +105,14 @@ impl Build {
         let mut build = Self { schema: schema(columns), columns: columns.len(), ..Self::default() };
         build.flags[0] = columns.iter().any(|record| is_nested(record)).into();
         let (body, flags) = (build.schema.clone(), build.flags);
-        build.region(b"\x89TSL", [0x0D, 0x0A, 0x1A, 0x0A], &flags, &64_u64.to_le_bytes(), &body);
+        let slot48 = [64_u32.to_le_bytes(), 1_u32.to_le_bytes()].concat();
+        build.region(b"\x89TSL", [0x0D, 0x0A, 0x1A, 0x0A], &flags, &slot48, &body);
         build
     }
 
     /// Goes on behind a file.
     pub fn after(file: &[u8]) -> Self {
-        Self { file: file.to_vec(), ..Self::default() }
+        Self { file: file.to_vec(), previous: previous_of(file, file.len()), ..Self::default() }
     }
 
     /// Adds a region at the end; returns its offset.
@@ -118,13 +122,14 @@ impl Build {
         self.file.extend(magic);
         self.file.extend(slot4);
         self.file.extend(FILE_ID);
+        self.file.extend([0; 4]);
         self.file.extend((offset as u64).to_le_bytes());
         self.file.extend(slot32);
         self.file.extend((body.len() as u32).to_le_bytes());
         self.file.extend(slot48);
         self.file.extend([0; 8]);
         self.file.extend(body);
-        seal(&mut self.file, offset);
+        self.previous = seal_after(&mut self.file, offset, self.previous);
         offset as u64
     }
 
@@ -197,8 +202,46 @@ impl Build {
     }
 }
 
-/// Makes the checksums of the region at `at` right.
+/// Makes the checksums of the region at `at` right, and those of the intact heads after it, each of
+/// which repeats the one before.
 pub fn seal(file: &mut [u8], at: usize) {
+    let mut previous = seal_after(file, at, previous_of(file, at));
+    let mut next = (at + 64 + u32_at(file, at + 44) as usize).next_multiple_of(64);
+    while let Some(head) = file.get(next..next.saturating_add(64)) {
+        if !is_head(head) {
+            next += 64; // padding
+            continue;
+        }
+        if crc32fast::hash(&head[..60]) != u32_at(head, 60) {
+            return; // damaged: the head after it keeps what it states
+        }
+        let end = next + 64 + u32_at(head, 44) as usize;
+        file[next + 20..next + 24].copy_from_slice(&previous.to_le_bytes());
+        previous = crc32fast::hash(&file[next..next + 60]);
+        file[next + 60..next + 64].copy_from_slice(&previous.to_le_bytes());
+        next = end.next_multiple_of(64);
+    }
+}
+
+fn is_head(head: &[u8]) -> bool {
+    head.starts_with(b"TSL") || head.starts_with(b"\x89TSL")
+}
+
+/// The `head_crc` of the last region before `at`; 0 if there is none.
+pub fn previous_of(file: &[u8], at: usize) -> u32 {
+    let (mut next, mut previous) = (0_usize, 0);
+    while let Some(head) = file.get(next..next.saturating_add(64)).filter(|_| next < at) {
+        let end = next + 64 + if is_head(head) { u32_at(head, 44) as usize } else { 0 };
+        previous = if is_head(head) { u32_at(head, 60) } else { previous };
+        next = if end <= at { end.next_multiple_of(64) } else { next + 64 };
+    }
+    previous
+}
+
+/// Makes the checksums of the region at `at` right; the region before has this `head_crc`. Returns
+/// its own.
+pub fn seal_after(file: &mut [u8], at: usize, previous: u32) -> u32 {
+    file[at + 20..at + 24].copy_from_slice(&previous.to_le_bytes());
     let length = u32_at(file, at + 44) as usize;
     if let Some(body) = file.get(at + 64..(at + 64).saturating_add(length)) {
         let crc = crc32fast::hash(body);
@@ -206,6 +249,7 @@ pub fn seal(file: &mut [u8], at: usize) {
     }
     let crc = crc32fast::hash(&file[at..at + 60]);
     file[at + 60..at + 64].copy_from_slice(&crc.to_le_bytes());
+    crc
 }
 
 /// Overwrites bytes of the first region of this kind, at an offset from its head, and corrects the

@@ -15,7 +15,7 @@ struct Layer {
 /// The layers, the lowest first. Modules of one layer may use each other, but not in a cycle.
 const LAYERS: [Layer; 7] = [
     Layer { modules: &["error", "limits", "le", "dtype", "memory", "names", "byte_count", "threads"], about: "basics" },
-    Layer { modules: &["kernel", "checksum", "pod", "cast", "decimal"], about: "loops over elements" },
+    Layer { modules: &["kernel", "checksum", "pod", "cast", "decimal", "small_float"], about: "loops over elements" },
     Layer {
         modules: &["format", "batch", "list_buffer", "value", "arrow_type"],
         about: "bytes to structures and back",

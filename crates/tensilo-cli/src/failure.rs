@@ -98,8 +98,8 @@ fn exit_of(kind: ErrorKind) -> Exit {
         ErrorKind::Corrupt => Exit::Damaged,
         ErrorKind::Io => Exit::Io,
         ErrorKind::Internal => Exit::Internal,
-        // TooNew, NotBuilt, OverLimit, BadArgument, BadInput: this program cannot process this
-        // input
+        // TooNew, TooOld, NotBuilt, OverLimit, BadArgument, BadInput: this program cannot process
+        // this input
         _ => Exit::Usage,
     }
 }
@@ -166,9 +166,14 @@ mod tests {
         assert_eq!(exit_of(ErrorKind::Corrupt), Exit::Damaged);
         assert_eq!(exit_of(ErrorKind::Io), Exit::Io);
         assert_eq!(exit_of(ErrorKind::Internal), Exit::Internal);
-        for kind in
-            [ErrorKind::TooNew, ErrorKind::NotBuilt, ErrorKind::OverLimit, ErrorKind::BadArgument, ErrorKind::BadInput]
-        {
+        for kind in [
+            ErrorKind::TooNew,
+            ErrorKind::TooOld,
+            ErrorKind::NotBuilt,
+            ErrorKind::OverLimit,
+            ErrorKind::BadArgument,
+            ErrorKind::BadInput,
+        ] {
             assert_eq!(exit_of(kind), Exit::Usage, "{kind:?}");
         }
     }

@@ -3,13 +3,15 @@
 use tensilo::import::arrow::array::{ArrayData, ArrayRef, BooleanArray, make_array};
 use tensilo::import::arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer};
 use tensilo::import::arrow::datatypes::{DataType, Field};
-use tensilo::import::bf16_field;
+use tensilo::import::mark_dtype;
 use tensilo::{DType, Error, Result};
 
-/// Returns a field of elements of a type. Strings are no elements.
+/// Returns a field of elements of a type, or of the halves of complex numbers. Strings are no
+/// elements.
 pub(crate) fn element_field(name: &str, dtype: DType, nullable: bool) -> Field {
     let data_type = match dtype {
-        DType::Bf16 => return bf16_field(name, nullable),
+        DType::Bf16 => return mark_dtype(Field::new(name, DataType::UInt16, nullable), dtype),
+        DType::Complex64 => DataType::Float32,
         DType::F16 => DataType::Float16,
         DType::F32 => DataType::Float32,
         DType::F64 => DataType::Float64,
@@ -23,17 +25,24 @@ pub(crate) fn element_field(name: &str, dtype: DType, nullable: bool) -> Field {
         DType::Bool => DataType::Boolean,
         DType::Utf8 => DataType::Utf8,
         DType::Bytes => DataType::Binary,
+        small if small.is_small() => return mark_dtype(Field::new(name, DataType::UInt8, nullable), small),
         _ => DataType::UInt8,
     };
     Field::new(name, data_type, nullable)
 }
 
-/// Returns an array of elements, which are in the byte order of this machine.
+/// Returns the bytes of what is swapped between byte orders: an element, or half of a complex one.
+pub(crate) fn swapped_bytes(dtype: DType) -> usize {
+    if dtype == DType::Complex64 { 4 } else { dtype.element_bytes() }
+}
+
+/// Returns an array of elements, or of the halves of complex numbers, which are in the byte order
+/// of this machine.
 pub(crate) fn element_array(dtype: DType, bytes: MutableBuffer) -> Result<ArrayRef> {
     if dtype == DType::Bool {
         return bools(&bytes);
     }
-    let count = bytes.len() / dtype.element_bytes();
+    let count = bytes.len() / swapped_bytes(dtype);
     let field = element_field("", dtype, false);
     let data = ArrayData::builder(field.data_type().clone()).len(count).add_buffer(Buffer::from(bytes)).build();
     data.map(make_array).map_err(|error| Error::bad_input(error.to_string()))

@@ -12,6 +12,7 @@ mod json_lines;
 mod megatron;
 mod npy;
 mod options;
+mod packed;
 mod rows;
 mod safetensors;
 mod stream;

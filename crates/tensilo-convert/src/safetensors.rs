@@ -2,6 +2,7 @@
 
 use crate::error::unreadable;
 use crate::options::FormatOptions;
+use crate::packed::packed_bits;
 use crate::tensor::{ColumnBytes, TensorColumn, TensorTable};
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
@@ -78,7 +79,9 @@ fn columns(
         let offset = offset(info.data_offsets.0).ok_or_else(|| Error::bad_input("an offset over 2^64"))?;
         let extents: Vec<u64> = info.shape.iter().map(|&extent| u64::try_from(extent).unwrap_or(u64::MAX)).collect();
         let bytes = ColumnBytes::Plain { file: file.clone(), offset };
-        let column = TensorColumn::new(name, element_type(info.dtype)?, &extents, bytes)?;
+        let dtype = element_type(info.dtype)?;
+        let column = TensorColumn::new(name, dtype, &extents, bytes)?;
+        let column = TensorColumn { packed_bits: packed_bits(dtype), ..column };
         if options.file_is_sample { column.into_sample(&extents) } else { Ok(column) }
     };
     // tensors without elements share offsets
@@ -106,6 +109,15 @@ fn element_type(dtype: Dtype) -> Result<DType> {
         Dtype::U64 => DType::U64,
         Dtype::I64 => DType::I64,
         Dtype::F64 => DType::F64,
+        Dtype::F8_E4M3 => DType::F8E4M3Fn,
+        Dtype::F8_E4M3FNUZ => DType::F8E4M3Fnuz,
+        Dtype::F8_E5M2 => DType::F8E5M2,
+        Dtype::F8_E5M2FNUZ => DType::F8E5M2Fnuz,
+        Dtype::F8_E8M0 => DType::F8E8M0Fnu,
+        Dtype::F6_E2M3 => DType::F6E2M3,
+        Dtype::F6_E3M2 => DType::F6E3M2,
+        Dtype::F4 => DType::F4E2M1,
+        Dtype::C64 => DType::Complex64,
         other => {
             let message = format!("the type {other:?}; save a view of the tensor as bytes (U8)");
             return Err(Error::bad_input(message));

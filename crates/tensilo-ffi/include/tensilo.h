@@ -481,7 +481,7 @@ typedef struct tensilo_reader_info {
   // Whether the writer said that the file is complete.
   bool is_finished;
   // The id of the file.
-  uint8_t file_id[16];
+  uint8_t file_id[12];
   // The id of the content up to the commit that is read.
   uint8_t content_id[16];
 } tensilo_reader_info;
@@ -661,6 +661,39 @@ typedef struct tensilo_damage {
 // UTF-8 text for each item, without a NUL at the end.
 #define TENSILO_UTF8 15
 
+// A float of 8 bits: 4 exponent and 3 mantissa bits, no infinities.
+#define TENSILO_F8_E4M3FN 16
+
+// A float of 8 bits: 4 exponent and 3 mantissa bits, one NaN, no infinities, no -0.
+#define TENSILO_F8_E4M3FNUZ 17
+
+// A float of 8 bits: 5 exponent and 2 mantissa bits.
+#define TENSILO_F8_E5M2 18
+
+// A float of 8 bits: 5 exponent and 2 mantissa bits, one NaN, no infinities, no -0.
+#define TENSILO_F8_E5M2FNUZ 19
+
+// A scale of 8 bits: a power of two, or NaN.
+#define TENSILO_F8_E8M0FNU 20
+
+// A float of 6 bits in a byte: 2 exponent and 3 mantissa bits.
+#define TENSILO_F6_E2M3 21
+
+// A float of 6 bits in a byte: 3 exponent and 2 mantissa bits.
+#define TENSILO_F6_E3M2 22
+
+// A float of 4 bits in a byte: 2 exponent bits and 1 mantissa bit.
+#define TENSILO_F4_E2M1 23
+
+// A signed integer of 4 bits in a byte, whose upper bits are zero: -1 is 0x0F.
+#define TENSILO_I4 24
+
+// An unsigned integer of 4 bits in a byte.
+#define TENSILO_U4 25
+
+// Two `float`: the real and the imaginary part.
+#define TENSILO_COMPLEX64 26
+
 // As `TENSILO_ORDER_WINDOWED`, with the sizes that the dataset records.
 #define TENSILO_ORDER_DEFAULT 0
 
@@ -736,6 +769,9 @@ typedef struct tensilo_damage {
 
 // Another writer has published the same version of the dataset first.
 #define TENSILO_CONFLICT 11
+
+// The file was written before edition 1 of the format. Convert its source again.
+#define TENSILO_TOO_OLD 12
 
 // Bytes are wrong, or missing.
 #define TENSILO_DAMAGE_DAMAGED 0

@@ -37,6 +37,28 @@ pub const TENSILO_BOOL: tensilo_dtype = 13;
 pub const TENSILO_BYTES: tensilo_dtype = 14;
 /// UTF-8 text for each item, without a NUL at the end.
 pub const TENSILO_UTF8: tensilo_dtype = 15;
+/// A float of 8 bits: 4 exponent and 3 mantissa bits, no infinities.
+pub const TENSILO_F8_E4M3FN: tensilo_dtype = 16;
+/// A float of 8 bits: 4 exponent and 3 mantissa bits, one NaN, no infinities, no -0.
+pub const TENSILO_F8_E4M3FNUZ: tensilo_dtype = 17;
+/// A float of 8 bits: 5 exponent and 2 mantissa bits.
+pub const TENSILO_F8_E5M2: tensilo_dtype = 18;
+/// A float of 8 bits: 5 exponent and 2 mantissa bits, one NaN, no infinities, no -0.
+pub const TENSILO_F8_E5M2FNUZ: tensilo_dtype = 19;
+/// A scale of 8 bits: a power of two, or NaN.
+pub const TENSILO_F8_E8M0FNU: tensilo_dtype = 20;
+/// A float of 6 bits in a byte: 2 exponent and 3 mantissa bits.
+pub const TENSILO_F6_E2M3: tensilo_dtype = 21;
+/// A float of 6 bits in a byte: 3 exponent and 2 mantissa bits.
+pub const TENSILO_F6_E3M2: tensilo_dtype = 22;
+/// A float of 4 bits in a byte: 2 exponent bits and 1 mantissa bit.
+pub const TENSILO_F4_E2M1: tensilo_dtype = 23;
+/// A signed integer of 4 bits in a byte, whose upper bits are zero: -1 is 0x0F.
+pub const TENSILO_I4: tensilo_dtype = 24;
+/// An unsigned integer of 4 bits in a byte.
+pub const TENSILO_U4: tensilo_dtype = 25;
+/// Two `float`: the real and the imaginary part.
+pub const TENSILO_COMPLEX64: tensilo_dtype = 26;
 
 /// Returns the number of a type, or 0 of one that is newer than this crate.
 pub(crate) fn number_of(dtype: DType) -> tensilo_dtype {
@@ -72,6 +94,17 @@ pub extern "C" fn tensilo_dtype_name(dtype: tensilo_dtype) -> *const c_char {
         DType::Bool => c"bool",
         DType::Bytes => c"bytes",
         DType::Utf8 => c"utf8",
+        DType::F8E4M3Fn => c"f8_e4m3fn",
+        DType::F8E4M3Fnuz => c"f8_e4m3fnuz",
+        DType::F8E5M2 => c"f8_e5m2",
+        DType::F8E5M2Fnuz => c"f8_e5m2fnuz",
+        DType::F8E8M0Fnu => c"f8_e8m0fnu",
+        DType::F6E2M3 => c"f6_e2m3",
+        DType::F6E3M2 => c"f6_e3m2",
+        DType::F4E2M1 => c"f4_e2m1",
+        DType::I4 => c"i4",
+        DType::U4 => c"u4",
+        DType::Complex64 => c"complex64",
         _ => c"unknown", // newer than this crate, so it has no number here
     });
     name.map_or(std::ptr::null(), |name| name.as_ptr())

@@ -136,6 +136,7 @@ fn status_of(kind: ErrorKind) -> tensilo_status {
     match kind {
         ErrorKind::Corrupt => TENSILO_CORRUPT,
         ErrorKind::TooNew => TENSILO_TOO_NEW,
+        ErrorKind::TooOld => TENSILO_TOO_OLD,
         ErrorKind::NotBuilt => TENSILO_NOT_BUILT,
         ErrorKind::OverLimit => TENSILO_OVER_LIMIT,
         ErrorKind::BadArgument => TENSILO_BAD_ARGUMENT,

@@ -68,7 +68,7 @@ pub struct tensilo_reader_info {
     /// Whether the writer said that the file is complete.
     pub is_finished: bool,
     /// The id of the file.
-    pub file_id: [u8; 16],
+    pub file_id: [u8; 12],
     /// The id of the content up to the commit that is read.
     pub content_id: [u8; 16],
 }

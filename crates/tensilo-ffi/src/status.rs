@@ -28,3 +28,5 @@ pub const TENSILO_IO: tensilo_status = 9;
 pub const TENSILO_BAD_STATE: tensilo_status = 10;
 /// Another writer has published the same version of the dataset first.
 pub const TENSILO_CONFLICT: tensilo_status = 11;
+/// The file was written before edition 1 of the format. Convert its source again.
+pub const TENSILO_TOO_OLD: tensilo_status = 12;

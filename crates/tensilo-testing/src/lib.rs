@@ -1,22 +1,22 @@
 //! Helpers that the tests of several crates share. Nothing here knows tensilo's types, so that unit
 //! tests of the core can use it, too.
 
+mod archive;
 mod delay_proxy;
 mod environment;
 mod fault_proxy;
 mod folder;
-mod hex;
 mod http;
 mod http_server;
 mod patterns;
 mod random;
 mod sys;
 
+pub use archive::{Files, archive, vector, vector_files};
 pub use delay_proxy::DelayProxy;
 pub use environment::{asked, available, python, repository};
 pub use fault_proxy::FaultProxy;
 pub use folder::Folder;
-pub use hex::commented_hex;
 pub use http::{HttpFault, HttpRequest, random_faults};
 pub use http_server::HttpServer;
 pub use patterns::Pattern;

@@ -52,9 +52,10 @@ fn malformed(what: &str) -> Error {
 }
 
 /// Returns the length of the tables, from the bytes that they begin with; `None` if these are too
-/// few.
+/// few, or if the length does not include its own field.
 pub(in crate::codec) fn table_bytes(tables: &[u8]) -> Option<usize> {
-    usize::try_from(length::TABLE_BYTES.get(tables.first_chunk()?)).ok()
+    let bytes = usize::try_from(length::TABLE_BYTES.get(tables.first_chunk()?)).ok()?;
+    (bytes >= length::SIZE).then_some(bytes)
 }
 
 /// The fields of the tables that writers choose.

@@ -1,4 +1,4 @@
-//! Chapter 5.13: bins, as an encoding of blocks.
+//! Chapter 5.13: bins.
 
 use super::bin_choice::{Means, choose, each_choice, each_finalist};
 use super::bin_layers::{decode_layers, describe_layers};
@@ -27,12 +27,15 @@ pub(in crate::codec) struct BinBlocks {
 impl BlockCodec for BinBlocks {
     type Tables = Arc<BinTables>;
 
+    const MAX_ELEMENTS: usize = limits::BLOCK_ELEMENTS;
+    const TABLES_RULE: &'static str = "R-5.18";
+
     fn id(&self) -> u16 {
-        13
+        6
     }
 
     fn name(&self) -> &'static str {
-        "blocked-bins"
+        "bins"
     }
 
     fn table_bytes(&self, front: &[u8]) -> Option<usize> {
@@ -117,11 +120,6 @@ impl BlockCodec for BinBlocks {
     }
 }
 
-/// Returns whether a part has blocks, unlike validity and shape, and none with too many elements.
-fn has_fitting_blocks(geometry: &Geometry<'_>) -> bool {
-    !geometry.blocks.is_empty() && geometry.block_ranges().all(|block| block.len() <= limits::BLOCK_ELEMENTS)
-}
-
 /// Parts have at least this many times the elements of samples that are encoded.
 const MIN_ONE_IN: f64 = 3.0;
 /// The finalists that encode the sample to at most one in this many bytes more than the smallest
@@ -132,9 +130,6 @@ const MAX_EQUAL: usize = 2;
 impl BlockEncoder for BinBlocks {
     fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(part.geometry.element_bytes)?;
-        if !has_fitting_blocks(&part.geometry) {
-            return Some(usize::MAX);
-        }
         let means = self.means(width);
         let choice = choose(means, part, scratch);
         let bytes = choice.bytes();
@@ -185,9 +180,6 @@ impl BlockEncoder for BinBlocks {
     ) -> Result<()> {
         let spec = PartSpec::new(geometry.element_bytes, raw.len());
         let Ok((width, _)) = spec.width_and_count() else { return Ok(()) };
-        if !has_fitting_blocks(geometry) {
-            return Ok(());
-        }
         let means = self.means(width);
         let mut tables = Vec::new();
         let mut best = None;

@@ -1,20 +1,20 @@
 //! The interface of an encoding of one block.
 
 use super::front::FrontWriter;
-use crate::Result;
 use crate::codec::anatomy::Anatomy;
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
 use crate::codec::sample::SampledPart;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::kernel::prefetch;
+use crate::{Error, Result};
 use std::ops::Range;
 
-/// The value of `table` in the front of blocks that need none.
+/// The value of `table` in the tables of frames that need none.
 #[cfg(feature = "zstd")]
 pub(in crate::codec) const NO_TABLE: u32 = u32::MAX;
 
-/// Returns the table of the column that the tables of `blocked-zstd` name, if they name one.
+/// Returns the table of the column that the tables of `zstd` name, if they name one.
 pub(in crate::codec) fn table_number(tables: &[u8]) -> Option<u32> {
     let table = u32::from_le_bytes(*tables.first_chunk()?);
     (table != u32::MAX).then_some(table)
@@ -31,8 +31,15 @@ pub(crate) struct Block<'a> {
 
 /// An encoding in blocks, as a decoder.
 pub(crate) trait BlockCodec: Sync {
-    /// The tables in the front, parsed.
+    /// The tables, parsed.
     type Tables;
+
+    /// The most elements of a block.
+    const MAX_ELEMENTS: usize = usize::MAX;
+
+    /// The rule that tables break if the stored bytes end within them.
+    const TABLES_RULE: &'static str = "R-5.14";
+
     /// Returns the id in the file.
     fn id(&self) -> u16;
 
@@ -54,16 +61,15 @@ pub(crate) trait BlockCodec: Sync {
         false
     }
 
-    /// Returns the length of the tables. `front` is what follows the head of the front. Returns
-    /// `None` if it is too short to tell.
-    fn table_bytes(&self, front: &[u8]) -> Option<usize>;
+    /// Returns the length of the tables that bytes begin with; `None` if these are too few to tell.
+    fn table_bytes(&self, bytes: &[u8]) -> Option<usize>;
 
     /// Returns the table of the column that decoding needs, if it needs one.
     fn table(&self, _tables: &[u8]) -> Option<u32> {
         None
     }
 
-    /// Parses and checks the tables in the front.
+    /// Parses and checks the tables.
     fn parse_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<Self::Tables>;
 
     /// Checks what [`BlockCodec::parse_tables`] checks.
@@ -75,6 +81,11 @@ pub(crate) trait BlockCodec: Sync {
     /// decoded alone mostly follows another one of its chunk.
     fn kept_tables(&self, spec: PartSpec<'_>, tables: &[u8], _scratch: &mut DecodeScratch) -> Result<Self::Tables> {
         self.parse_tables(spec, tables)
+    }
+
+    /// Refuses a block that cannot have its decoded length, before memory is taken for it.
+    fn check(&self, _tables: &Self::Tables, _block: &Block<'_>) -> Result<()> {
+        Ok(())
     }
 
     /// Decodes a block to `out`, which has its decoded length.
@@ -128,6 +139,11 @@ pub(crate) trait BlockCodec: Sync {
         anatomy.add("blocks", "", block.stored);
         Ok(())
     }
+}
+
+#[cold]
+pub(super) fn too_many_elements(count: usize, max: usize) -> Error {
+    Error::corrupt("R-5.14", format!("a block has {count} elements; at most {max} are allowed"))
 }
 
 /// A visitor of plans: of their tables, and of the cost of stored bytes. Returns whether what it
@@ -194,8 +210,8 @@ pub(in crate::codec) trait BlockEncoder: BlockCodec {
         scratch: &mut EncodeScratch,
     ) -> Result<()>;
 
-    /// Appends front and blocks to `stored`; `tables` are the planned ones. Returns
-    /// `false` if they are too many; some of them were appended then.
+    /// Appends the stored bytes of a part: the tables, which were planned, and its only block, or
+    /// front and blocks. Returns `false` if they are too many; some of them were appended then.
     fn append(
         &self,
         geometry: &Geometry<'_>,
@@ -204,6 +220,11 @@ pub(in crate::codec) trait BlockEncoder: BlockCodec {
         stored: &mut Vec<u8>,
         scratch: &mut EncodeScratch,
     ) -> Result<bool> {
+        if let [end] = *geometry.blocks {
+            stored.extend_from_slice(tables);
+            let end = usize::try_from(end).unwrap_or(usize::MAX);
+            return self.encode(geometry, raw, &(0..end), stored, scratch).map(|()| true);
+        }
         let Some(mut front) = FrontWriter::new(stored, tables, geometry.blocks.len(), Self::ALIGN) else {
             return Ok(false);
         };

@@ -1,4 +1,4 @@
-//! Encodings in blocks, as encodings of chapter 5.
+//! Chapter 5.12: a part in several blocks, behind a front.
 
 use super::block_codec::{Block, BlockCodec, BlockEncoder};
 use super::front::{BlockEntry, FRONT_HEAD_BYTES};
@@ -10,15 +10,16 @@ use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
 use crate::codec::sample::SampledPart;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
+use crate::format::index::BLOCKS;
 use crate::{Result, memory};
 use std::ops::Range;
 
-/// An encoding in blocks, as one of chapter 5.
+/// An encoding of blocks, as the encoding of a part in several. Encodes parts of one block, too.
 pub(in crate::codec) struct Blocked<B>(pub B);
 
 impl<B: BlockCodec> Codec for Blocked<B> {
     fn id(&self) -> u16 {
-        self.0.id()
+        self.0.id() | BLOCKS
     }
 
     fn name(&self) -> &'static str {
@@ -103,9 +104,22 @@ impl<B: BlockCodec> BlockedCodec for Blocked<B> {
         self.0.table_bytes(front)
     }
 
+    fn max_elements(&self) -> usize {
+        B::MAX_ELEMENTS
+    }
+
     fn check(&self, part: &BlockedPart<'_>) -> Result<()> {
-        self.0.check_tables(part.spec, part.front.tables)?;
-        part.front.check()
+        if B::MAX_ELEMENTS < usize::MAX {
+            self.0.check_tables(part.spec, part.front.tables)?;
+            return part.front.check();
+        }
+        // nothing else bounds what a block decodes to
+        let tables = self.0.parse_tables(part.spec, part.front.tables)?;
+        part.front.check()?;
+        part.front.blocks().try_for_each(|entry| match part.block(&entry?) {
+            Ok(block) => self.0.check(&tables, &block),
+            Err(_) => Ok(()), // was not read, and is not decoded
+        })
     }
 
     fn decode_blocks(
@@ -189,16 +203,24 @@ impl<B: BlockCodec> Blocked<B> {
     }
 }
 
+/// Returns whether a block has more elements than it may have.
+fn has_long_block<B: BlockCodec>(geometry: &Geometry<'_>) -> bool {
+    geometry.block_ranges().any(|block| block.len() > B::MAX_ELEMENTS)
+}
+
 impl<B: BlockEncoder> Encoder for Blocked<B> {
     fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
-        self.0.estimate(part, scratch)
+        match has_long_block::<B>(&part.geometry) {
+            true => Some(usize::MAX),
+            false => self.0.estimate(part, scratch),
+        }
     }
 
     fn estimate_by_encoding(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Result<Option<usize>> {
         self.0.estimate_by_encoding(part, scratch)
     }
 
-    /// Encodes `raw`, except for the checksum of the front, which [`seal`](super::front::seal)
+    /// Encodes `raw`, except for the checksum of a front, which [`seal`](super::front::seal)
     /// sets.
     fn encode(
         &self,
@@ -208,6 +230,9 @@ impl<B: BlockEncoder> Encoder for Blocked<B> {
         scratch: &mut EncodeScratch,
     ) -> Result<bool> {
         stored.clear();
+        if has_long_block::<B>(geometry) {
+            return Ok(false);
+        }
         let mut planned = std::mem::take(&mut scratch.planned);
         let mut least = usize::MAX;
         let encoded = self.0.each_plan(geometry, raw, scratch, &mut |tables, cost, scratch| {

@@ -1,25 +1,24 @@
-//! Chapter 5.12: blocks of exponent-tiers.
+//! Chapter 5.8: exponent-tiers.
 
 use super::block_codec::{Block, BlockCodec, BlockEncoder};
 use super::tiers::{TABLE_BYTES, TierBlock, TierTables, describe_head, write_block, wrong_length};
 use crate::codec::anatomy::Anatomy;
-use crate::codec::encoding::Encoder;
-use crate::codec::exponent_tiers::{ExponentTiers, StoredExponents, split};
+use crate::codec::exponent_tiers::{StoredExponents, split};
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
 use crate::codec::sample::SampledPart;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::tier_plan::{TierPlan, histogram};
 use crate::codec::transform::Transform;
-use crate::kernel::prefetch;
-use crate::{Error, Result};
+use crate::kernel::{Width, prefetch};
+use crate::{Error, Result, limits};
 use std::ops::Range;
 
 pub(in crate::codec) struct ExponentBlocks;
 
 fn check_tables(tables: TierTables) -> Result<TierTables> {
     match tables.transform {
-        Transform::Predict(_) => Err(Error::corrupt("R-5.10", "blocked-exponent-tiers cannot predict")),
+        Transform::Predict(_) => Err(Error::corrupt("R-5.10", "exponent-tiers cannot predict")),
         _ => Ok(tables),
     }
 }
@@ -38,12 +37,15 @@ fn parse<'a>(tables: &TierTables, block: &Block<'a>) -> Result<StoredExponents<'
 impl BlockCodec for ExponentBlocks {
     type Tables = TierTables;
 
+    const MAX_ELEMENTS: usize = limits::BLOCK_ELEMENTS;
+    const TABLES_RULE: &'static str = "R-5.17";
+
     fn id(&self) -> u16 {
-        11
+        4
     }
 
     fn name(&self) -> &'static str {
-        "blocked-exponent-tiers"
+        "exponent-tiers"
     }
 
     fn table_bytes(&self, _: &[u8]) -> Option<usize> {
@@ -56,6 +58,10 @@ impl BlockCodec for ExponentBlocks {
 
     fn kept_tables(&self, _: PartSpec<'_>, tables: &[u8], scratch: &mut DecodeScratch) -> Result<TierTables> {
         check_tables(scratch.tier_tables.get(tables)?)
+    }
+
+    fn check(&self, tables: &TierTables, block: &Block<'_>) -> Result<()> {
+        parse(tables, block).map(drop)
     }
 
     fn decode(
@@ -101,7 +107,12 @@ impl BlockCodec for ExponentBlocks {
 
 impl BlockEncoder for ExponentBlocks {
     fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
-        ExponentTiers { spacing: 31 }.estimate(part, scratch)
+        let width = Width::from_bytes(part.geometry.element_bytes)?;
+        let EncodeScratch { symbols, low_bytes, search, .. } = scratch;
+        split(width, part.geometry.float, &part.sample.blocks.bytes, symbols, low_bytes);
+        let bits = TierPlan::new(&histogram(symbols), *search).bits;
+        // an estimate, and saturating
+        Some((TABLE_BYTES as f64 + (bits as f64 / 8.0 + low_bytes.len() as f64) * part.one_in()) as usize)
     }
 
     fn plan(
@@ -116,7 +127,7 @@ impl BlockEncoder for ExponentBlocks {
         let EncodeScratch { symbols, low_bytes, head, search, .. } = scratch;
         split(width, geometry.float, raw, symbols, low_bytes);
         let transform = if geometry.float { Transform::Rotate } else { Transform::None };
-        *head = TierPlan::new(&histogram(symbols), 31, *search).head;
+        *head = TierPlan::new(&histogram(symbols), *search).head;
         TierTables::new(transform, *head).write(tables);
         Ok(true)
     }

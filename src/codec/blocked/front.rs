@@ -4,7 +4,7 @@ use crate::checksum::{Crc, crc};
 use crate::codec::part_spec::PartSpec;
 use crate::format::region::HEAD_BYTES;
 use crate::le::structure;
-use crate::{Error, Result, limits};
+use crate::{Error, Result};
 use std::ops::Range;
 
 structure! {
@@ -42,6 +42,8 @@ pub(crate) struct Front<'a> {
     pub bytes: usize,
     /// Elements of the part.
     count: usize,
+    /// The most elements of a block.
+    max_elements: usize,
     /// The stored bytes of all blocks.
     block_bytes: usize,
 }
@@ -101,6 +103,7 @@ impl<'a> Front<'a> {
     /// begins with.
     pub(crate) fn parse(
         spec: PartSpec<'_>,
+        max_elements: usize,
         table_bytes: impl Fn(&[u8]) -> Option<usize>,
         stored: &'a [u8],
         stored_bytes: usize,
@@ -122,7 +125,10 @@ impl<'a> Front<'a> {
             Some((tables, directory.as_chunks().0, filling))
         };
         let (tables, directory, filling) = split().ok_or_else(|| malformed("its directory does not fit"))?;
-        let front = Self { tables, directory, filling, bytes, count, block_bytes };
+        let front = Self { tables, directory, filling, bytes, count, max_elements, block_bytes };
+        if block_count < 2 {
+            return Err(malformed("it has fewer than two blocks"));
+        }
         if filling.len() > MOST_FILLING || front.ends() != Some((count, block_bytes)) {
             return Err(malformed("its directory does not end where the elements and the stored bytes end"));
         }
@@ -140,7 +146,7 @@ impl<'a> Front<'a> {
         Some((usize::try_from(ends.0).ok()?, usize::try_from(ends.1).ok()?))
     }
 
-    /// Returns the number of blocks, which is at least 1.
+    /// Returns the number of blocks, which is at least 2.
     pub(crate) fn block_count(&self) -> usize {
         self.directory.len()
     }
@@ -154,7 +160,7 @@ impl<'a> Front<'a> {
         let (end, stored_end) = self.end(block).ok_or_else(|| malformed("a block is missing"))?;
         let right = start < end
             && end <= self.count
-            && end - start <= limits::BLOCK_ELEMENTS
+            && end - start <= self.max_elements
             && stored_start < stored_end
             && stored_end <= self.block_bytes;
         if !right {

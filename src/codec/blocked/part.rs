@@ -22,7 +22,11 @@ pub(crate) trait BlockedCodec: Sync {
     /// See [`BlockCodec::table_bytes`](super::block_codec::BlockCodec::table_bytes).
     fn table_bytes(&self, front: &[u8]) -> Option<usize>;
 
-    /// Checks tables and directory of a front.
+    /// See [`BlockCodec::MAX_ELEMENTS`](super::block_codec::BlockCodec::MAX_ELEMENTS).
+    fn max_elements(&self) -> usize;
+
+    /// Checks tables and directory of a front, and of the blocks that were read what bounds their
+    /// decoded length.
     fn check(&self, part: &BlockedPart<'_>) -> Result<()>;
 
     /// Decodes some elements, at least one, to `out`, which has their length.
@@ -53,7 +57,7 @@ impl<'a> BlockedPart<'a> {
         range: &Range<usize>,
     ) -> Result<Self> {
         let stored = body.start().get(range.start..).unwrap_or(&[]);
-        let front = Front::parse(spec, |front| codec.table_bytes(front), stored, range.len())?;
+        let front = Front::parse(spec, codec.max_elements(), |front| codec.table_bytes(front), stored, range.len())?;
         Ok(Self { spec, front, body, start: range.start })
     }
 

@@ -1,4 +1,4 @@
-//! Chapter 5.12: blocks of the decoded bytes, which adjoin each other as in `raw`.
+//! Chapter 5.1: blocks of the decoded bytes, which adjoin each other.
 
 use super::block_codec::{Block, BlockCodec, BlockEncoder};
 use crate::codec::geometry::Geometry;
@@ -13,11 +13,11 @@ impl BlockCodec for RawBlocks {
     type Tables = ();
 
     fn id(&self) -> u16 {
-        8
+        0
     }
 
     fn name(&self) -> &'static str {
-        "blocked-raw"
+        "raw"
     }
 
     fn table_bytes(&self, _: &[u8]) -> Option<usize> {
@@ -30,6 +30,10 @@ impl BlockCodec for RawBlocks {
 
     fn parse_tables(&self, _: PartSpec<'_>, _: &[u8]) -> Result<()> {
         Ok(())
+    }
+
+    fn check(&self, (): &(), block: &Block<'_>) -> Result<()> {
+        whole(block).map(drop)
     }
 
     fn decode(&self, (): &(), block: &Block<'_>, out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
@@ -51,14 +55,19 @@ impl BlockCodec for RawBlocks {
 }
 
 fn copy(block: &Block<'_>, bytes: Range<usize>, out: &mut [u8]) -> Result<()> {
-    let whole = Some(block.stored).filter(|stored| stored.len() == block.spec.raw_bytes);
-    let from = whole.and_then(|stored| stored.get(bytes)).filter(|from| from.len() == out.len());
-    let from = from.ok_or_else(|| {
-        let message = format!("expected a block of {} raw bytes, found {}", block.spec.raw_bytes, block.stored.len());
-        Error::corrupt("R-5.3", message)
-    })?;
+    let from = whole(block)?.get(bytes).filter(|from| from.len() == out.len());
+    let from = from.ok_or_else(|| Error::internal("a range of raw bytes lies outside its block"))?;
     out.copy_from_slice(from); // equal lengths
     Ok(())
+}
+
+/// Returns the stored bytes of a block, if they are as long as the decoded ones.
+fn whole<'a>(block: &Block<'a>) -> Result<&'a [u8]> {
+    if block.stored.len() == block.spec.raw_bytes {
+        return Ok(block.stored);
+    }
+    let message = format!("expected {} raw bytes, found {}", block.spec.raw_bytes, block.stored.len());
+    Err(Error::corrupt("R-5.3", message))
 }
 
 impl BlockEncoder for RawBlocks {

@@ -1,4 +1,4 @@
-//! Chapter 5.12: blocks of residual-tiers.
+//! Chapter 5.9: residual-tiers.
 
 use super::block_codec::{Block, BlockCodec, BlockEncoder, VisitPlan};
 use super::tiers::{TABLE_BYTES, TierTables, describe_head, write_block};
@@ -13,7 +13,7 @@ use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::tier_plan::{TierPlan, histogram};
 use crate::codec::transform::Transform;
 use crate::kernel::{Width, extra_bits};
-use crate::{Error, Result};
+use crate::{Error, Result, limits};
 use std::ops::Range;
 
 pub(in crate::codec) struct ResidualBlocks;
@@ -29,27 +29,22 @@ fn parse<'a>(tables: &TierTables, block: &Block<'a>) -> Result<(StoredResiduals<
     let (width, count) = block.spec.width_and_count()?;
     let stored = tables.split(count, 0, block.stored)?;
     let (transform, extra_bits) = (tables.transform, stored.rest);
-    let residuals = StoredResiduals {
-        width,
-        transform,
-        lengths: stored.symbols,
-        filling: &[],
-        extra_bits,
-        extra_bytes: extra_bits.len(),
-        word_bytes: 1,
-    };
+    let residuals = StoredResiduals { width, transform, lengths: stored.symbols, extra_bits };
     Ok((residuals, count))
 }
 
 impl BlockCodec for ResidualBlocks {
     type Tables = TierTables;
 
+    const MAX_ELEMENTS: usize = limits::BLOCK_ELEMENTS;
+    const TABLES_RULE: &'static str = "R-5.17";
+
     fn id(&self) -> u16 {
-        12
+        5
     }
 
     fn name(&self) -> &'static str {
-        "blocked-residual-tiers"
+        "residual-tiers"
     }
 
     fn table_bytes(&self, _: &[u8]) -> Option<usize> {
@@ -62,6 +57,11 @@ impl BlockCodec for ResidualBlocks {
 
     fn kept_tables(&self, spec: PartSpec<'_>, tables: &[u8], scratch: &mut DecodeScratch) -> Result<TierTables> {
         check_tables(spec.width_and_count()?.0, scratch.tier_tables.get(tables)?)
+    }
+
+    fn check(&self, tables: &TierTables, block: &Block<'_>) -> Result<()> {
+        let (residuals, _) = parse(tables, block)?;
+        check_lengths(residuals.width, residuals.lengths.literals())
     }
 
     fn decode(
@@ -170,7 +170,7 @@ impl ResidualBlocks {
         transform_blocks(transform, width, geometry, raw, coded);
         symbols.resize(count, 0);
         extra_bits::best().lengths(width, coded, symbols);
-        *head = TierPlan::new(&histogram(symbols), 31, *search).head;
+        *head = TierPlan::new(&histogram(symbols), *search).head;
         TierTables::new(transform, *head).write(tables);
         Ok(true)
     }

@@ -1,4 +1,4 @@
-//! Chapter 5.12: the tables in the front of tiers, and the tier stream of a block.
+//! Chapter 5.7: the tables of tiers, and what a block of tiers begins with.
 
 use crate::codec::anatomy::Anatomy;
 use crate::codec::tier_head::TierHead;
@@ -9,7 +9,7 @@ use crate::le::structure;
 use crate::{Error, Result};
 
 structure! {
-    /// Chapter 5.12: the tables of tiers, after the transform.
+    /// Chapter 5.7: the tables of tiers, after the transform.
     mod tier_tables: 36 bytes {
         0 => WIDTHS: [u8; 3],
         3 => RESERVED: u8,
@@ -18,7 +18,7 @@ structure! {
 }
 
 structure! {
-    /// Chapter 5.12: what a block of tiers begins with.
+    /// Chapter 5.7: what a block of tiers begins with.
     mod block_head: 6 bytes {
         0 => COUNT_2: u16,
         2 => COUNT_3: u16,
@@ -27,13 +27,13 @@ structure! {
 }
 
 /// The length of the tables.
-pub(super) const TABLE_BYTES: usize = TRANSFORM_BYTES + tier_tables::SIZE;
+pub(in crate::codec) const TABLE_BYTES: usize = TRANSFORM_BYTES + tier_tables::SIZE;
 
 /// The tables of tiers.
 #[derive(Clone, Copy)]
 pub(in crate::codec) struct TierTables {
     pub transform: Transform,
-    /// Widths and ranks. The counts differ from block to block, and there are no checkpoints.
+    /// Widths and ranks. The counts differ from block to block.
     pub head: TierHead,
     /// See [`TierHead::tables`].
     symbols: [[u8; 16]; 3],
@@ -82,8 +82,8 @@ impl TierTables {
             let (transform, rest) = tables.split_first_chunk::<TRANSFORM_BYTES>()?;
             Some((transform, rest.first_chunk::<{ tier_tables::SIZE }>()?))
         };
-        let (transform, tiers) = split().ok_or_else(|| Error::internal("the tables of a front were not split off"))?;
-        let head = TierHead::of_block(tier_tables::WIDTHS.get(tiers), tier_tables::BY_RANK.get(tiers));
+        let (transform, tiers) = split().ok_or_else(|| Error::internal("the tables of tiers were not split off"))?;
+        let head = TierHead::new(tier_tables::WIDTHS.get(tiers), tier_tables::BY_RANK.get(tiers));
         if tier_tables::RESERVED.get(tiers) != 0 || !head.is_valid() {
             return Err(Error::corrupt("R-5.8", format!("the tables of tiers are malformed: {tiers:02x?}")));
         }
@@ -106,7 +106,7 @@ impl TierTables {
             let counts = [block_head::COUNT_2.get(head), block_head::COUNT_3.get(head), block_head::COUNT_4.get(head)];
             let (low_bytes, rest) = rest.split_at_checked(low_bytes)?;
             let head = TierHead { escapes: counts.map(u32::from), ..self.head };
-            let (symbols, rest) = TierStream::split_cut(head, self.symbols, count, rest)?;
+            let (symbols, rest) = TierStream::split(head, self.symbols, count, rest)?;
             Some(TierBlock { low_bytes, symbols, rest })
         };
         split().ok_or_else(wrong_length)
@@ -124,7 +124,7 @@ pub(super) fn write_block<'l>(
     let start = stored.len();
     stored.resize(start + block_head::SIZE, 0);
     low_bytes.for_each(|plane| stored.extend_from_slice(plane));
-    let [count_2, count_3, count_4] = head.write_cut(symbols, stored, scratch);
+    let [count_2, count_3, count_4] = head.write(symbols, stored, scratch);
     let field = |count| u16::try_from(count).map_err(|_| Error::internal("a block has too many elements"));
     let mut block = [0; block_head::SIZE];
     block_head::COUNT_2.put(&mut block, field(count_2)?);

@@ -1,19 +1,19 @@
 //! What the choice of an encoding is made of: samples, predictions, estimates and what saves
 //! enough; and that what was chosen is compared.
 
+use super::cases::{EXPONENTS, RESIDUALS};
+use crate::codec::blocked::Blocked;
 use crate::codec::chunk_encoder::{ChunkEncoder, saves_enough};
 use crate::codec::encoding::{Codec, Encoder};
-use crate::codec::exponent_tiers::ExponentTiers;
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
 use crate::codec::predict::{best_tier_transform, predictions};
 use crate::codec::registry::RAW;
-use crate::codec::residual_tiers::ResidualTiers;
 use crate::codec::sample::{Sample, SampledPart};
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::search::Search;
 use crate::codec::transform::Transform;
-use crate::codec::zstandard::BitshuffleZstd;
+use crate::codec::zstandard::BitshuffleBlocks;
 use crate::kernel::Width;
 use crate::kernel::predict::{Prediction, Predictor};
 use crate::{ErrorKind, Profile};
@@ -97,7 +97,7 @@ fn best(geometry: &Geometry<'_>, raw: &[u8]) -> (Transform, usize, usize) {
     let (transform, bytes) = best_tier_transform(Width::W2, &mut part(geometry, raw), &mut scratch);
     let mut stored = Vec::new();
     scratch.tier_transform = Some(transform);
-    assert!(ResidualTiers { spacing: 16 }.encode(geometry, raw, &mut stored, &mut scratch).expect("it encodes"));
+    assert!(RESIDUALS.encode(geometry, raw, &mut stored, &mut scratch).expect("it encodes"));
     (transform, bytes, stored.len())
 }
 
@@ -120,10 +120,9 @@ fn estimates_look_at_the_sample_and_nothing_else() {
     const COUNT: usize = 40_000;
     let ends: Vec<u32> = (1..=10).map(|i| i * 4000).collect();
     let is_looked_at = |i: u64| [2, 7].contains(&(i / 4000));
-    let mut encoders: Vec<&dyn Encoder> = vec![&ExponentTiers { spacing: 13 }, &ResidualTiers { spacing: 14 }];
-    if BitshuffleZstd.check_built().is_ok() {
-        encoders.push(&BitshuffleZstd);
-    }
+    let mut encoders: Vec<&dyn Encoder> = vec![EXPONENTS, RESIDUALS];
+    let bitshuffle: &dyn Encoder = &Blocked(BitshuffleBlocks);
+    encoders.extend(Some(bitshuffle).filter(|encoder| encoder.check_built().is_ok()));
     for encoder in encoders {
         for element_bytes in [1, 2, 4, 8] {
             let geometry = Geometry { element_bytes, ..geometry(false, 1000, [0, 0]) }.in_blocks(&ends);

@@ -2,7 +2,6 @@
 
 use super::blocked::{Block, BlockCodec, BlockEncoder, table_number};
 use super::dictionary_body;
-use super::encoding::{Codec, Encoder};
 use super::geometry::Geometry;
 use super::part_spec::PartSpec;
 use super::scratch::{DecodeScratch, EncodeScratch};
@@ -10,12 +9,9 @@ use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-pub(super) struct Zstd;
-pub(super) struct BitshuffleZstd;
-pub(super) struct PlanesZstd;
-pub(super) struct ZstdDictionary;
-pub(super) struct BitshuffleBlocks;
 pub(super) struct ZstdBlocks;
+pub(super) struct BitshuffleBlocks;
+pub(super) struct PlaneBlocks;
 
 /// A dictionary, which this build cannot use.
 pub(crate) struct Dictionary;
@@ -41,61 +37,6 @@ impl EncodingDictionary {
 pub(crate) fn train(_: &[&[u8]], _: usize, _: usize) -> Option<Vec<u8>> {
     None
 }
-
-macro_rules! absent {
-    ($codec:ty, $id:literal, $name:literal $(, { $($more:tt)* })?) => {
-        impl Codec for $codec {
-            fn id(&self) -> u16 {
-                $id
-            }
-
-            fn name(&self) -> &'static str {
-                $name
-            }
-
-            fn check_built(&self) -> Result<()> {
-                Err(Error::not_built("zstd", concat!("the encoding ", $name)))
-            }
-
-            fn check(&self, _: PartSpec<'_>, _: &[u8]) -> Result<()> {
-                self.check_built()
-            }
-
-            fn decode(&self, _: PartSpec<'_>, _: &[u8], _: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
-                self.check_built()
-            }
-
-            $($($more)*)?
-        }
-    };
-}
-
-macro_rules! absent_encoder {
-    ($codec:ty) => {
-        impl Encoder for $codec {
-            fn encode(&self, _: &Geometry<'_>, _: &[u8], _: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
-                Ok(false)
-            }
-        }
-    };
-}
-
-absent!(BitshuffleZstd, 2, "bitshuffle-zstd");
-absent!(Zstd, 3, "zstd");
-absent!(PlanesZstd, 6, "planes-zstd");
-absent!(ZstdDictionary, 7, "zstd-dictionary", {
-    fn needs_table(&self) -> bool {
-        true
-    }
-
-    fn table(&self, stored: &[u8]) -> Result<Option<u32>> {
-        dictionary_body::table(stored).map(|(table, _)| Some(table))
-    }
-});
-absent_encoder!(BitshuffleZstd);
-absent_encoder!(Zstd);
-absent_encoder!(PlanesZstd);
-absent_encoder!(ZstdDictionary);
 
 macro_rules! absent_blocks {
     ($codec:ty, $id:literal, $name:literal, $table_bytes:expr $(, { $($more:tt)* })?) => {
@@ -148,8 +89,7 @@ macro_rules! absent_blocks {
     };
 }
 
-absent_blocks!(BitshuffleBlocks, 9, "blocked-bitshuffle-zstd", 0);
-absent_blocks!(ZstdBlocks, 10, "blocked-zstd", size_of::<u32>(), {
+absent_blocks!(ZstdBlocks, 2, "zstd", size_of::<u32>(), {
     fn needs_table(&self) -> bool {
         true
     }
@@ -158,3 +98,5 @@ absent_blocks!(ZstdBlocks, 10, "blocked-zstd", size_of::<u32>(), {
         table_number(tables)
     }
 });
+absent_blocks!(BitshuffleBlocks, 3, "bitshuffle-zstd", 0);
+absent_blocks!(PlaneBlocks, 7, "planes-zstd", 0);

@@ -1,4 +1,4 @@
-//! Dictionaries for frames: tables of a column (chapters 4.5 and 5.11).
+//! Dictionaries for frames: tables of a column (chapters 4.5 and 5.5).
 
 use super::frame::{DICTIONARY_LEVEL, LEVEL};
 use crate::codec::dictionary_body::{self, no_dictionary};

@@ -1,5 +1,6 @@
 //! Chapter 5.3: Zstandard frames.
 
+use crate::codec::transform::{Split, Transform};
 use crate::{Error, Result};
 use std::io;
 use zstd::bulk::Compressor;
@@ -33,6 +34,8 @@ pub(in crate::codec) struct FrameEncodeScratch {
     pub(super) frame: Vec<u8>,
     pub(super) other: Vec<u8>,
     pub(super) candidate: Vec<u8>,
+    /// The split and the transform of planes that blocks are encoded with.
+    pub(super) planned: Option<(Split, Transform)>,
 }
 
 /// Memory and contexts that decoding frames reuses.
@@ -144,8 +147,9 @@ pub(super) fn check_frame(raw_bytes: usize, stored: &[u8]) -> Result<()> {
     if zstd_safe::get_dict_id_from_frame(stored).is_some() {
         return Err(malformed("it names a dictionary"));
     }
-    if stated_window(stored).is_some_and(|window| window > MAX_WINDOW) {
-        return Err(malformed("it states a window of more than 2^31 bytes"));
+    let window = stated_window(stored).unwrap_or(u64::try_from(raw_bytes).unwrap_or(u64::MAX));
+    if window > MAX_WINDOW {
+        return Err(malformed("it has a window of more than 8 MiB"));
     }
     // a block takes at least 4 stored bytes and gives at most 128 KiB
     if raw_bytes.div_ceil(128 << 10) > stored.len() / 4 {
@@ -159,7 +163,8 @@ pub(super) fn check_frame(raw_bytes: usize, stored: &[u8]) -> Result<()> {
     }
 }
 
-const MAX_WINDOW: u64 = 1 << 31;
+/// The greatest window that RFC 8878 asks decoders for. That of a single segment is its content.
+const MAX_WINDOW: u64 = 8 << 20;
 
 /// Returns the window that a frame states (RFC 8878, 3.1.1.1.2); `None` for a single segment.
 pub(super) fn stated_window(frame: &[u8]) -> Option<u64> {

@@ -2,21 +2,22 @@
 
 use super::frame::{FrameEncodeScratch, FrameScratch, check_frame};
 use crate::codec::anatomy::Anatomy;
-use crate::codec::encoding::{Codec, Encoder};
+use crate::codec::blocked::{Block, BlockCodec, BlockEncoder, VisitPlan};
 use crate::codec::exponent_tiers::split;
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
 use crate::codec::predict::{bit_lengths, transforms};
 use crate::codec::sample::SampledPart;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
-use crate::codec::transform::{TRANSFORM_BYTES, Transform};
+use crate::codec::transform::{Split, TRANSFORM_BYTES, Transform};
 use crate::kernel::{Width, bitshuffle, byte_planes};
 use crate::le::structure;
 use crate::{Error, Result, memory};
+use std::ops::Range;
 
 structure! {
-    /// Chapter 5.10: the bytes after the transform.
-    mod split_head: 8 bytes {
+    /// Chapter 5.10: the tables after the transform.
+    mod split_table: 8 bytes {
         0 => SPLIT: u8,
         1 => RESERVED: [u8; 7],
     }
@@ -35,7 +36,10 @@ structure! {
 const BIT_PLANES: u8 = 1;
 const BYTE_PLANES: u8 = 8;
 
-pub(in crate::codec) struct PlanesZstd;
+/// The length of the tables.
+const TABLE_BYTES: usize = TRANSFORM_BYTES + split_table::SIZE;
+
+pub(in crate::codec) struct PlaneBlocks;
 
 /// About what the strongest level saves of what the quickest one leaves, at most: one byte in this
 /// many.
@@ -62,13 +66,52 @@ impl Packing {
     }
 }
 
-/// The stored bytes: their heads, and the streams after them.
-struct PlanesHead<'a> {
+/// The tables.
+pub(in crate::codec) struct PlaneTables {
     transform: Transform,
     /// Whether the streams are bit planes; otherwise they are byte planes.
     bits: bool,
+}
+
+impl PlaneTables {
+    /// Parses the tables.
+    fn parse(tables: &[u8]) -> Result<Self> {
+        let split = || {
+            let (transform, rest) = tables.split_first_chunk::<TRANSFORM_BYTES>()?;
+            Some((transform, rest.first_chunk()?))
+        };
+        let (transform, split) =
+            split().ok_or_else(|| Error::internal("the tables of planes-zstd were not split off"))?;
+        let transform = Transform::parse(transform)?;
+        if split_table::RESERVED.get(split) != [0; 7] {
+            return Err(malformed_planes("reserved bytes after the transform are set"));
+        }
+        let bits = match split_table::SPLIT.get(split) {
+            BIT_PLANES => true,
+            BYTE_PLANES => false,
+            _ => return Err(malformed_planes("it is split in neither bits nor bytes")),
+        };
+        Ok(Self { transform, bits })
+    }
+
+    /// Splits a block into the entries of its streams, and the streams and the tail.
+    fn split<'a>(&self, block: &Block<'a>) -> Result<Planes<'a>> {
+        let (_, count) = block.spec.width_and_count()?;
+        let element_bytes = block.spec.element_bytes;
+        let (streams, stream_bytes) = if self.bits { (8 * element_bytes, count / 8) } else { (element_bytes, count) };
+        let split = block.stored.split_at_checked(stream_entry::SIZE * streams);
+        let (entries, streams) = split.ok_or_else(|| malformed_planes("a block is too short"))?;
+        let tail_bytes = if self.bits { block.spec.raw_bytes % (8 * element_bytes) } else { 0 };
+        Ok(Planes { stream_bytes, tail_bytes, entries: entries.as_chunks().0, streams })
+    }
+}
+
+/// A block.
+struct Planes<'a> {
     /// The decoded length of a stream.
     stream_bytes: usize,
+    /// The length of the tail.
+    tail_bytes: usize,
     /// The entries of the streams.
     entries: &'a [[u8; stream_entry::SIZE]],
     /// The streams, and the tail.
@@ -80,25 +123,7 @@ fn malformed_planes(what: &str) -> Error {
     Error::corrupt("R-5.12", format!("planes-zstd: {what}"))
 }
 
-impl<'a> PlanesHead<'a> {
-    fn parse(spec: PartSpec<'_>, stored: &'a [u8]) -> Result<Self> {
-        let (_, count) = spec.width_and_count()?;
-        let short = || malformed_planes("the stored bytes are too short");
-        let (transform, rest) = stored.split_first_chunk::<TRANSFORM_BYTES>().ok_or_else(short)?;
-        let transform = Transform::parse(transform)?;
-        let (split, rest) = rest.split_first_chunk().ok_or_else(short)?;
-        if split_head::RESERVED.get(split) != [0; 7] {
-            return Err(malformed_planes("reserved bytes after the transform are set"));
-        }
-        let (bits, streams, stream_bytes) = match split_head::SPLIT.get(split) {
-            BIT_PLANES => (true, 8 * spec.element_bytes, count / 8),
-            BYTE_PLANES => (false, spec.element_bytes, count),
-            _ => return Err(malformed_planes("it is split in neither bits nor bytes")),
-        };
-        let (entries, streams) = rest.split_at_checked(stream_entry::SIZE * streams).ok_or_else(short)?;
-        Ok(Self { transform, bits, stream_bytes, entries: entries.as_chunks().0, streams })
-    }
-
+impl<'a> Planes<'a> {
     /// Calls `each` with the packing and the stored bytes of each stream. Returns the tail.
     fn each(&self, mut each: impl FnMut(Packing, &'a [u8]) -> Result<()>) -> Result<&'a [u8]> {
         let mut rest = self.streams;
@@ -126,80 +151,95 @@ impl<'a> PlanesHead<'a> {
             each(packing, stream)?;
             rest = after;
         }
-        Ok(rest)
-    }
-
-    /// Returns the length of the tail.
-    fn tail_bytes(&self, spec: PartSpec<'_>) -> usize {
-        if self.bits { spec.raw_bytes % (8 * spec.element_bytes) } else { 0 }
+        if rest.len() == self.tail_bytes {
+            Ok(rest)
+        } else {
+            Err(malformed_planes("a block does not end where its tail ends"))
+        }
     }
 }
 
-impl Codec for PlanesZstd {
+impl BlockCodec for PlaneBlocks {
+    type Tables = PlaneTables;
+
+    const TABLES_RULE: &'static str = "R-5.12";
+
     fn id(&self) -> u16 {
-        6
+        7
     }
 
     fn name(&self) -> &'static str {
         "planes-zstd"
     }
 
-    fn check(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<()> {
-        let head = PlanesHead::parse(spec, stored)?;
-        let tail = head.each(|packing, stored| match packing {
-            Packing::Zstd => check_frame(head.stream_bytes, stored),
-            _ => Ok(()),
-        })?;
-        if tail.len() == head.tail_bytes(spec) {
-            return Ok(());
-        }
-        Err(malformed_planes("the stored bytes do not end where the tail ends"))
+    fn table_bytes(&self, _: &[u8]) -> Option<usize> {
+        Some(TABLE_BYTES)
     }
 
-    fn decode(&self, spec: PartSpec<'_>, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
-        let head = PlanesHead::parse(spec, stored)?;
+    fn parse_tables(&self, _: PartSpec<'_>, tables: &[u8]) -> Result<PlaneTables> {
+        PlaneTables::parse(tables)
+    }
+
+    fn check(&self, tables: &PlaneTables, block: &Block<'_>) -> Result<()> {
+        let planes = tables.split(block)?;
+        let check = |packing, stored: &[u8]| match packing {
+            Packing::Zstd => check_frame(planes.stream_bytes, stored),
+            _ => Ok(()),
+        };
+        planes.each(check).map(drop)
+    }
+
+    fn decode(
+        &self,
+        tables: &PlaneTables,
+        block: &Block<'_>,
+        out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<()> {
+        self.check(tables, block)?;
+        let planes = tables.split(block)?;
         let FrameScratch { zstd, bytes } = &mut scratch.frames;
-        memory::resize(bytes, spec.raw_bytes, 0)?;
-        let split = bytes.split_at_mut_checked(head.stream_bytes.saturating_mul(head.entries.len()));
-        let (planes, tail_out) =
-            split.ok_or_else(|| Error::internal("the streams of a checked part are longer than the part"))?;
-        let mut planes = planes.chunks_exact_mut(head.stream_bytes.max(1));
-        let tail = head.each(|packing, stored| {
-            let Some(plane) = planes.next() else { return Ok(()) }; // a stream of no bytes
+        memory::resize(bytes, block.spec.raw_bytes, 0)?;
+        let split = bytes.split_at_mut_checked(planes.stream_bytes.saturating_mul(planes.entries.len()));
+        let (streams, tail_out) =
+            split.ok_or_else(|| Error::internal("the streams of a block are longer than the block"))?;
+        let mut streams = streams.chunks_exact_mut(planes.stream_bytes.max(1));
+        let tail = planes.each(|packing, stored| {
+            let Some(stream) = streams.next() else { return Ok(()) }; // a stream of no bytes
             match packing {
-                Packing::Raw => plane.copy_from_slice(stored), // as long: `each` has checked
-                Packing::Constant => plane.fill(stored.first().copied().unwrap_or(0)),
-                Packing::Zstd => zstd.decode(stored, plane)?,
+                Packing::Raw => stream.copy_from_slice(stored), // as long: `each` has checked
+                Packing::Constant => stream.fill(stored.first().copied().unwrap_or(0)),
+                Packing::Zstd => zstd.decode(stored, stream)?,
             }
             Ok(())
         })?;
-        if tail.len() != tail_out.len() {
-            return Err(malformed_planes("the stored bytes do not end where the tail ends"));
-        }
-        tail_out.copy_from_slice(tail);
-        let (width, count) = spec.width_and_count()?;
+        tail_out.copy_from_slice(tail); // equal lengths: what the streams leave
+        let (width, count) = block.spec.width_and_count()?;
         match bytes.split_at_checked(count * (width.bytes() - 1)) {
-            Some((low, top)) if !head.bits => join_bytes(width, low, top, out),
+            Some((low, top)) if !tables.bits => join_bytes(width, low, top, out),
             _ => bitshuffle::best().unshuffle(width, bytes, out),
         }
-        head.transform.undo(width, out);
+        tables.transform.undo(width, out);
         Ok(())
     }
 
-    fn anatomy(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<Anatomy> {
-        let head = PlanesHead::parse(spec, stored)?;
-        let mut anatomy = Anatomy { transform: Some(head.transform.describe()), ..Anatomy::default() };
-        let heads = stored.len().saturating_sub(head.streams.len());
-        anatomy.add("heads", "transform; packings and lengths of the streams", stored.get(..heads).unwrap_or(&[]));
-        let kind = if head.bits { "bit plane" } else { "byte" };
+    fn transform(&self, tables: &PlaneTables) -> Option<String> {
+        Some(tables.transform.describe())
+    }
+
+    fn describe(&self, tables: &PlaneTables, block: &Block<'_>, anatomy: &mut Anatomy) -> Result<()> {
+        let planes = tables.split(block)?;
+        let heads = block.stored.len().saturating_sub(planes.streams.len());
+        anatomy.add("heads of blocks", "packings and lengths of the streams", block.stored.get(..heads).unwrap_or(&[]));
+        let kind = if tables.bits { "bit plane" } else { "byte" };
         let mut number = 0;
-        let tail = head.each(|packing, stream| {
+        let tail = planes.each(|packing, stream| {
             anatomy.add(format!("{kind} {number}"), packing.describe(), stream);
             number += 1;
             Ok(())
         })?;
         anatomy.add("tail", "the last elements", tail);
-        Ok(anatomy)
+        Ok(())
     }
 }
 
@@ -211,100 +251,107 @@ fn join_bytes(width: Width, low: &[u8], top: &[u8], out: &mut [u8]) {
     byte_planes::best().join(width, false, planes.get(..width.bytes() - 1).unwrap_or(&[]), top, out);
 }
 
-impl Encoder for PlanesZstd {
+impl BlockEncoder for PlaneBlocks {
     /// Compresses the streams with the quickest level, and assumes that the strongest one saves a
     /// part of what is left.
     fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
-        let mut least = usize::MAX;
-        let splits = &[Split::Plain, Split::Bytes]; // bits are hardly ever much smaller than both
-        let is_split = each_split(splits, &part.geometry, part.raw, scratch, estimate_stream, |stored| {
-            least = stored.len().min(least);
-        });
-        // one of more is not written
-        is_split.is_ok_and(|is_split| is_split).then_some(least.min(part.raw.len()))
+        let width = Width::from_bytes(part.geometry.element_bytes)?;
+        let residuals = likely_transform(width, &part.geometry, part.raw, scratch);
+        let mut least = part.raw.len(); // one of more is not written
+        let mut packed = std::mem::take(&mut scratch.frames.candidate);
+        // bits are hardly ever much smaller than both
+        for split in [Split::Plain, Split::Bytes] {
+            packed.clear();
+            let transform = split.transform(residuals, part.geometry.float);
+            let is_packed = pack_block(split, transform, width, part.raw, scratch, estimate_stream, &mut packed);
+            least = is_packed.map_or(least, |()| least.min(TABLE_BYTES + packed.len()));
+        }
+        scratch.frames.candidate = packed;
+        Some(least)
     }
 
-    /// Tries all splits. Keeps the smallest.
+    /// Plans all splits.
+    fn each_plan(
+        &self,
+        geometry: &Geometry<'_>,
+        raw: &[u8],
+        scratch: &mut EncodeScratch,
+        visit: &mut VisitPlan<'_>,
+    ) -> Result<()> {
+        let Some(width) = Width::from_bytes(geometry.element_bytes) else { return Ok(()) };
+        let residuals = likely_transform(width, geometry, raw, scratch);
+        for split in [Split::Plain, Split::Bits, Split::Bytes] {
+            let transform = split.transform(residuals, geometry.float);
+            let mut tables = [0; TABLE_BYTES];
+            if let Some((to, rest)) = tables.split_first_chunk_mut()
+                && let Some(of_split) = rest.first_chunk_mut()
+            {
+                *to = transform.to_bytes();
+                split_table::SPLIT.put(of_split, if let Split::Bits = split { BIT_PLANES } else { BYTE_PLANES });
+            }
+            scratch.frames.planned = Some((split, transform));
+            visit(&tables, &|bytes| bytes, scratch)?;
+        }
+        Ok(())
+    }
+
     fn encode(
         &self,
         geometry: &Geometry<'_>,
         raw: &[u8],
+        elements: &Range<usize>,
         stored: &mut Vec<u8>,
         scratch: &mut EncodeScratch,
-    ) -> Result<bool> {
-        stored.clear();
-        each_split(&Split::ALL, geometry, raw, scratch, pack_stream, |candidate| {
-            if stored.is_empty() || candidate.len() < stored.len() {
-                std::mem::swap(stored, candidate);
-            }
-        })
+    ) -> Result<()> {
+        let planned = scratch.frames.planned.zip(Width::from_bytes(geometry.element_bytes));
+        let ((split, transform), width) =
+            planned.ok_or_else(|| Error::internal("planes of a part were not planned"))?;
+        pack_block(split, transform, width, geometry.bytes_of(raw, elements), scratch, pack_stream, stored)
     }
 }
 
-/// How elements are divided into streams.
-#[derive(Clone, Copy)]
-enum Split {
-    /// Bytes of elements; floats are rotated.
-    Plain,
-    /// Bits of residuals.
-    Bits,
-    /// Bytes of residuals.
-    Bytes,
+/// Returns the transform that suits the elements best, if they are predicted.
+fn likely_transform(width: Width, geometry: &Geometry<'_>, raw: &[u8], scratch: &mut EncodeScratch) -> Transform {
+    transforms(width, geometry, raw, scratch).first().copied().unwrap_or(Transform::None)
 }
 
-impl Split {
-    const ALL: [Self; 3] = [Self::Plain, Self::Bits, Self::Bytes];
-}
-
-/// Packs elements with each of these splits, and calls `each` with the stored bytes. Returns
-/// `false` if elements have no planes.
-fn each_split(
-    splits: &[Split],
-    geometry: &Geometry<'_>,
-    raw: &[u8],
-    scratch: &mut EncodeScratch,
-    packer: Packer,
-    mut each: impl FnMut(&mut Vec<u8>),
-) -> Result<bool> {
-    let spec = PartSpec::new(geometry.element_bytes, raw.len());
-    let Ok((width, _)) = spec.width_and_count() else { return Ok(false) };
-    let mut candidate = std::mem::take(&mut scratch.frames.candidate);
-    let transform = transforms(width, geometry, raw, scratch).first().copied().unwrap_or(Transform::None);
-    bit_lengths(transform, width, raw, scratch);
-    for of in splits {
-        match of {
-            Split::Plain => {
-                let rotated = if geometry.float { Transform::Rotate } else { Transform::None };
-                split(width, geometry.float, raw, &mut scratch.symbols, &mut scratch.low_bytes);
-                pack_bytes(rotated, scratch, packer, &mut candidate)?;
-            }
-            Split::Bits => pack_bits(transform, width, scratch, packer, &mut candidate)?,
-            Split::Bytes => {
-                split(width, false, &scratch.coded, &mut scratch.symbols, &mut scratch.low_bytes);
-                pack_bytes(transform, scratch, packer, &mut candidate)?;
-            }
-        }
-        each(&mut candidate);
-    }
-    scratch.frames.candidate = candidate;
-    Ok(true)
-}
-
-/// Packs the byte planes in `low_bytes` and `symbols`.
-fn pack_bytes(transform: Transform, scratch: &mut EncodeScratch, packer: Packer, stored: &mut Vec<u8>) -> Result<()> {
-    let EncodeScratch { symbols, low_bytes, frames, .. } = scratch;
-    let low = low_bytes.chunks_exact(symbols.len().max(1));
-    pack(transform, false, low.chain([symbols.as_slice()]), &[], (packer, frames), stored)
-}
-
-/// Packs the bit planes of the coded integers.
-fn pack_bits(
+/// Appends a block.
+fn pack_block(
+    division: Split,
     transform: Transform,
     width: Width,
+    raw: &[u8],
     scratch: &mut EncodeScratch,
     packer: Packer,
     stored: &mut Vec<u8>,
 ) -> Result<()> {
+    match division {
+        Split::Plain => {
+            let is_rotated = transform == Transform::Rotate;
+            split(width, is_rotated, raw, &mut scratch.symbols, &mut scratch.low_bytes);
+            pack_bytes(scratch, packer, stored)
+        }
+        Split::Bits => {
+            bit_lengths(transform, width, raw, scratch);
+            pack_bits(width, scratch, packer, stored)
+        }
+        Split::Bytes => {
+            bit_lengths(transform, width, raw, scratch);
+            split(width, false, &scratch.coded, &mut scratch.symbols, &mut scratch.low_bytes);
+            pack_bytes(scratch, packer, stored)
+        }
+    }
+}
+
+/// Packs the byte planes in `low_bytes` and `symbols`.
+fn pack_bytes(scratch: &mut EncodeScratch, packer: Packer, stored: &mut Vec<u8>) -> Result<()> {
+    let EncodeScratch { symbols, low_bytes, frames, .. } = scratch;
+    let low = low_bytes.chunks_exact(symbols.len().max(1));
+    pack(low.chain([symbols.as_slice()]), &[], (packer, frames), stored)
+}
+
+/// Packs the bit planes of the coded integers.
+fn pack_bits(width: Width, scratch: &mut EncodeScratch, packer: Packer, stored: &mut Vec<u8>) -> Result<()> {
     let EncodeScratch { coded, frames, .. } = scratch;
     let mut shuffled = std::mem::take(&mut frames.bytes);
     shuffled.resize(coded.len(), 0);
@@ -313,25 +360,18 @@ fn pack_bits(
     let (planes, tail) = shuffled.split_at(plane * 8 * width.bytes()); // at most all
     let empty = std::iter::repeat_n(&[][..], if plane == 0 { 8 * width.bytes() } else { 0 });
     let streams = planes.chunks_exact(plane.max(1)).chain(empty);
-    let result = pack(transform, true, streams, tail, (packer, frames), stored);
+    let result = pack(streams, tail, (packer, frames), stored);
     frames.bytes = shuffled;
     result
 }
 
-/// Packs each stream, and appends the tail.
+/// Appends the entries of streams, the streams as they are packed, and the tail.
 fn pack<'a>(
-    transform: Transform,
-    bits: bool,
     streams: impl Iterator<Item = &'a [u8]> + Clone,
     tail: &[u8],
     (packer, frames): (Packer, &mut FrameEncodeScratch),
     stored: &mut Vec<u8>,
 ) -> Result<()> {
-    stored.clear();
-    stored.extend_from_slice(&transform.to_bytes());
-    let mut split = [0; split_head::SIZE];
-    split_head::SPLIT.put(&mut split, if bits { BIT_PLANES } else { BYTE_PLANES });
-    stored.extend_from_slice(&split);
     let entries = stored.len();
     stored.resize(entries + stream_entry::SIZE * streams.clone().count(), 0);
     for (i, stream) in streams.enumerate() {

@@ -11,7 +11,7 @@ fn chunk(column: u32, sample_count: u32, raw_bytes: u32, flags: u16) -> Result<C
     let entry =
         ChunkEntry { offset: 0, first_sample: 0, stored_bytes: 0, sample_count, body_crc: 0, encoding: 0, flags };
     let head = ChunkHead { column, raw_bytes, entry }.seal(FILE, 64, b"body")?;
-    ChunkHead::parse(&RegionHead::parse(&head, 64)?, 3)
+    ChunkHead::parse(&RegionHead::parse(&head.to_bytes(), 64)?, 3)
 }
 
 #[test]

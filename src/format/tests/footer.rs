@@ -36,7 +36,7 @@ fn parse_at(offset: u64, footer: &Footer, schema: &Schema) -> Result<Footer> {
     let block = schema_block::to_bytes(schema)?;
     let mut written = footer.clone();
     let (head, body) = written.seal(FILE, offset, &block, ContentHasher::after(footer.content_id))?;
-    let parsed = Footer::parse(&RegionHead::parse(&head, offset)?, &body, schema, &block)?;
+    let parsed = Footer::parse(&RegionHead::parse(&head.to_bytes(), offset)?, &body, schema, &block)?;
     assert_eq!(parsed.content_id, written.content_id);
     Ok(Footer { content_id: footer.content_id, ..parsed })
 }

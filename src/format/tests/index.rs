@@ -21,7 +21,7 @@ fn pages_have_1_to_126_entries_and_nothing_else() {
     let parse = |column, entries: usize| {
         let (head, body) = page(FILE, 4096, column, 9, &vec![entry; entries])?;
         assert_eq!(body.len(), 32 * entries);
-        PageHead::parse(&RegionHead::parse(&head, 4096)?, 2)
+        PageHead::parse(&RegionHead::parse(&head.to_bytes(), 4096)?, 2)
     };
     for entries in [1, 126] {
         let head = parse(1, entries).expect("a page");
@@ -32,7 +32,7 @@ fn pages_have_1_to_126_entries_and_nothing_else() {
     assert_eq!(rule(parse(2, 1)), Some("R-6.1"));
     assert_eq!(rule(parse(0, 0)), Some("R-6.1"));
     let (head, _) = page(FILE, 0, 0, 0, &[entry; 2]).expect("a page");
-    let head = RegionHead::parse(&head, 0).expect("a head");
+    let head = RegionHead::parse(&head.to_bytes(), 0).expect("a head");
     for body_bytes in [63, 65, INDEX_PAGE_BYTES] {
         assert_eq!(rule(PageHead::parse(&RegionHead { body_bytes, ..head }, 2)), Some("R-6.1"));
     }

@@ -11,7 +11,7 @@ use super::Flags;
 use super::region::FileId;
 use crate::{ErrorKind, Result};
 
-const FILE: FileId = FileId([7; 16]);
+const FILE: FileId = FileId([7; 12]);
 
 /// The rule that is broken, if one is.
 fn rule<T>(result: Result<T>) -> Option<&'static str> {

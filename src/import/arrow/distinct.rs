@@ -1,7 +1,7 @@
 //! Names for fields that have none of their own: a column is found by its name.
 
-use super::types::{decoded, with_members};
-use crate::arrow_type::members;
+use super::types::decoded;
+use crate::arrow_type::{members, with_members};
 use crate::limits;
 use crate::saved_schema::NAME;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};

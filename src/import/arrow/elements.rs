@@ -98,12 +98,14 @@ fn values(array: &ArrayRef, stored: StoredElement) -> Result<SampleValues, Refus
         (DataType::Int32, DType::I8) => narrowed::<i8>(array, dtype)?,
         (DataType::Int32, DType::I16) => narrowed::<i16>(array, dtype)?,
         (DataType::Int32, DType::U8) => narrowed::<u8>(array, dtype)?,
+        (DataType::Int32, small) if small.is_small() => narrowed::<u8>(array, dtype)?,
         (DataType::Int32, DType::U16) => narrowed::<u16>(array, dtype)?,
         (DataType::FixedSizeBinary(_), DType::I64) if stored.extent.is_none() => {
             return instants(array).map(SampleValues::Instants);
         }
         (DataType::FixedSizeBinary(_), DType::I32 | DType::I64) => Buffer::from_vec(intervals::parquet(array, stored)?),
         (DataType::UInt16, DType::Bf16) if stored.extent.is_none() => plain_bytes(array, 2).ok_or_else(outside)?,
+        (DataType::UInt8, small) if small.is_small() => plain_bytes(array, 1).ok_or_else(outside)?,
         _ if element(data_type) != Some(stored) => return Err(Refused::denied(array)),
         (DataType::Boolean, _) => {
             let bits = array.as_boolean().values();

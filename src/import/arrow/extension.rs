@@ -1,9 +1,9 @@
 //! The canonical tensor extension types of Arrow.
 
-use super::types::{decoded, element};
+use super::types::{decoded, marked_element, marked_type};
 use crate::arrow_type::{FIXED_SHAPE_TENSOR as FIXED, VARIABLE_SHAPE_TENSOR as VARIABLE, is_tensor};
 use crate::import::input_column::{ColumnKind, Level};
-use crate::limits;
+use crate::{DType, limits};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field};
 use serde_json::Value;
@@ -49,8 +49,8 @@ pub(super) fn fixed_extents(field: &Field, length: i32) -> Result<Vec<u32>, Stri
 }
 
 /// Returns the kind of a variable-shape tensor: a struct of `data`, a list of elements, and
-/// `shape`, a fixed-size list of i32.
-pub(super) fn variable_tensor(field: &Field) -> Result<ColumnKind, String> {
+/// `shape`, a fixed-size list of i32. `marked` is the type that a field around it names.
+pub(super) fn variable_tensor(field: &Field, marked: Option<DType>) -> Result<ColumnKind, String> {
     let malformed = || format!("{VARIABLE} that is not stored as a struct of data (list) and shape (i32 list)");
     let DataType::Struct(fields) = field.data_type() else { return Err(malformed()) };
     let child = |name| fields.iter().find(|field| field.name() == name).map(|field| field.data_type());
@@ -62,7 +62,9 @@ pub(super) fn variable_tensor(field: &Field) -> Result<ColumnKind, String> {
     if *shape.data_type() != DataType::Int32 {
         return Err(malformed());
     }
-    let element = element(decoded(data.data_type())).ok_or_else(|| format!("tensors of {}", data.data_type()))?;
+    let marked = marked_type(data).or_else(|| marked_type(field)).or(marked);
+    let element = marked_element(decoded(data.data_type()), marked);
+    let element = element.ok_or_else(|| format!("tensors of {}", data.data_type()))?;
     let rank = usize::try_from(*rank).map_err(|_| malformed())?;
     if rank > limits::RANK {
         return Err(format!("{rank} dimensions, of which the format allows {}", limits::RANK));
@@ -76,7 +78,8 @@ pub(super) fn variable_tensor(field: &Field) -> Result<ColumnKind, String> {
         }
         Some(_) => return Err(format!("{VARIABLE} whose uniform_shape does not have {rank} extents")),
     };
-    Ok(ColumnKind { variable_tensor: true, ..ColumnKind::tensors(element, levels)? })
+    let kind = ColumnKind { variable_tensor: true, ..ColumnKind::tensors(element, levels)? };
+    Ok(if marked == Some(DType::Complex64) { kind.in_pairs() } else { kind })
 }
 
 fn uniform_level(value: &Value) -> Option<Level> {

@@ -3,7 +3,7 @@
 use super::column_path::ColumnPath;
 use super::kinds::kind_of;
 use super::nested::Step;
-use super::types::{decoded, is_null, is_nullable};
+use super::types::{decoded, is_null, is_nullable, marked_type};
 use super::{extension, metadata};
 use crate::arrow_type::members;
 use crate::format::{ListLevel, path};
@@ -122,8 +122,8 @@ impl<'a> FieldWay<'a> {
     fn column(mut self, field: &Field) -> (InputColumn, ColumnPath) {
         let nullable = self.levels.last_mut().map_or(&mut self.nullable, |level| &mut level.nullable);
         *nullable |= is_null(field.data_type());
-        let mut column =
-            self.input_column(kind_of(field, !self.levels.is_empty()), metadata::of_column(field, self.list));
+        let kind = kind_of(field, !self.levels.is_empty(), self.list.and_then(marked_type));
+        let mut column = self.input_column(kind, metadata::of_column(field, self.list));
         // tensors of bools that have no element would be taken for a struct
         if self.in_struct && !column.kind.as_ref().is_ok_and(ColumnKind::is_like_struct_nulls) {
             column.metadata.insert(path::KEY.to_owned(), self.path);

@@ -1,7 +1,7 @@
 //! The columns of a schema, as they are stored.
 
 use super::extension;
-use super::types::{BF16, ENCRYPTED, INT96, REFUSED, decoded, element, is_nullable};
+use super::types::{ENCRYPTED, INT96, REFUSED, decoded, is_nullable, marked_element, marked_type};
 use crate::DType;
 use crate::arrow_type::{ArrowType, StoredElement};
 use crate::import::input_column::{ColumnKind, Level};
@@ -10,13 +10,13 @@ use std::iter;
 use std::result::Result;
 
 /// Returns how a field that is no plain struct is stored, or why it cannot be. It may be a member
-/// of lists.
-pub(super) fn kind_of(field: &Field, in_list: bool) -> Result<ColumnKind, String> {
+/// of lists; `marked` is the type that their field names.
+pub(super) fn kind_of(field: &Field, in_list: bool, marked: Option<DType>) -> Result<ColumnKind, String> {
     if let Some(reason) = field.metadata().get(REFUSED) {
         return Err(reason.clone());
     }
     if extension::is_variable_tensor(field) {
-        return extension::variable_tensor(field);
+        return extension::variable_tensor(field, marked);
     }
     let data_type = decoded(field.data_type());
     if let Some(dtype) = scalar(data_type) {
@@ -24,10 +24,11 @@ pub(super) fn kind_of(field: &Field, in_list: bool) -> Result<ColumnKind, String
         return Ok(ColumnKind::scalar(dtype));
     }
     let mut levels = Vec::new();
-    let (element, instants) = descend(field, in_list, &mut levels)?;
+    let leaf = descend(field, in_list, marked, &mut levels)?;
     let items = iter::successors(list_item(field), |item| list_item(item));
     let nullable_members = items.map(|item| is_nullable(item)).collect();
-    Ok(ColumnKind { nullable_members, instants, ..ColumnKind::tensors(element, levels)? })
+    let kind = ColumnKind { nullable_members, instants: leaf.instants, ..ColumnKind::tensors(leaf.element, levels)? };
+    Ok(if leaf.marked == Some(DType::Complex64) { kind.in_pairs() } else { kind })
 }
 
 /// Returns the members of lists, of a field that has such.
@@ -43,25 +44,33 @@ fn check_readable(leaf: &Field) -> Result<(), String> {
     if leaf.metadata().contains_key(ENCRYPTED) { Err("encrypted".to_owned()) } else { Ok(()) }
 }
 
-/// Collects the levels of lists down to the elements; their type, and whether they are INT96
-/// timestamps.
-fn descend(field: &Field, in_list: bool, levels: &mut Vec<Level>) -> Result<(StoredElement, bool), String> {
+/// The elements in lists.
+struct Leaf {
+    element: StoredElement,
+    /// The type that a field around them names, or their own.
+    marked: Option<DType>,
+    /// Whether they are INT96 timestamps.
+    instants: bool,
+}
+
+/// Collects the levels of lists down to the elements. `marked` is the type that a field around them
+/// names.
+fn descend(field: &Field, in_list: bool, marked: Option<DType>, levels: &mut Vec<Level>) -> Result<Leaf, String> {
+    let marked = marked_type(field).or(marked);
     let data_type = decoded(field.data_type());
     match data_type {
         DataType::FixedSizeList(item, length) => {
             levels.push(Level::Fixed(extension::fixed_extents(field, *length)?));
-            descend(item, true, levels)
+            descend(item, true, marked, levels)
         }
         DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) | DataType::LargeListView(item) => {
             levels.push(Level::Open);
-            descend(item, true, levels)
+            descend(item, true, marked, levels)
         }
         _ => {
             check_readable(field)?;
-            let is_bf16 = *data_type == DataType::UInt16 && field.metadata().contains_key(BF16);
-            let element = if is_bf16 { Some(StoredElement::one(DType::Bf16)) } else { element(data_type) };
-            let element = element.ok_or_else(|| unsupported(data_type, in_list))?;
-            Ok((element, field.metadata().contains_key(INT96)))
+            let element = marked_element(data_type, marked).ok_or_else(|| unsupported(data_type, in_list))?;
+            Ok(Leaf { element, marked, instants: field.metadata().contains_key(INT96) })
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The metadata of columns and file.
 
 use super::extension;
-use super::types::{BF16, ENCRYPTED, INT96, element_type};
-use crate::arrow_type::{self, ArrowType, CAST_TYPE, DIM_NAMES, FOUND_SHAPE};
+use super::types::{ENCRYPTED, INT96, element_type};
+use crate::arrow_type::{self, ArrowType, CAST_TYPE, DIM_NAMES, DTYPE, FOUND_SHAPE};
 use crate::format::path;
-use crate::saved_schema::DROPPED;
+use crate::import::found::{DROPPED, add_dropped};
 use crate::{Metadata, limits, saved_schema};
 use arrow_schema::{Field, Schema};
 
@@ -12,7 +12,7 @@ use arrow_schema::{Field, Schema};
 pub(super) const IMPORTERS: [&str; 10] = [
     "PARQUET:field_id",
     "PARQUET:logical_type",
-    BF16,
+    DTYPE,
     INT96,
     ENCRYPTED,
     FOUND_SHAPE,
@@ -41,14 +41,14 @@ pub(super) fn of_column(field: &Field, list: Option<&Field>) -> Metadata {
     metadata
 }
 
-/// Returns the metadata of the file. `saved` is the text of the schema; it may be over the limit of
-/// the format until what is not needed is left out of it. `dropped` are the keys that the reader of
-/// the file has left out.
+/// Returns the metadata of the file. `saved` is its schema; it may be over the limit of the format
+/// until fields without columns are left out of it. `dropped` are the keys that the reader of the
+/// file has left out.
 pub(super) fn of_file(schema: &Schema, saved: Option<String>, dropped: &[String]) -> Metadata {
     let own = schema.metadata().iter();
-    let own = own.filter(|(key, _)| !matches!(key.as_str(), "ARROW:schema" | saved_schema::KEY | DROPPED));
+    let own = own.filter(|(key, _)| ![saved_schema::KEY, DROPPED].contains(&key.as_str()));
     let mut metadata = within_limits(own, dropped);
-    metadata.extend(saved.map(|text| (saved_schema::KEY.to_owned(), text)));
+    metadata.extend(saved.map(|value| (saved_schema::KEY.to_owned(), value)));
     metadata
 }
 
@@ -66,6 +66,6 @@ fn within_limits<'a>(entries: impl Iterator<Item = (&'a String, &'a String)>, dr
             dropped.push(key.clone());
         }
     }
-    saved_schema::add_dropped(&mut metadata, &dropped);
+    add_dropped(&mut metadata, &dropped);
     metadata
 }

@@ -31,6 +31,8 @@ pub(super) fn plain_samples(
     let (values, ranges, open_extents, element_nulls) = if dtype.is_string() {
         let (bytes, ranges) = string_bytes(array, nulls)?;
         (SampleValues::Plain(SharedBytes::new(bytes)), ranges, Vec::new(), None)
+    } else if dtype == DType::Complex64 {
+        return pairs(plain_samples(array, nulls, &kind.of_halves())?);
     } else {
         let Tensors { ranges, open_extents, elements } = walk(array, nulls, kind)?;
         let ArrayElements { values, ranges, nulls: element_nulls } = ArrayElements::of(&elements, ranges, kind)?;
@@ -42,6 +44,16 @@ pub(super) fn plain_samples(
     };
     let lists = Vec::new();
     Ok(Samples { dtype, values, ranges, open_extents, lists, nulls: shared, element_nulls, no_tensor: None })
+}
+
+/// Makes complex numbers of the f32 in samples, which end with a dimension of two.
+fn pairs(mut halves: Samples) -> Result<Samples, NoTensors> {
+    if halves.element_nulls.is_some() {
+        return Err(NoTensors::Refused("a null in a complex number".to_owned().into()));
+    }
+    halves.dtype = DType::Complex64;
+    halves.ranges.iter_mut().for_each(|range| *range = range.start / 2..range.end / 2);
+    Ok(halves)
 }
 
 /// Returns whether a sample that is not null has a null element.

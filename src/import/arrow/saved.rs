@@ -1,12 +1,12 @@
 //! The schema of a source as it is kept for an export.
 
 use super::metadata::{IMPORTERS, OF_SCHEMA};
-use super::types::{decoded, is_nullable, with_members};
-use crate::arrow_type;
-use crate::saved_schema::{DICTIONARY, METADATA_BYTES, text};
+use super::types::{INT96, decoded, is_nullable};
+use crate::arrow_type::{self, with_members};
+use crate::saved_schema::{DICTIONARY, METADATA_BYTES, encoded};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, downcast_integer_array};
-use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,14 +14,15 @@ use std::sync::Arc;
 /// A dictionary with more bytes of values is not kept.
 const DICTIONARY_BYTES: usize = 64 << 10;
 
-/// Returns the text of a schema. `first_batch` reads the first batch of only these fields.
+/// Returns the value of a schema in the metadata. `first_batch` reads the first batch of only these
+/// fields.
 pub(super) fn of(schema: &Schema, first_batch: impl FnOnce(&[usize]) -> Option<RecordBatch>) -> Option<String> {
     let fields = schema.fields();
-    let encoded: Vec<usize> = (0..).zip(fields).filter(|(_, field)| has_dictionary(field)).map(|(i, _)| i).collect();
-    let batch = if encoded.is_empty() { None } else { first_batch(&encoded) };
-    let array_of = |i: usize| batch.as_ref()?.columns().get(encoded.binary_search(&i).ok()?);
+    let keyed: Vec<usize> = (0..).zip(fields).filter(|(_, field)| has_dictionary(field)).map(|(i, _)| i).collect();
+    let batch = if keyed.is_empty() { None } else { first_batch(&keyed) };
+    let array_of = |i: usize| batch.as_ref()?.columns().get(keyed.binary_search(&i).ok()?);
     let fields: Vec<FieldRef> = (0..).zip(fields).map(|(i, field)| kept(field, array_of(i), true)).collect();
-    text(fields.iter())
+    encoded(&fields)
 }
 
 fn has_dictionary(field: &Field) -> bool {
@@ -50,6 +51,10 @@ fn kept(field: &FieldRef, array: Option<&ArrayRef>, may_be_column: bool) -> Fiel
         DataType::Struct(fields) => {
             let child = |i: usize| array?.as_struct_opt()?.columns().get(i);
             DataType::Struct((0..).zip(fields).map(|(i, field)| kept(field, child(i), true)).collect::<Fields>())
+        }
+        // as Arrow's readers take them
+        DataType::FixedSizeBinary(_) if field.metadata().contains_key(INT96) => {
+            DataType::Timestamp(TimeUnit::Nanosecond, None)
         }
         // values with parts are exported as they are
         DataType::Dictionary(..) | DataType::RunEndEncoded(..) if decoded(field.data_type()).is_nested() => {

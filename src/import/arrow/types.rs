@@ -1,19 +1,32 @@
 //! Arrow's types and the types of elements.
 
 use crate::DType;
-use crate::arrow_type::{StoredElement, stored_element};
-use arrow_schema::{DataType, Field, FieldRef};
+use crate::arrow_type::{DTYPE, StoredElement, stored_element};
+use arrow_schema::{DataType, Field};
 
 /// In the metadata of a field: its elements are INT96 timestamps, read as 12 bytes each.
 pub(in crate::import) const INT96: &str = "PARQUET:int96";
-/// In the metadata of a field of `UInt16`: the bits of its elements are those of bf16, which Arrow
-/// does not have.
-pub(in crate::import) const BF16: &str = "tensilo.bf16";
 /// In the metadata of a field: its values are encrypted.
 pub(in crate::import) const ENCRYPTED: &str = "PARQUET:encrypted";
 
 /// In the metadata of a field: the reason why its values cannot be stored.
 pub(in crate::import) const REFUSED: &str = "tensilo.refused";
+
+/// Returns the type that the metadata of a field name, see [`DTYPE`].
+pub(in crate::import) fn marked_type(field: &Field) -> Option<DType> {
+    let name = field.metadata().get(DTYPE)?;
+    DType::ALL.into_iter().find(|dtype| dtype.name() == name)
+}
+
+/// Returns the form in which marked elements of a tensor are pushed. A mark that does not fit the
+/// type is ignored. Those of complex numbers are pushed as f32.
+pub(in crate::import) fn marked_element(data_type: &DataType, marked: Option<DType>) -> Option<StoredElement> {
+    match (data_type, marked) {
+        (DataType::UInt16, Some(DType::Bf16)) => Some(StoredElement::one(DType::Bf16)),
+        (DataType::UInt8, Some(small)) if small.is_small() => Some(StoredElement::one(small)),
+        _ => element(data_type),
+    }
+}
 
 /// Returns the type behind encodings of a whole array.
 pub(in crate::import) fn decoded(data_type: &DataType) -> &DataType {
@@ -43,22 +56,6 @@ pub(super) fn is_nullable(field: &Field) -> bool {
         _ => false,
     };
     field.is_nullable() || has_null_runs(field.data_type())
-}
-
-/// Returns the type of lists or maps with other members. Returns `None` if a type is neither.
-pub(in crate::import) fn with_members(
-    data_type: &DataType,
-    mut members: impl FnMut(&FieldRef) -> FieldRef,
-) -> Option<DataType> {
-    Some(match data_type {
-        DataType::List(item) => DataType::List(members(item)),
-        DataType::LargeList(item) => DataType::LargeList(members(item)),
-        DataType::ListView(item) => DataType::ListView(members(item)),
-        DataType::LargeListView(item) => DataType::LargeListView(members(item)),
-        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(members(item), *length),
-        DataType::Map(entries, sorted) => DataType::Map(members(entries), *sorted),
-        _ => return None,
-    })
 }
 
 /// Returns whether all values of an array are null by its type.

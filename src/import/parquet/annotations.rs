@@ -1,6 +1,6 @@
 //! Logical types that the decoder drops, kept in the metadata of fields.
 
-use crate::import::arrow::types::with_members;
+use crate::arrow_type::with_members;
 use crate::saved_schema::{VARIANT, entry};
 use ::parquet::basic::{ConvertedType, LogicalType};
 use ::parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Type};

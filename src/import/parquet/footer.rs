@@ -8,8 +8,8 @@
 
 use super::thrift::{BINARY, I32, LIST, STOP, STRUCT, Thrift};
 use crate::import::arrow::schema_bytes::mend_message;
+use crate::import::found::fitting;
 use crate::limits;
-use crate::saved_schema::fitting;
 use ::parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::root_as_message;

@@ -1,6 +1,6 @@
 //! The leaves of schemas: the fields without fields, each of which is a column of a Parquet file.
 
-use crate::import::arrow::types::with_members;
+use crate::arrow_type::with_members;
 use ::parquet::basic::{Repetition, Type as Physical};
 use ::parquet::errors::Result;
 use ::parquet::schema::types::{SchemaDescriptor, Type, TypePtr};

@@ -4,7 +4,9 @@ use super::assemble::PushableColumn;
 use super::diagnosis::{DiagnosedSource, Diagnosis};
 use super::divide::{DividedSource, divide};
 use super::fill::fill;
-use super::kept_schema::{fit_header, keep_needed};
+use super::kept_schema::fit_header;
+#[cfg(feature = "arrow")]
+use super::kept_schema::keep_fields;
 use super::sample_error::{Origin, sample_error, total_rows};
 use super::scan;
 use super::slices::{row_bytes, slices};
@@ -50,7 +52,7 @@ pub(in crate::import) fn run_shards<F: ShardFiles>(
     let converted = in_two_passes(sources, options, progress, |plan, progress| {
         refuse_rounded(plan)?;
         let plan = &renumbered(plan);
-        let mut target = ShardWriter::new(files, shard_bytes, schema(sources, plan), options.writer.clone());
+        let mut target = ShardWriter::new(files, shard_bytes, schema(plan), options.writer.clone());
         let copied = copy(sources, plan, &mut target, options, progress).and_then(|()| target.finish());
         failed = target.failed();
         copied
@@ -73,7 +75,7 @@ pub(in crate::import) fn plan_shards(
         let divided: Vec<DividedSource<'_>> = divided
             .map(|(source, positions)| DividedSource { source: *source, columns: &plan.columns, positions })
             .collect();
-        divide(inputs, &divided, (schema(&sources, plan), shard_bytes), &options.writer, progress)
+        divide(inputs, &divided, (schema(plan), shard_bytes), &options.writer, progress)
     })
 }
 
@@ -132,7 +134,7 @@ fn write<K: Sink>(
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<K>> {
-    let schema = schema(sources, plan);
+    let schema = schema(plan);
     let rounded: Vec<_> = plan.columns.iter().map(|column| column.rounded.map(|(_, facts)| facts)).collect();
     let writer = Writer::of_rounded(sink, schema, &options.writer, &rounded);
     let mut writer = writer.map_err(|error| match (error.column(), sources.first()) {
@@ -145,10 +147,11 @@ fn write<K: Sink>(
 }
 
 /// Returns the schema of the files.
-fn schema(sources: &[&dyn BatchSource], plan: &Plan) -> Schema {
+fn schema(plan: &Plan) -> Schema {
     let mut schema = Schema::new(plan.columns.iter().map(Column::schema));
     schema.metadata = plan.metadata.clone();
-    keep_needed(&mut schema, sources.iter().any(|source| source.is_native()));
+    #[cfg(feature = "arrow")]
+    keep_fields(&mut schema);
     fit_header(&mut schema);
     schema
 }

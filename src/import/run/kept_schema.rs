@@ -2,37 +2,63 @@
 //! room for.
 
 use crate::format::path;
-use crate::saved_schema::{add_dropped, fitting};
+use crate::import::found::{add_dropped, fitting};
 use crate::{Metadata, Schema, arrow_type, limits, saved_schema};
+#[cfg(feature = "arrow")]
+use arrow_schema::FieldRef;
+#[cfg(feature = "arrow")]
 use std::collections::HashSet;
 
-/// Leaves out fields that have other columns than those of the file, and fields that an export
-/// gives anyway. The fields in a tensilo file that is converted were needed when it was made.
-pub(super) fn keep_needed(schema: &mut Schema, is_native: bool) {
-    if !schema.metadata.contains_key(saved_schema::KEY) {
-        return;
-    }
-    let mut metadata = std::mem::take(&mut schema.metadata);
-    let columns: HashSet<&str> = schema.columns.iter().map(|column| column.name.as_str()).collect();
-    if is_native {
-        saved_schema::reduce(&mut metadata, &columns, |_| true);
-    } else {
-        reduce_to_needed(schema, &columns, &mut metadata);
-    }
-    schema.metadata = metadata;
-}
-
+/// The maximum bytes of the Arrow schema: half of the header, which has all other metadata, too.
 #[cfg(feature = "arrow")]
-fn reduce_to_needed(schema: &Schema, columns: &HashSet<&str>, metadata: &mut crate::Metadata) {
-    let plain = crate::export::plain_fields(schema);
-    let plain = plain.iter().map(|field| (field.name().as_str(), field)).collect();
-    saved_schema::reduce(metadata, columns, |field| saved_schema::differs(field, &plain));
+const SAVED_BYTES: usize = limits::SCHEMA_BYTES as usize / 2; // exact: 8 MiB
+
+/// Leaves out the fields of the Arrow schema that have other columns than those of the file. What
+/// is then too long for the header is left out, too, and listed.
+#[cfg(feature = "arrow")]
+pub(super) fn keep_fields(schema: &mut Schema) {
+    let Some(bytes) = schema.metadata.get(saved_schema::KEY).map(String::len) else { return };
+    let mut fields = saved_schema::fields(&schema.metadata);
+    let names: HashSet<&str> = schema.columns.iter().map(|column| column.name.as_str()).collect();
+    let count = fields.len();
+    fields.retain(|field| {
+        let columns = saved_schema::columns(field);
+        !columns.is_empty() && columns.iter().all(|name| names.contains(name.as_str()))
+    });
+    if fields.len() == count && bytes <= SAVED_BYTES {
+        return; // other programs may have encoded it otherwise
+    }
+    let value = saved_schema::encoded(&fields);
+    let fits = value.as_ref().is_none_or(|value| value.len() <= SAVED_BYTES);
+    let (value, left_out) = if fits { (value, Vec::new()) } else { shortened(fields) };
+    match value {
+        Some(value) => drop(schema.metadata.insert(saved_schema::KEY.to_owned(), value)),
+        None => drop(schema.metadata.remove(saved_schema::KEY)),
+    }
+    add_dropped(&mut schema.metadata, &left_out);
 }
 
-/// Only Arrow and Parquet files state a schema.
-#[cfg(not(feature = "arrow"))]
-fn reduce_to_needed(_: &Schema, columns: &HashSet<&str>, metadata: &mut crate::Metadata) {
-    saved_schema::reduce(metadata, columns, |_| true);
+/// Returns an Arrow schema without values of dictionaries, and, if that is not enough, without
+/// fields; the longest are left out first. Returns the names of these fields.
+#[cfg(feature = "arrow")]
+fn shortened(mut fields: Vec<FieldRef>) -> (Option<String>, Vec<String>) {
+    // with a head for each field: a little more than they take together
+    let bytes = |field: &FieldRef| saved_schema::encoded(std::slice::from_ref(field)).map_or(0, |value| value.len());
+    let bare: Vec<FieldRef> = fields.iter().map(saved_schema::without_values).collect();
+    let bare_bytes: Vec<usize> = bare.iter().map(bytes).collect();
+    let values: Vec<usize> =
+        fields.iter().map(bytes).zip(&bare_bytes).map(|(bytes, bare)| bytes.saturating_sub(*bare)).collect();
+    let room = SAVED_BYTES.saturating_sub(bare_bytes.iter().fold(0, |sum, bytes| bytes.saturating_add(sum)));
+    for ((field, bare), keeps_values) in fields.iter_mut().zip(bare).zip(fitting(room, &values)) {
+        if !keeps_values {
+            *field = bare;
+        }
+    }
+    let fits = fitting(SAVED_BYTES, &fields.iter().map(bytes).collect::<Vec<_>>());
+    let (kept, left_out): (Vec<_>, Vec<_>) = fields.into_iter().zip(fits).partition(|(_, fits)| *fits);
+    let kept: Vec<FieldRef> = kept.into_iter().map(|(field, _)| field).collect();
+    let left_out = left_out.iter().map(|(field, _)| format!("{} of {}", saved_schema::KEY, field.name()));
+    (saved_schema::encoded(&kept), left_out.collect())
 }
 
 /// Leaves out the longest metadata of a schema that would not fit into the header. Those of the

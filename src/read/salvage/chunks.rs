@@ -2,6 +2,7 @@
 
 use super::evidence::{Evidence, Verdict};
 use super::identity::Identity;
+use super::links::Foreign;
 use super::progress::ScanProgress;
 use super::scan::FoundRegion;
 use crate::codec::{self, Body, ChunkDecoder, DamagedChunk, Dictionary, SideFacts, StoredChunk, Tables, parts};
@@ -61,13 +62,13 @@ impl Found {
     }
 }
 
-/// Collects the chunks of a file that nothing contradicts, in the order of the file. If `decode` is
-/// set, leaves out chunks that do not decode.
+/// Collects the chunks of a file that neither the rest of it nor their neighbours contradict, in
+/// the order of the file. If `decode` is set, leaves out chunks that do not decode.
 pub(super) fn collect(
     source: &dyn Source,
     identity: &Identity,
-    evidence: &Evidence,
-    regions: &[FoundRegion],
+    (evidence, foreign): (&Evidence, &Foreign),
+    regions: &[&FoundRegion],
     decode: bool,
     progress: &mut ScanProgress<'_>,
 ) -> Result<Found> {
@@ -79,8 +80,8 @@ pub(super) fn collect(
     let columns = columns.collect::<Result<_>>()?;
     let found = Found { columns, sample_count: 0, footer: None, last_footer: None, end_is_known: false };
     let (decoder, buffer) = (ChunkDecoder::new(), Vec::new());
-    let mut collector = Collector { source, identity, evidence, found, decoder, decode, buffer };
-    for region in regions.iter().filter(|region| region.head.file_id == identity.file_id) {
+    let mut collector = Collector { source, identity, evidence, foreign, found, decoder, decode, buffer };
+    for region in regions {
         match collector.region(region) {
             Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error.with_offset(region.head.offset)),
             _ => {} // damage: the samples will be missing
@@ -94,6 +95,7 @@ struct Collector<'a> {
     source: &'a dyn Source,
     identity: &'a Identity,
     evidence: &'a Evidence,
+    foreign: &'a Foreign,
     found: Found,
     decoder: ChunkDecoder,
     decode: bool,
@@ -104,6 +106,9 @@ impl Collector<'_> {
     fn region(&mut self, region: &FoundRegion) -> Result<()> {
         let head = &region.head;
         self.found.end_is_known = false;
+        if self.foreign.contains(head.offset) {
+            return self.foreign_region(head);
+        }
         match head.kind {
             RegionKind::Chunk => self.chunk(head, region.is_intact),
             _ if !region.is_intact => Ok(()),
@@ -113,6 +118,15 @@ impl Collector<'_> {
             RegionKind::Table => self.table(head),
             RegionKind::Header => Ok(()),
         }
+    }
+
+    /// Counts the samples of a chunk that is in the place of one of the file: that one is lost.
+    fn foreign_region(&mut self, head: &RegionHead) -> Result<()> {
+        if head.kind == RegionKind::Chunk && self.foreign.is_loss(head.offset) {
+            let chunk = ChunkHead::parse(head, self.found.columns.len())?;
+            self.count_samples(chunk.entry.samples().end, head)?;
+        }
+        Err(Error::corrupt("R-2.10", "the neighbours of the region contradict it"))
     }
 
     fn chunk(&mut self, head: &RegionHead, is_intact: bool) -> Result<()> {

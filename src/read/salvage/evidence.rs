@@ -20,6 +20,7 @@
 //! that do not agree with it.
 
 use super::identity::Identity;
+use super::links::Claim;
 use super::scan::FoundRegion;
 use crate::format::ContentId;
 use crate::format::chunk::{ChunkEntry, ChunkHead};
@@ -27,6 +28,8 @@ use crate::format::content_id::ContentHasher;
 use crate::format::footer::{Footer, TableEntry};
 use crate::format::index::{ENTRY_BYTES, PAGE_ENTRIES, PageHead, Run, entry_to_bytes, parse_entry};
 use crate::format::region::{HEAD, RegionHead, RegionKind};
+use crate::format::table::TableHead;
+use crate::format::trailer::Trailer;
 use crate::le::u64_of;
 use crate::open::body;
 use crate::open::source::Source;
@@ -138,6 +141,23 @@ impl Evidence {
         match agrees(chunks, chunk.column, &chunk.entry) || !is_claimed {
             true => Verdict::Unconfirmed,
             false => Verdict::Contradicted,
+        }
+    }
+
+    /// Returns what is known of a region, given its head alone.
+    pub(super) fn claim(&self, head: &RegionHead, column_count: usize) -> Claim {
+        let is_last_footer = |offset| self.chain.as_ref().is_some_and(|chain| chain.footer == offset);
+        let own = |is_own| if is_own { Claim::Own } else { Claim::Unknown };
+        match head.kind {
+            RegionKind::Chunk => match ChunkHead::parse(head, column_count).map(|chunk| self.judge(&chunk)) {
+                Ok(Verdict::Confirmed) => Claim::Own,
+                Ok(Verdict::Contradicted) => Claim::Foreign,
+                Ok(Verdict::Unconfirmed) | Err(_) => Claim::Unknown,
+            },
+            RegionKind::Table if !self.allows(&TableHead::unchecked(head).entry(head)) => Claim::Foreign,
+            RegionKind::Footer => own(is_last_footer(head.offset)),
+            RegionKind::Trailer => own(Trailer::parse(head).is_ok_and(|trailer| is_last_footer(trailer.footer_offset))),
+            _ => Claim::Unknown,
         }
     }
 

@@ -3,6 +3,7 @@
 mod chunks;
 mod evidence;
 mod identity;
+mod links;
 mod options;
 mod progress;
 mod scan;
@@ -22,6 +23,7 @@ use crate::open::{FirstBytes, InMemory, Source};
 use crate::{Result, limits};
 use chunks::FoundColumn;
 use evidence::Evidence;
+use links::Foreign;
 use progress::ScanProgress;
 use std::sync::Arc;
 
@@ -51,16 +53,17 @@ pub struct Salvaged {
 /// Opens a file of which any part may be damaged: header, index, footer, trailer or chunks.
 ///
 /// Scans the file from its first byte to its last for intact chunks at valid offsets; the index is
-/// not needed to find them. A chunk that an older file of the same schema has left looks like one
-/// of this file: a lost write, an interrupted copy or a partial restore can cause that. If footer
-/// and index are intact, such a chunk is lost, because they contradict it. If they are damaged,
-/// too, it cannot be told from others, and all chunks that nothing confirms are reported as
-/// [unconfirmed](Salvaged::unconfirmed). Damaged pages of the index are restored from the chunks if
-/// the footer confirms the result. If a chunk in blocks is damaged and its front is intact, only
-/// the samples that have a byte in a damaged block are lost; if bytes of it cannot be read, all of
-/// it is. Chunks after the last commit count, unconfirmed: a killed writer wrote them. The schema
-/// comes from the header or from any footer. If neither is intact, the file is lost, which is an
-/// error. A file that this release cannot read is an error, too.
+/// not needed to find them. A lost write, an interrupted copy or a partial restore can leave a
+/// chunk that an older file of the same schema had in the same place. If footer and index are
+/// intact, such a chunk is lost, because they contradict it. If they are damaged, too, it is lost
+/// if the regions before and after it contradict it. Twins with a common beginning can escape that,
+/// so all chunks that nothing confirms are reported as [unconfirmed](Salvaged::unconfirmed).
+/// Damaged pages of the index are restored from the chunks if the footer confirms the result. If a
+/// chunk in blocks is damaged and its front is intact, only the samples that have a byte in a
+/// damaged block are lost; if bytes of it cannot be read, all of it is. Chunks after the last
+/// commit count, unconfirmed: a killed writer wrote them. The schema comes from the header or from
+/// any footer. If neither is intact, the file is lost, which is an error. A file that this release
+/// cannot read is an error, too.
 ///
 /// Cost: one pass over the file, and a second one if it decodes. Memory for the largest chunk, 200
 /// bytes for each region, and at most 16 times the stored bytes of damaged chunks in blocks. These
@@ -107,7 +110,11 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
         progress.begin_decoding(regions.iter().map(|region| &region.head));
     }
     let evidence = Evidence::collect(&*source, &identity, &regions, options.content_id)?;
-    let mut found = chunks::collect(&*source, &identity, &evidence, &regions, options.decode, &mut progress)?;
+    let regions: Vec<_> = regions.iter().filter(|region| region.head.file_id == identity.file_id).collect();
+    let column_count = identity.schema.columns.len();
+    let foreign = Foreign::find(&regions, |region| evidence.claim(&region.head, column_count))?;
+    let judges = (&evidence, &foreign);
+    let mut found = chunks::collect(&*source, &identity, judges, &regions, options.decode, &mut progress)?;
     if let Some(commit) = options.commit {
         found.end_at(commit.sample_count)?;
     }

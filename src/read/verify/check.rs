@@ -35,15 +35,17 @@ pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<Ver
             return Ok(report);
         }
     };
-    let (end, chunk_count) = match open_last_commit(source, &header) {
+    let (end, trailer_crc, chunk_count) = match open_last_commit(source, &header) {
         Ok(commit) => {
+            commit.check_encodings(&header.schema)?;
             report.sample_count = Some(commit.footer.sample_count);
             let chunks = commit.footer.columns.iter().map(|facts| facts.chunk_count);
-            (commit.trailer_offset.saturating_add(HEAD), chunks.fold(0, u64::saturating_add))
+            let end = commit.trailer_offset.saturating_add(HEAD);
+            (end, commit.trailer_crc, chunks.fold(0, u64::saturating_add))
         }
         Err(error) => {
             passing(error)?; // the walk will meet it, and name the offset
-            (source.byte_count(), 0)
+            (source.byte_count(), 0, 0)
         }
     };
     let span_bytes = span_bytes(source, end.checked_div(chunk_count));
@@ -61,7 +63,7 @@ pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<Ver
             return Err(error);
         }
         if is_over {
-            findings.finish(end, &mut report)?;
+            findings.finish(end, trailer_crc, &mut report)?;
             return Ok(report);
         }
         if let Some(progress) = &mut options.progress {

@@ -32,6 +32,11 @@ impl<'a> Findings<'a> {
     pub(super) fn add(&mut self, met: Met, body: BodyFinding) -> Result<()> {
         match met {
             Met::Region(head) => self.region(&head, body),
+            // a region that does not follow the one before
+            Met::Damage(damage) if damage.region.is_some() => {
+                self.damages.all.push(damage);
+                Ok(())
+            }
             Met::Damage(damage) => {
                 self.damages.push_unnamed(damage);
                 Ok(())
@@ -97,8 +102,9 @@ impl<'a> Findings<'a> {
         self.check.take_lost().into_iter().for_each(|lost| self.damages.report(lost));
     }
 
-    /// Checks the end of the file: for bytes after the last trailer, R-7.8, R-2.9.
-    pub(super) fn finish(mut self, end: u64, report: &mut VerifyReport) -> Result<()> {
+    /// Checks the end of the file: for bytes after the last trailer, which ends at `end` and
+    /// has this `head_crc`, then.
+    pub(super) fn finish(mut self, end: u64, trailer_crc: u32, report: &mut VerifyReport) -> Result<()> {
         if !self.damages.all.is_empty() {
             self.check.find_gaps(None);
             self.report_lost();
@@ -106,7 +112,7 @@ impl<'a> Findings<'a> {
         let (file_bytes, is_clean) = (self.source.byte_count(), self.damages.all.is_empty());
         let found = if end < file_bytes {
             let bytes = file_bytes - end;
-            let (kind, message) = match is_uncommitted(self.source, self.header, end)? {
+            let (kind, message) = match is_uncommitted(self.source, self.header, end, trailer_crc)? {
                 true => (
                     DamageKind::Uncommitted,
                     format!(

@@ -18,17 +18,18 @@ use std::error::Error as _;
 use std::io;
 
 /// Returns whether the bytes from `start`, the end of the last commit, to the end of the file are
-/// what an append has left that has not committed.
+/// what an append has left that has not committed. `trailer_crc` is the `head_crc` of the trailer
+/// that ends there: what an older file has left does not follow it.
 ///
 /// Cost: reads these bytes.
-pub(super) fn is_uncommitted(source: &dyn Source, header: &OpenedHeader, start: u64) -> Result<bool> {
-    let mut walk = Walk::of_tail(source, header, start);
+pub(super) fn is_uncommitted(source: &dyn Source, header: &OpenedHeader, start: u64, trailer_crc: u32) -> Result<bool> {
+    let mut walk = Walk::of_tail(source, header, start, trailer_crc);
     let tables = MetTables::new(source, header.header.file_id);
     let mut bodies = BodyCheck::new(source, &[], &tables, false);
     loop {
         let head = match walk.next_intact(SpanBytes::default()) {
             Ok(head) => head,
-            Err(error) => return Ok(ends_early(error)? && begins_region(source, header, walk.at())?),
+            Err(error) => return Ok(ends_early(error)? && begins_region(source, header, &walk)?),
         };
         if head.kind == RegionKind::Trailer {
             return Ok(false); // it was not valid, or the commit would end here
@@ -41,9 +42,10 @@ pub(super) fn is_uncommitted(source: &dyn Source, header: &OpenedHeader, start: 
     }
 }
 
-/// Returns whether the bytes from `at`, the end of a region, are padding and the head of another
-/// one, as far as they are there.
-fn begins_region(source: &dyn Source, header: &OpenedHeader, at: u64) -> Result<bool> {
+/// Returns whether the bytes where a walk has ended are padding and the head of another region, as
+/// far as they are there.
+fn begins_region(source: &dyn Source, header: &OpenedHeader, walk: &Walk<'_>) -> Result<bool> {
+    let (at, Some(previous)) = (walk.at(), walk.previous()) else { return Ok(false) };
     let (alignment, file_id) = (header.header.alignment.into(), header.header.file_id);
     let until = next_offset(RegionKind::Chunk, at, alignment).saturating_add(HEAD).min(source.byte_count());
     // less than two alignments
@@ -57,7 +59,7 @@ fn begins_region(source: &dyn Source, header: &OpenedHeader, at: u64) -> Result<
         let offset = next_offset(kind, at, alignment);
         let padding = usize::try_from(offset.saturating_sub(at)).unwrap_or(usize::MAX);
         let (padding, head) = bytes.split_at_checked(padding).unwrap_or((bytes, &[]));
-        padding.iter().all(|byte| *byte == 0) && RegionHead::can_begin(kind, file_id, offset, head)
+        padding.iter().all(|byte| *byte == 0) && RegionHead::can_begin(kind, file_id, previous, offset, head)
     };
     Ok(RegionKind::ALL.into_iter().filter(|kind| *kind != RegionKind::Header).any(begins))
 }

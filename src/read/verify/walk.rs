@@ -15,7 +15,7 @@ const BLOCKS: BlockSizes = BlockSizes { first: 1 << 20, second: 1 << 20, largest
 pub(super) enum Met {
     /// A region, whose body was not read.
     Region(RegionHead),
-    /// Bytes that cannot be a region.
+    /// Bytes that cannot be a region, or a region that does not follow the one before.
     Damage(Damage),
 }
 
@@ -27,6 +27,9 @@ pub(super) struct Walk<'a> {
     end: u64,
     /// The end of the region before.
     at: u64,
+    /// The `head_crc` of the region before, which the next one repeats; `None` if damaged
+    /// bytes follow that region.
+    previous: Option<u32>,
     /// A region after damaged bytes.
     found: Option<RegionHead>,
     scan: HeadScan<'a>,
@@ -34,17 +37,33 @@ pub(super) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     pub(super) fn new(source: &'a dyn Source, header: &'a OpenedHeader, end: u64) -> Self {
-        Self { source, header, end, at: header.head.end(), found: None, scan: HeadScan::new(source, BLOCKS) }
+        let (at, previous) = (header.head.end(), Some(header.head.head_crc()));
+        Self { source, header, end, at, previous, found: None, scan: HeadScan::new(source, BLOCKS) }
     }
 
-    /// A walk over what follows the last commit, which ends at `start`.
-    pub(super) fn of_tail(source: &'a dyn Source, header: &'a OpenedHeader, start: u64) -> Self {
-        Self { at: start, ..Self::new(source, header, source.byte_count()) }
+    /// A walk over what follows the last commit, which ends at `start` with a trailer that has this
+    /// `head_crc`.
+    pub(super) fn of_tail(source: &'a dyn Source, header: &'a OpenedHeader, start: u64, trailer_crc: u32) -> Self {
+        Self { at: start, previous: Some(trailer_crc), ..Self::new(source, header, source.byte_count()) }
     }
 
-    /// Returns the next region. Its head is intact, and the padding before it is zero.
+    /// Returns the next region. Its head is intact and follows the region before, and the padding
+    /// before it is zero.
     pub(super) fn next_intact(&mut self, span: SpanBytes<'_>) -> Result<RegionHead> {
-        self.next_region(span).inspect(|head| self.at = head.end())
+        let head = self.next_region(span)?;
+        self.previous.map_or(Ok(()), |previous| head.check_previous(previous))?;
+        self.pass(&head);
+        Ok(head)
+    }
+
+    fn pass(&mut self, head: &RegionHead) {
+        self.at = head.end();
+        self.previous = Some(head.head_crc());
+    }
+
+    /// Returns the `head_crc` of the region before, unless damaged bytes follow it.
+    pub(super) fn previous(&self) -> Option<u32> {
+        self.previous
     }
 
     /// Returns the end of the last region that was met.
@@ -68,7 +87,12 @@ impl<'a> Walk<'a> {
         };
         match head {
             Ok(head) => {
-                self.at = head.end();
+                if let Some(Err(error)) = self.previous.take().map(|previous| head.check_previous(previous)) {
+                    // the region itself is met next, as one whose predecessor is unknown
+                    (self.at, self.found) = (head.offset, Some(head));
+                    return Ok(Some(Met::Damage(broken_link(&head, error))));
+                }
+                self.pass(&head);
                 Ok(Some(Met::Region(head)))
             }
             Err(error) => self.skip(passing(error)?).map(|damage| Some(Met::Damage(damage))),
@@ -117,6 +141,7 @@ impl<'a> Walk<'a> {
     /// Returns the damage of bytes that cannot be a region, up to the next region of this file.
     fn skip(&mut self, error: Error) -> Result<Damage> {
         let start = self.at;
+        self.previous = None;
         if self.found.is_none() {
             self.found = self.find_region(align(self.at, HEAD).saturating_add(HEAD))?;
         }
@@ -138,6 +163,19 @@ impl<'a> Walk<'a> {
             let is_later = found.kind != RegionKind::Header; // the header is the first region
             is_later.then(|| intact_head(found.bytes, found.offset, file_id, end).ok()).flatten()
         })
+    }
+}
+
+/// Returns the damage of a region that does not follow the one before. Either can be the wrong one,
+/// so no sample is named: the index tells which chunk it is.
+fn broken_link(head: &RegionHead, error: Error) -> Damage {
+    Damage {
+        file_range: head.offset..head.body_offset(),
+        kind: DamageKind::Damaged,
+        region: Some(head.kind),
+        column: None,
+        samples: None,
+        error,
     }
 }
 

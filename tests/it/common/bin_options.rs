@@ -2,7 +2,7 @@
 //! files have these values: none may change.
 
 use super::bins::{below, noise};
-use super::blocked::blocked_chunks;
+use super::damage::chunks;
 use half::bf16;
 use tensilo::{ColumnBuffer, ColumnSchema, DType, Reader, Shape, Value};
 
@@ -96,11 +96,14 @@ fn palette(tables: &[u8]) -> Vec<i32> {
 pub fn assert_frequent_tokens_are_first(file: &[u8]) {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
     let column = reader.schema().columns.iter().position(|column| column.name == "tokens").unwrap();
-    let chunks = blocked_chunks(file);
-    let [chunk] = &chunks.iter().filter(|chunk| chunk.place.column == column).collect::<Vec<_>>()[..] else {
+    let chunks = chunks(file);
+    let [chunk] = &chunks.iter().filter(|chunk| chunk.column == column).collect::<Vec<_>>()[..] else {
         panic!("several chunks")
     };
-    let values = palette(&file[chunk.tables.clone()]);
+    // the values are one block, and all that the chunk has
+    let stored = &file[chunk.bytes.start + 64..];
+    let table_bytes = u32::from_le_bytes(*stored.first_chunk().unwrap()) as usize;
+    let values = palette(&stored[..table_bytes]);
     let mut buffer = ColumnBuffer::new();
     reader.column_at(column).unwrap().cursor().range_into(0..reader.sample_count(), &mut buffer).unwrap();
     let tokens: Vec<i32> = buffer.bytes().as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect();

@@ -5,8 +5,10 @@ use std::ops::Range;
 use tensilo::nested::List;
 use tensilo::{Column, Reader, Result, Sample};
 
-/// The encoding `blocked-bins`.
-pub const BLOCKED_BINS: u16 = 13;
+/// The encoding `bins in blocks`.
+pub const BLOCKED_BINS: u16 = BLOCKS | 6;
+/// The bit of an encoding that tells that the part is in several blocks.
+const BLOCKS: u16 = 1 << 8;
 
 /// A chunk in blocks of an intact file. Offsets are those of the file.
 pub struct BlockedChunk {
@@ -68,12 +70,15 @@ fn blocked_chunk(file: &[u8], place: ChunkPlace, column: &Column) -> Option<Bloc
     let head = place.bytes.start;
     let start = if file[head + 54] & 1 == 1 { values_start(file, head + 64) } else { head + 64 };
     let encoding = u16::from_le_bytes([file[head + 52], file[head + 53]]);
-    let table_bytes = match encoding {
-        8 | 9 => 0,
-        10 => 4,
-        11 | 12 => 52,
-        BLOCKED_BINS => u32_at(file, start + 8),
-        _ => return None,
+    if encoding & BLOCKS == 0 {
+        return None;
+    }
+    let table_bytes = match encoding ^ BLOCKS {
+        2 => 4,
+        4 | 5 => 52,
+        6 => u32_at(file, start + 8),
+        7 => 24,
+        _ => 0,
     };
     let (front_end, count) = (start + u32_at(file, start), u32_at(file, start + 4));
     let directory = start + 8 + table_bytes;
@@ -103,6 +108,20 @@ fn blocked_chunk(file: &[u8], place: ChunkPlace, column: &Column) -> Option<Bloc
 
 fn u32_at(file: &[u8], at: usize) -> usize {
     u32::from_le_bytes(file[at..][..4].try_into().unwrap()) as usize
+}
+
+/// Returns the number of chunks of a column whose values need a table, as chapter 5.5 states it.
+pub fn chunks_with_dictionary(file: &[u8], column: usize) -> usize {
+    const ZSTD: u16 = 2;
+    const NO_TABLE: usize = u32::MAX as usize;
+    let needs_table = |place: &ChunkPlace| {
+        let head = place.bytes.start;
+        let start = if file[head + 54] & 1 == 1 { values_start(file, head + 64) } else { head + 64 };
+        let encoding = u16::from_le_bytes([file[head + 52], file[head + 53]]);
+        let tables = if encoding & BLOCKS == 0 { start } else { start + 8 };
+        encoding & !BLOCKS == ZSTD && u32_at(file, tables) != NO_TABLE
+    };
+    chunks(file).iter().filter(|place| place.column == column && needs_table(place)).count()
 }
 
 /// Returns where the values of a chunk begin that has a table of parts.

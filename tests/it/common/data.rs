@@ -184,19 +184,23 @@ fn arbitrary_char(random: &mut Random) -> char {
     char::from_u32(code as u32).unwrap_or('\u{FFFD}')
 }
 
-/// One element of any bits (of a bool: 0 or 1), in memory order.
+/// One element of any bits that its type allows, in memory order.
 fn element(dtype: DType, random: &mut Random) -> Vec<u8> {
     let bits = random.bits();
     let special = random.below(24);
     let bits = match dtype {
-        DType::Bool => bits & 1,
         DType::Bf16 => special_float(special, 8, 7).unwrap_or(bits),
         DType::F16 => special_float(special, 5, 10).unwrap_or(bits),
         DType::F32 => special_float(special, 8, 23).unwrap_or(bits),
         DType::F64 => special_float(special, 11, 52).unwrap_or(bits),
-        _ => bits,
+        _ => bits & value_mask(dtype),
     };
     low_bytes(bits, dtype.element_bytes())
+}
+
+/// The bits that an element may have.
+pub fn value_mask(dtype: DType) -> u64 {
+    u64::MAX >> (64 - dtype.value_bits())
 }
 
 /// Floats that go wrong first: zeros, subnormals, infinities, quiet and signalling NaNs with
@@ -262,6 +266,7 @@ fn smooth(dtype: DType, position: u64) -> Vec<u8> {
         DType::F32 => (wave as f32).to_ne_bytes().to_vec(),
         DType::F64 => wave.to_ne_bytes().to_vec(),
         DType::Bool => vec![u8::from(wave > 0.0)],
-        _ => low_bytes((wave * 100.0) as i64 as u64, dtype.element_bytes()),
+        DType::Complex64 => [wave as f32, -wave as f32].map(f32::to_ne_bytes).concat(),
+        _ => low_bytes((wave * 100.0) as i64 as u64 & value_mask(dtype), dtype.element_bytes()),
     }
 }

@@ -60,7 +60,7 @@ fn check_ratios(explanation: &Explanation) {
 fn check_cold_read(explanation: &Explanation) -> u64 {
     let (info, cold) = (&explanation.info, explanation.cold_read);
     let samples = info.samples.end - info.samples.start;
-    assert_eq!(explanation.blocks.is_some(), info.encoding.starts_with("blocked-"), "{explanation:?}");
+    assert_eq!(explanation.blocks.is_some(), info.encoding.ends_with(" in blocks"), "{explanation:?}");
     let blocks = explanation.blocks.as_ref().filter(|blocks| {
         check_blocks(explanation, blocks);
         samples > 1 && explanation.chunk_bytes() >= 8 << 10 // shorter chunks are read whole
@@ -95,11 +95,11 @@ fn check_blocks(explanation: &Explanation, blocks: &ChunkBlocks) {
 
 /// Checks that the stated reason is true.
 fn check_reason(explanation: &Explanation, choice: &Choice) {
-    let is_blocked = |name: &str| name.starts_with("blocked-");
+    let is_blocked = |name: &str| name.ends_with(" in blocks");
     let tried = explanation.trials.iter().filter(|trial| trial.profiles.contains(&choice.profile));
-    let in_blocks = tried.clone().any(|trial| trial.encoding == "blocked-raw");
+    let in_blocks = tried.clone().any(|trial| trial.encoding == "raw in blocks");
     // have no twin
-    let is_for_both = |name: &str| ["zstd", "constant", "blocked-bins"].contains(&name);
+    let is_for_both = |name: &str| ["zstd", "zstd in blocks", "constant"].contains(&name);
     let tried = tried.filter(|trial| is_blocked(&trial.encoding) == in_blocks || is_for_both(&trial.encoding));
     let tried = tried.filter(|trial| !is_raw(&trial.encoding));
     let smallest = tried.filter_map(|trial| Some((trial.stored_bytes?, trial.encoding.as_str()))).min();
@@ -135,5 +135,5 @@ fn due_percent(reason: &str) -> Option<u64> {
 }
 
 fn is_raw(encoding: &str) -> bool {
-    ["raw", "blocked-raw"].contains(&encoding)
+    ["raw", "raw in blocks"].contains(&encoding)
 }

@@ -103,7 +103,7 @@ macro_rules! with_element {
     ($dtype:expr, $element:ident => $body:expr) => {
         $crate::common::with_element!($dtype, $element => $body,
             Bf16 half::bf16, F16 half::f16, F32 f32, F64 f64,
-            I8 i8, I16 i16, I32 i32, I64 i64, U16 u16, U32 u32, U64 u64)
+            I8 i8, I16 i16, I32 i32, I64 i64, U16 u16, U32 u32, U64 u64, Complex64 [f32; 2])
     };
     ($dtype:expr, $element:ident => $body:expr, $($variant:ident $rust:ty),*) => {
         match $dtype {
@@ -127,5 +127,5 @@ pub fn elements<T: tensilo::Element + bytemuck::Pod>(bytes: &[u8]) -> Vec<T> {
 
 /// A name of every dtype, for messages.
 pub fn is_byte_like(dtype: DType) -> bool {
-    matches!(dtype, DType::U8 | DType::Bool | DType::Bytes | DType::Utf8)
+    dtype == DType::U8 || dtype.is_byte()
 }

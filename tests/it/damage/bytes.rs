@@ -36,7 +36,7 @@ fn every_bit_flip_is_noticed() {
         let flips = file.len() as u64 * 8;
         counts[1].fetch_add(flips, Ordering::Relaxed);
         counts[4].fetch_add(if has_lists(file) { flips } else { 0 }, Ordering::Relaxed);
-        let has_bins = encodings(file).iter().any(|encoding| encoding == "blocked-bins");
+        let has_bins = encodings(file).iter().any(|encoding| encoding == "bins in blocks");
         counts[5].fetch_add(if has_bins { flips } else { 0 }, Ordering::Relaxed);
     });
     let [files, flips, right, refused, in_nested, in_bins] = counts.map(AtomicU64::into_inner);

@@ -1,5 +1,6 @@
 //! A file with every type in every shape, and what its export must hold.
 
+use crate::common::data::value_mask;
 use tensilo::import::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use tensilo::import::arrow::datatypes::{DataType, Int32Type};
 use tensilo::sink::Stream;
@@ -51,9 +52,8 @@ fn element(dtype: DType, numbers: &mut Random) -> Vec<u8> {
     };
     let value = if random.is_multiple_of(3) { special[(random >> 8) as usize % 4] } else { numbers.bits() };
     match dtype {
-        DType::Bool => vec![(value & 1) as u8],
         DType::Utf8 => vec![b'a' + (value % 26) as u8],
-        _ => value.to_le_bytes()[..dtype.element_bytes()].to_vec(),
+        _ => (value & value_mask(dtype)).to_le_bytes()[..dtype.element_bytes()].to_vec(),
     }
 }
 
@@ -90,7 +90,9 @@ fn fill(column: &ColumnSchema, numbers: &mut Random) -> (Vec<u32>, Vec<u8>, Vec<
             validity[i / 8] &= !(1 << (i % 8));
             bytes.fill(0);
         }
-        models.push((!is_null).then(|| (shape, exported(column.dtype, &bytes))));
+        let halves = (column.dtype == DType::Complex64).then_some(2);
+        let exported_shape = shape.into_iter().chain(halves).collect();
+        models.push((!is_null).then(|| (exported_shape, exported(column.dtype, &bytes))));
         values.extend(bytes);
     }
     (extents, values, validity, models)
@@ -159,12 +161,15 @@ fn model_of(array: &ArrayRef, i: usize, shape: &Shape) -> Model {
 pub fn compare(schema: &Schema, models: &[Vec<Model>], batches: &[RecordBatch]) {
     assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), SAMPLES);
     for (c, (column, models)) in schema.columns.iter().zip(models).enumerate() {
+        // complex numbers are exported as pairs
+        let halves = (column.dtype == DType::Complex64).then_some(Extent::Fixed(2));
+        let shape = Shape::new(column.shape.extents().iter().copied().chain(halves));
         let mut expected = models.iter();
         for batch in batches {
             assert_eq!(batch.schema_ref().field(c).name(), &column.name);
             assert_eq!(batch.schema_ref().field(c).is_nullable(), column.nullable);
             for i in 0..batch.num_rows() {
-                let found = model_of(batch.column(c), i, &column.shape);
+                let found = model_of(batch.column(c), i, &shape);
                 assert_eq!(Some(&found), expected.next(), "{} {i}", column.name);
             }
         }

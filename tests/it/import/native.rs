@@ -15,7 +15,7 @@ use tensilo::sink::Stream;
 use tensilo::{ColumnSchema, DType, Error, ErrorKind, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::{Folder, Random};
 
-const ID: FileId = FileId([7; 16]);
+const ID: FileId = FileId([7; 12]);
 
 fn options(profile: Profile) -> ConvertOptions {
     ConvertOptions::new().writer(WriterOptions::new().profile(profile).file_id(ID))

@@ -1,6 +1,8 @@
 //! An export has the schema of the source.
 
 use super::common::*;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use std::sync::Arc;
 use tensilo::export::{ExportFormat, ExportOptions, TensorForm, export_into};
 use tensilo::import::ConvertOptions;
@@ -328,21 +330,36 @@ fn stored_types_of_rounded_columns_are_those_of_the_file() {
     assert_eq!(types(ExportOptions::new().stored_types(true)), stored);
 }
 
+/// Returns the schema of the source that a file keeps.
+pub fn saved(file: &Reader) -> Option<Schema> {
+    let message = STANDARD.decode(file.schema().metadata.get("ARROW:schema")?).unwrap();
+    Some(arrow_ipc::convert::try_schema_from_ipc_buffer(&message).unwrap())
+}
+
 #[test]
-fn a_schema_is_kept_only_if_it_is_needed() {
-    let key = "arrow.schema";
-    let file = import(&one(Arc::new(StringArray::from_iter(TEXTS))));
-    assert!(!file.schema().metadata.contains_key(key));
-    let large: ArrayRef = Arc::new(LargeStringArray::from_iter(TEXTS));
+fn the_schema_is_kept_as_parquet_files_have_it() {
     let plain: ArrayRef = Arc::new(StringArray::from_iter(TEXTS));
-    let whole = batch(vec![
-        (Field::new("large", DataType::LargeUtf8, true), large),
-        (Field::new("plain", DataType::Utf8, true), plain),
-    ]);
+    let large: ArrayRef = Arc::new(LargeStringArray::from_iter(TEXTS));
+    let plain = (Field::new("plain", DataType::Utf8, true).with_metadata([("k", "v")]), plain);
+    let whole = batch(vec![(Field::new("large", DataType::LargeUtf8, true), large), plain.clone()]);
+    let folder = tensilo_testing::Folder::new();
     let file = import(&whole);
-    assert_eq!(file.schema().metadata[key], r#"{"fields":[{"name":"large","type":"large_utf8"}]}"#);
-    let file = import_with(&[whole], &ConvertOptions::new().skip(["large"])).unwrap();
-    assert!(!file.schema().metadata.contains_key(key));
+    assert_eq!(saved(&file).as_ref(), Some(whole.schema().as_ref()));
+    #[cfg(feature = "parquet")]
+    {
+        let due = parquet::arrow::encode_arrow_schema(&whole.schema());
+        assert_eq!(file.schema().metadata["ARROW:schema"], due);
+    }
+    // with the fields whose columns are in the file
+    let skipped = import_with(std::slice::from_ref(&whole), &ConvertOptions::new().skip(["large"])).unwrap();
+    assert_eq!(saved(&skipped).as_ref(), Some(batch(vec![plain]).schema().as_ref()));
+    // a copy has the same bytes
+    let input = arrow_file(&folder, "a.arrow", &[whole]);
+    let (first, second) = (folder.path("first.tsl"), folder.path("second.tsl"));
+    convert_with(&[input], &first, &ConvertOptions::new()).unwrap();
+    convert_with(std::slice::from_ref(&first), &second, &ConvertOptions::new()).unwrap();
+    assert_eq!(read(&first).schema(), read(&second).schema());
+    assert_eq!(read(&first).schema().metadata, file.schema().metadata);
 }
 
 #[test]

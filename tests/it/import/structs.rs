@@ -216,7 +216,8 @@ fn an_export_of_a_struct_has_its_fields_and_nulls() {
     assert_eq!(export(&["x.in"]).unwrap(), only_in);
     let only_b = [of([of([Null])]), of([Null]), Null];
     assert_eq!(export(&["x.in.b"]).unwrap(), only_b);
-    assert_eq!(export(&["x.c", "x.in"]).unwrap()[0], of([Null, of([Number(1), Null])]));
+    // a struct that is whole has the order of the source
+    assert_eq!(export(&["x.c", "x.in"]).unwrap(), rows);
     assert_eq!(export(&["x", "x"]).unwrap_err().kind(), ErrorKind::BadArgument);
     assert!(export(&["x.d"]).is_err());
 }

@@ -34,7 +34,7 @@ proptest! {
         let samples: Vec<Vec<Entry>> = plans.iter().map(Plan::entries).collect();
         let folder = tensilo_testing::Folder::new();
         let input = folder.file("in.tsl", written(&plans, &samples, &options().chunk_bytes(100)));
-        let writer = WriterOptions::new().profile(profile).chunk_bytes(chunk_bytes).file_id(FileId([7; 16]));
+        let writer = WriterOptions::new().profile(profile).chunk_bytes(chunk_bytes).file_id(FileId([7; 12]));
         let output = folder.path("out.tsl");
         let all = ConvertOptions::new().writer(writer.clone());
         convert(std::slice::from_ref(&input), &output, &all, &mut |_| ControlFlow::Continue(())).unwrap();

@@ -1,7 +1,7 @@
 //! Mutants of intact files. Checksums and copies of the changed bytes are corrected, so that the
 //! change itself stops a reader, and nothing before it.
 
-use crate::support::build::{Build, Chunk, column, seal};
+use crate::support::build::{Build, Chunk, column, seal_after};
 use crate::support::regions::{Region, regions, u32_at, u64_at};
 use sha2::{Digest, Sha256};
 use std::ops::Range;
@@ -138,10 +138,10 @@ const FOOTER_SCHEMA: usize = 64 + CONTENT_ID + 4;
 /// Bytes of the content id, with which the body of a footer begins.
 const CONTENT_ID: usize = 16;
 
-/// Corrects the checksums of bodies and heads, the entries that repeat the former, and the content
-/// ids.
+/// Corrects the checksums of bodies and heads, what repeats them, and the content ids.
 fn reseal(file: &mut [u8], all: &[Region]) {
     let mut content = vec![0; CONTENT_ID];
+    let mut previous = 0;
     for region in all {
         let body = region.head + 64..region.end.min(file.len());
         match region.kind {
@@ -156,7 +156,7 @@ fn reseal(file: &mut [u8], all: &[Region]) {
             }
             _ => {}
         }
-        seal(file, region.head);
+        previous = seal_after(file, region.head, previous);
     }
 }
 
@@ -186,6 +186,7 @@ pub fn samples(file: &[u8]) -> Vec<Sample> {
     let columns: Vec<_> = reader.columns().collect();
     let all = regions(file);
     let chunks = all.iter().filter(|region| region.kind == RegionKind::Chunk);
+    let chunks = chunks.filter(|region| DType::ALL.contains(&columns[region.column].schema().dtype));
     let sample = |region: &Region| {
         let (head, column) = (&file[region.head..region.head + 64], &columns[region.column]);
         let mut cursor = column.cursor();
@@ -246,7 +247,7 @@ fn change_sample(sample: &mut Sample, other: &Sample, random: &mut Random) {
     let chunk = &mut sample.chunk;
     let mut number = [0; 8];
     match random.below(24) {
-        0 => (sample.dtype, sample.extents) = (1 + random.below(15) as u8, other.extents.clone()),
+        0 => (sample.dtype, sample.extents) = (1 + random.below(DType::ALL.len() as u64) as u8, other.extents.clone()),
         1 => sample.nullable ^= true,
         2 => sample.nulls = random.below(3),
         3 if !sample.extents.is_empty() => {
@@ -263,7 +264,7 @@ fn change_sample(sample: &mut Sample, other: &Sample, random: &mut Random) {
             change_number(&mut number, 0..4, random);
             chunk.raw_bytes = u32_at(&number, 0);
         }
-        6 => chunk.encoding = random.below(8) as u16,
+        6 => chunk.encoding = random.below(9) as u16 | (random.below(2) as u16) << 8,
         7 => chunk.body.truncate(random.below(chunk.body.len() as u64 + 1) as usize),
         8 => chunk.body.extend(std::iter::repeat_n(0, 1 + random.below(16) as usize)),
         9 => chunk.body.clone_from(&other.chunk.body),

@@ -103,6 +103,7 @@ fn all_intact_chunks_of_damaged_files_are_recovered_and_nothing_else() {
         let mut damaged = intact.clone();
         for _ in 0..1 + random.below(3) {
             let damage = Damage::ALL[random.below(Damage::ALL.len() as u64) as usize];
+            eprintln!("file {seed}: {damage:?}");
             if !damaged.is_empty() {
                 damage.apply(&mut damaged, &foreign, random);
             }

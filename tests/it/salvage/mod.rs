@@ -4,6 +4,7 @@
 mod blocks;
 mod damaged_files;
 mod facts;
+mod links;
 mod losses;
 mod nested;
 mod rewriting;

@@ -2,8 +2,12 @@
 //! little.
 
 use super::{ENCODED, MIB, finish, in_memory};
+use arrow_ipc::writer::StreamWriter;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use tensilo::export::{ExportFormat, ExportOptions, batches, export_into};
 use tensilo::import::arrow::array::Array;
+use tensilo::import::arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
 use tensilo::import::arrow::error::ArrowError;
 use tensilo::nested::ListBatch;
 use tensilo::sink::Stream;
@@ -13,6 +17,13 @@ use tensilo_testing::alone;
 fn of_type(mut column: ColumnSchema, data_type: &str) -> Schema {
     column.metadata.insert("arrow.type".to_owned(), data_type.to_owned());
     Schema::new([column])
+}
+
+/// Makes a field the schema of the source.
+fn save(schema: &mut Schema, field: Field) {
+    let message = StreamWriter::try_new(Vec::new(), &ArrowSchema::new(vec![field])).and_then(StreamWriter::into_inner);
+    let value = STANDARD.encode(message.expect("the beginning of a stream"));
+    schema.metadata.insert("ARROW:schema".to_owned(), value);
 }
 
 /// Lists of `length` null items in each sample.
@@ -62,8 +73,8 @@ fn null_lists_of_one_length_are_counted_in_bytes() {
     let alone = alone();
     let column = ColumnSchema::bytes("x").nullable().list().nullable();
     let mut schema = of_type(column, "fixed_size_binary[16384]");
-    let saved = r#"{"fields":[{"name":"x","type":{"fixed_size_list":{"name":"item","type":"fixed_size_binary[16384]"},"length":100}}]}"#;
-    schema.metadata.insert("arrow.schema".to_owned(), saved.to_owned());
+    let item = Field::new_list_field(DataType::FixedSizeBinary(16_384), true);
+    save(&mut schema, Field::new("x", DataType::FixedSizeList(item.into(), 100), true));
     let mut writer = in_memory(schema, ENCODED);
     let lengths = [0; 100];
     let levels = [ListBatch::new(&lengths).with_validity(&[0; 13])];
@@ -104,8 +115,8 @@ fn offsets_of_nested_lists_are_counted() {
 fn a_dictionary_takes_a_limited_number_of_bytes() {
     let alone = alone();
     let mut schema = Schema::new([ColumnSchema::bytes("x")]);
-    let saved = r#"{"fields":[{"name":"x","type":{"dictionary":"large_binary","index":"int32"},"nullable":false}]}"#;
-    schema.metadata.insert("arrow.schema".to_owned(), saved.to_owned());
+    let keyed = DataType::Dictionary(DataType::Int32.into(), DataType::LargeBinary.into());
+    save(&mut schema, Field::new("x", keyed, false));
     let mut writer = in_memory(schema, ENCODED);
     let mut value = vec![0; 16 * MIB];
     for i in 0..18 {

@@ -49,7 +49,7 @@ pub(crate) struct GetArgs {
     /// The format of the output
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
-    /// Elements as f32 (bf16, f16 and f32 columns), or as unsigned integers with the same bits
+    /// Elements as f32 (floats of at most 32 bits), or as unsigned integers with the same bits
     #[arg(long = "as", value_name = "TYPE", value_enum)]
     pub(crate) elements: Option<As>,
     /// Treatment of nulls in npy and raw

@@ -4,7 +4,7 @@ use super::args::{As, Format, GetArgs, OnNull};
 use super::element::{element, write_little_endian};
 use super::entry::SampleEntry;
 use super::indices::Selection;
-use super::json::cannot;
+use super::json::{cannot, small_value};
 use super::npy_header;
 use super::sample_source::Samples;
 use crate::failure::{Failure, Outcome};
@@ -68,6 +68,10 @@ enum Change {
     Nothing,
     WidenBf16,
     WidenF16,
+    WidenSmall(DType),
+    SignI4,
+    /// Of halves of 4 bytes.
+    Complex,
 }
 
 impl Elements {
@@ -79,11 +83,19 @@ impl Elements {
                 "NumPy arrays cannot hold samples of type {dtype}; use --format raw or --format json"
             ))),
             (None, DType::Bf16) if args.format == Format::Npy => Ok(widened(Change::WidenBf16)),
+            (None, DType::Complex64) => Ok(Self { change: Change::Complex, ..stored("<c8") }),
+            // NumPy has no numbers of fewer than 8 bits, and no floats of 8
+            (None, DType::I4) if args.format == Format::Npy => Ok(Self { change: Change::SignI4, ..stored("|i1") }),
+            (None, DType::U4) => Ok(stored("|u1")),
+            (None, small) if small.is_small() && args.format == Format::Npy => Ok(widened(Change::WidenSmall(small))),
             (None, _) => Ok(stored(value_descr(dtype))),
             (Some(As::Bits), dtype) if !dtype.is_string() => Ok(stored(bits_descr(dtype))),
             (Some(As::F32), DType::Bf16) => Ok(widened(Change::WidenBf16)),
             (Some(As::F32), DType::F16) => Ok(widened(Change::WidenF16)),
             (Some(As::F32), DType::F32) => Ok(stored("<f4")),
+            (Some(As::F32), small) if small.is_small() && !matches!(small, DType::I4 | DType::U4) => {
+                Ok(widened(Change::WidenSmall(small)))
+            }
             (Some(_), _) => Err(cannot(dtype)),
         }
     }
@@ -94,6 +106,12 @@ impl Elements {
             Change::Nothing => write_little_endian(output, self.bytes, elements),
             Change::WidenBf16 => write_widened(output, elements, bf16_to_f32),
             Change::WidenF16 => write_widened(output, elements, |bits| f16::from_bits(bits).to_f32()),
+            Change::WidenSmall(dtype) => {
+                let values = elements.chunks_exact(1).map(|element| small_value(dtype, element).to_le_bytes());
+                values.into_iter().try_for_each(|bytes| output.write_all(&bytes))
+            }
+            Change::SignI4 => elements.iter().try_for_each(|element| output.write_all(&[sign_of_i4(*element)])),
+            Change::Complex => write_little_endian(output, 4, elements),
         }
     }
 }
@@ -101,6 +119,11 @@ impl Elements {
 fn write_widened(output: &mut impl Write, elements: &[u8], widen: impl Fn(u16) -> f32) -> io::Result<()> {
     let values = elements.chunks_exact(2).map(|bytes| widen(u16::from_ne_bytes(element(bytes))));
     values.map(f32::to_le_bytes).try_for_each(|bytes| output.write_all(&bytes))
+}
+
+/// Returns an integer of 4 bits as one of 8 bits.
+fn sign_of_i4(element: u8) -> u8 {
+    ((element << 4).cast_signed() >> 4).cast_unsigned()
 }
 
 /// Widens a bf16 exactly. NaN keeps all its bits.

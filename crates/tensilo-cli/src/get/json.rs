@@ -143,15 +143,21 @@ fn printer(dtype: DType, elements: Option<As>) -> Outcome<Print> {
     match elements {
         None => Ok(value_printer(dtype)),
         Some(As::Bits) if !dtype.is_string() => Ok(bits_printer(dtype)),
-        Some(As::F32) if matches!(dtype, DType::Bf16 | DType::F16 | DType::F32) => Ok(value_printer(dtype)),
+        Some(As::F32) if is_f32(dtype) => Ok(value_printer(dtype)),
         Some(_) => Err(cannot(dtype)),
     }
+}
+
+/// Returns whether all values of a type are those of f32 and are floats.
+fn is_f32(dtype: DType) -> bool {
+    let is_small_float = dtype.is_small() && !matches!(dtype, DType::I4 | DType::U4);
+    is_small_float || matches!(dtype, DType::Bf16 | DType::F16 | DType::F32)
 }
 
 /// Returns the failure if `--as` does not fit the type of the column.
 pub(super) fn cannot(dtype: DType) -> Failure {
     Failure::Usage(format!(
-        "a column of type {dtype}: --as f32 is for bf16, f16 and f32, --as bits for all but bytes and text"
+        "a column of type {dtype}: --as f32 is for floats of at most 32 bits, --as bits for all but bytes and text"
     ))
 }
 
@@ -166,8 +172,34 @@ fn value_printer(dtype: DType) -> Print {
         DType::I32 => |output, bytes| write!(output, "{}", i32::from_ne_bytes(element(bytes))),
         DType::I64 => |output, bytes| write!(output, "{}", i64::from_ne_bytes(element(bytes))),
         DType::Bool => |output, bytes| write!(output, "{}", element(bytes) != [0]),
+        DType::I4 => |output, bytes| write!(output, "{}", small_value(DType::I4, bytes)),
+        DType::F8E4M3Fn => |output, bytes| print_f32(output, small_value(DType::F8E4M3Fn, bytes)),
+        DType::F8E4M3Fnuz => |output, bytes| print_f32(output, small_value(DType::F8E4M3Fnuz, bytes)),
+        DType::F8E5M2 => |output, bytes| print_f32(output, small_value(DType::F8E5M2, bytes)),
+        DType::F8E5M2Fnuz => |output, bytes| print_f32(output, small_value(DType::F8E5M2Fnuz, bytes)),
+        DType::F8E8M0Fnu => |output, bytes| print_f32(output, small_value(DType::F8E8M0Fnu, bytes)),
+        DType::F6E2M3 => |output, bytes| print_f32(output, small_value(DType::F6E2M3, bytes)),
+        DType::F6E3M2 => |output, bytes| print_f32(output, small_value(DType::F6E3M2, bytes)),
+        DType::F4E2M1 => |output, bytes| print_f32(output, small_value(DType::F4E2M1, bytes)),
+        DType::Complex64 => print_complex,
         _ => bits_printer(dtype),
     }
+}
+
+/// Returns the value of an element of 4 to 8 bits.
+pub(super) fn small_value(dtype: DType, bytes: &[u8]) -> f32 {
+    let [element] = element(bytes);
+    dtype.small_value(element).unwrap_or(f32::NAN) // the type is small
+}
+
+/// Writes the real and the imaginary part.
+fn print_complex(output: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
+    let (real, imaginary) = bytes.split_at_checked(4).unwrap_or((bytes, &[]));
+    output.write_all(b"[")?;
+    print_f32(output, f32::from_ne_bytes(element(real)))?;
+    output.write_all(b",")?;
+    print_f32(output, f32::from_ne_bytes(element(imaginary)))?;
+    output.write_all(b"]")
 }
 
 fn bits_printer(dtype: DType) -> Print {
@@ -223,6 +255,20 @@ mod tests {
         assert_eq!(printed(DType::F16, None, &f16::NAN.to_ne_bytes()), "\"NaN\"");
         assert_eq!(printed(DType::F32, None, &f32::INFINITY.to_ne_bytes()), "\"Infinity\"");
         assert_eq!(printed(DType::F64, None, &f64::NEG_INFINITY.to_ne_bytes()), "\"-Infinity\"");
+    }
+
+    #[test]
+    fn small_and_complex_numbers_are_printed_as_numbers() {
+        assert_eq!(printed(DType::F8E4M3Fn, None, &[0x7E]), "448.0");
+        assert_eq!(printed(DType::F8E4M3Fn, None, &[0x7F]), "\"NaN\"");
+        assert_eq!(printed(DType::F8E5M2, Some(As::F32), &[0xFC]), "\"-Infinity\"");
+        assert_eq!(printed(DType::F4E2M1, None, &[0x0B]), "-1.5");
+        assert_eq!(printed(DType::I4, None, &[0x0F]), "-1");
+        assert_eq!(printed(DType::U4, None, &[0x0F]), "15");
+        assert_eq!(printed(DType::I4, Some(As::Bits), &[0x0F]), "15");
+        assert!(printer(DType::I4, Some(As::F32)).is_err());
+        let complex = [1.5_f32, -0.0].map(f32::to_ne_bytes).concat();
+        assert_eq!(printed(DType::Complex64, None, &complex), "[1.5,-0.0]");
     }
 
     #[test]

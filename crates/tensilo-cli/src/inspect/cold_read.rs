@@ -25,7 +25,7 @@ impl SampleCost {
     /// damaged are left out.
     pub(super) fn of(column: &Column) -> Self {
         let facts = column.facts();
-        let in_blocks = facts.encodings.iter().any(|(name, _)| name.starts_with("blocked-"));
+        let in_blocks = facts.encodings.iter().any(|(name, _)| name.ends_with(" in blocks"));
         let sums = if in_blocks { Sums::of(column, &facts) } else { Sums::default() };
         // an approximation
         let sample_bytes = quotient(facts.stored_bytes, column.sample_count() as f64);

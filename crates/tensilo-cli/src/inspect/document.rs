@@ -42,7 +42,7 @@ fn column_object(column: &Column) -> Map<String, Value> {
         facts.encodings.iter().map(|(name, chunks)| (name.clone(), json!(chunks))).collect();
     let members = [
         ("name", json!(schema.name)),
-        ("dtype", json!(schema.dtype.name())),
+        ("dtype", json!(schema.dtype.to_string())),
         ("shape", json!(shape)),
         ("nullable", json!(schema.nullable)),
         ("nullable_levels", json!(schema.levels.iter().map(|level| level.nullable).collect::<Vec<_>>())),

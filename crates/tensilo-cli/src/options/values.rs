@@ -74,7 +74,7 @@ pub(crate) fn shape(text: &str) -> Result<(String, Shape), String> {
     Ok((name.to_owned(), Shape::new(extents)))
 }
 
-/// The value of `--block-bytes`; `None` for chunks without blocks.
+/// The value of `--block-bytes`; `None` for blocks as long as they can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockBytes(pub(crate) Option<usize>);
 
@@ -84,7 +84,8 @@ pub(crate) fn block_bytes(text: &str) -> Result<BlockBytes, String> {
         return Ok(BlockBytes(None));
     }
     let bytes = bytes_in(text, 1 << 10..=512 << 10)?;
-    let bytes = bytes.ok_or_else(|| "a block has 1KiB to 512KiB; \"none\" writes chunks without blocks".to_owned())?;
+    let bytes =
+        bytes.ok_or_else(|| "a block has 1KiB to 512KiB; \"none\" writes blocks as long as they can be".to_owned())?;
     Ok(BlockBytes(Some(bytes)))
 }
 

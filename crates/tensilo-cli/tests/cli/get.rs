@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use serde_json::{Value, json};
 use std::fs;
 use tensilo::{ColumnSchema, DType, Extent, Schema, Shape, Writer, WriterOptions};
-use tensilo_testing::{commented_hex, repository};
+use tensilo_testing::vector;
 
 fn get(words: &str) -> Run {
     let folder = Folder::new();
@@ -161,7 +161,7 @@ fn impossible_requests_are_bad_usage() {
     get("-c x").failed(2, "--indices");
     get("-c t -i 0 --format npy").failed(2, "--format raw or --format json");
     get("-c t -i 0 --as bits").failed(2, "--as bits for all but bytes and text");
-    get("-c n -i 0 --as f32").failed(2, "--as f32 is for bf16, f16 and f32");
+    get("-c n -i 0 --as f32").failed(2, "--as f32 is for floats of at most 32 bits");
 }
 
 #[test]
@@ -299,11 +299,50 @@ fn values_that_break_a_rule_are_refused_in_every_format() {
         ("R-4.9-text-of-list", &["json"]),
     ];
     for (name, formats) in vectors {
-        let vector = repository().join(format!("format-spec/vectors/invalid/{name}.hex"));
-        let path = folder.file("a.tsl", commented_hex(&fs::read_to_string(vector).unwrap()));
+        let path = folder.file("a.tsl", vector(&format!("invalid/{name}.hex")));
         let column = tensilo::Reader::open(&path).unwrap().schema().columns[0].name.clone();
         for format in formats {
             on("get", &path, &format!("-c {column} -i .. --format {format}")).failed(1, &name[..5]);
         }
     }
+}
+
+#[test]
+fn small_and_complex_numbers_are_numbers() {
+    let folder = Folder::new();
+    let path = folder.file("vector.tsl", vector("valid/every-dtype.hex"));
+    let printed = |words: &str| on("get", &path, words).done().text().trim_end().to_owned();
+    // the bytes 7F 81, 3F 20, 0F 08
+    for (column, due) in [
+        ("f8_e4m3fn", "[\"NaN\",-0.001953125]"),
+        ("f8_e5m2", "[\"NaN\",-1.5258789e-5]"),
+        ("f6_e2m3", "[-7.5,-0.0]"),
+        ("f6_e3m2", "[-28.0,-0.0]"),
+        ("f4_e2m1", "[-6.0,-0.0]"),
+        ("i4", "[-1,-8]"),
+        ("u4", "[15,8]"),
+        ("complex64", "[[1.5,-2.0],[-0.0,3.0]]"),
+    ] {
+        assert_eq!(printed(&format!("-c {column} -i 0")), due, "{column}");
+    }
+    assert_eq!(printed("-c i4 -i 0 --as bits"), "[15,8]");
+    let npy = |column: &str| on("get", &path, &format!("-c {column} -i 0 --format npy")).done().stdout;
+    assert!(npy("f4_e2m1").ends_with(&[(-6.0_f32).to_le_bytes(), (-0.0_f32).to_le_bytes()].concat()));
+    assert!(npy("i4").ends_with(&[0xFF, 0xF8]));
+    let complex = [1.5_f32, -2.0, -0.0, 3.0].map(f32::to_le_bytes).concat();
+    assert!(npy("complex64").ends_with(&complex));
+    assert!(String::from_utf8_lossy(&npy("complex64")[..128]).contains("'<c8'"));
+    assert_eq!(on("get", &path, "-c f4_e2m1 -i 0 --format raw").done().stdout, [0x0F, 0x08]);
+}
+
+#[test]
+fn a_column_of_an_unknown_type_is_shown_and_only_its_samples_are_refused() {
+    let folder = Folder::new();
+    let path = folder.file("vector.tsl", vector("valid/unknown-dtypes.hex"));
+    assert!(on("inspect", &path, "").done().text().contains("unknown dtype 37"));
+    let document = on("inspect", &path, "--json").done().json();
+    assert_eq!(document["columns"][1]["dtype"], "unknown dtype 37");
+    on("verify", &path, "").done();
+    assert_eq!(on("get", &path, "-c known -i ..").done().json(), json!([5, 6]));
+    on("get", &path, "-c y -i 0").failed(2, "dtype 37");
 }

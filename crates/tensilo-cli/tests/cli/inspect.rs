@@ -59,7 +59,7 @@ fn json_has_more_than_the_contract_names() {
     assert_eq!(document["finished"], true);
     assert_eq!((&document["alignment"], &document["commit_count"]), (&json!(64), &json!(1)));
     assert_eq!(document["tail_bytes"], 0);
-    assert_eq!(document["file_id"].as_str().unwrap().len(), 32);
+    assert_eq!(document["file_id"].as_str().unwrap().len(), 24);
     assert_eq!(document["content_id"].as_str().unwrap().len(), 32);
     assert_eq!(document["metadata"], json!({"source": "a\u{1b}test"}));
     assert_eq!(document["columns"][0]["metadata"], json!({"unit": "m"}));

@@ -103,7 +103,7 @@ fn inspect_shows_the_most_important_and_names_what_it_leaves_out() {
         assert!(headings.split_whitespace().any(|word| word == heading), "{heading}: {text}");
     }
     let in_one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let left_out = "(--wide also shows: encodings, chunks, samples/chunk, block, cold read, amplification)";
+    let left_out = "(--wide also shows: encodings, chunks, samples/chunk, cold read, amplification)";
     assert!(in_one_line.contains(left_out), "{text}");
     let wide = on("inspect", &file, "--wide").done().text();
     assert!((0..60).all(|i| wide.contains(&name(i))) && !wide.contains("also shows"), "{wide}");

@@ -134,9 +134,10 @@ fn maps_of_files_with_many_chunks_are_bounded() {
 fn a_chunk_in_blocks_is_drawn_as_its_front_and_its_blocks() {
     let folder = Folder::new();
     let drawing = svg(&folder, &folder.file("a.tsl", raw_file(2, Some(8192))), "");
-    assert!(drawing.contains("<title>x: front of 8 blocks, samples 0..64, blocked-raw, 128 B stored, ratio -\n"));
+    assert!(drawing.contains("<title>x: front of 8 blocks, samples 0..64, raw in blocks, 128 B stored, ratio -\n"));
     for (number, samples) in [(1, "64..72"), (8, "120..128")] {
-        let due = format!("<title>x: block {number} of 8, samples {samples}, blocked-raw, 8.2 kB stored, ratio 1.00\n");
+        let due =
+            format!("<title>x: block {number} of 8, samples {samples}, raw in blocks, 8.2 kB stored, ratio 1.00\n");
         assert!(drawing.contains(&due), "{due}: {drawing}");
     }
     assert_eq!(drawing.matches("<title>x: ").count(), 2 * 9);
@@ -145,7 +146,7 @@ fn a_chunk_in_blocks_is_drawn_as_its_front_and_its_blocks() {
     let chunk = Reader::from_bytes(bytes.clone()).unwrap().column("x").unwrap().chunk(0).unwrap().unwrap();
     bytes[chunk.file_range.start as usize] ^= 1;
     let drawing = svg(&folder, &folder.file("b.tsl", bytes), "");
-    assert!(drawing.contains("<title>x: samples 0..64, blocked-raw, "));
+    assert!(drawing.contains("<title>x: samples 0..64, raw in blocks, "));
     assert_eq!(drawing.matches("<title>x: ").count(), 1 + 9);
     // more blocks than tiles
     let drawing = svg(&folder, &folder.file("c.tsl", raw_file(500, Some(8192))), "");

@@ -4,7 +4,7 @@ use super::{Folder, SAMPLES, SampleFile, damaged_file, file_with_damaged_block, 
 use serde_json::{Value, json};
 use std::fs;
 use tensilo::{ColumnSchema, DType, Profile, Schema, Shape, Writer, WriterOptions};
-use tensilo_testing::{commented_hex, repository};
+use tensilo_testing::{vector, vector_files};
 
 #[test]
 fn a_file_that_is_missing_is_not_damaged() {
@@ -85,8 +85,7 @@ fn a_damaged_block_is_named_with_the_samples_that_it_costs() {
 
 /// A vector of the specification whose dictionary is damaged.
 fn file_of_damaged_dictionary() -> Vec<u8> {
-    let vector = repository().join("format-spec/vectors/valid/zstd-dictionary.hex");
-    let mut file = commented_hex(&fs::read_to_string(vector).unwrap());
+    let mut file = vector("valid/zstd-dictionary.hex");
     // no chunk needs the table before the last
     let table = file.windows(4).rposition(|bytes| bytes == b"TSLT").unwrap();
     file[table + 64 + 8] ^= 1;
@@ -172,20 +171,19 @@ fn a_file_whose_writer_has_not_finished_is_not_damaged() {
 /// M-3.5
 #[test]
 fn a_dataset_with_a_wrong_id_or_parent_is_damaged() {
-    for vector in ["M-3.5-id", "M-3.5-parent-id", "M-3.5-parent-digest"] {
+    for name in ["M-3.5-id", "M-3.5-parent-id", "M-3.5-parent-digest"] {
         let folder = Folder::new();
-        let vectors = repository().join("format-spec/vectors");
-        let file = commented_hex(&fs::read_to_string(vectors.join("valid/worked.hex")).unwrap());
         let [data, manifest] = ["data/0000000001", "manifest"].map(|name| folder.path(name));
         [&data, &manifest].into_iter().for_each(|folder| fs::create_dir_all(folder).unwrap());
-        fs::write(data.join("00000.tsl"), file).unwrap();
-        for entry in fs::read_dir(vectors.join("manifests/invalid").join(vector).join("manifest")).unwrap() {
-            let entry = entry.unwrap();
-            fs::copy(entry.path(), manifest.join(entry.file_name())).unwrap();
+        fs::write(data.join("00000.tsl"), vector("valid/worked.hex")).unwrap();
+        for (path, text) in vector_files() {
+            if let Some(file) = path.strip_prefix(&format!("manifests/invalid/{name}/manifest/")) {
+                fs::write(manifest.join(file), text).unwrap();
+            }
         }
         let run = on("verify", folder.root(), "");
         run.failed(1, "");
-        assert!(run.text().contains("M-3.5") && run.text().contains("damaged: 1 of "), "{vector}: {}", run.text());
+        assert!(run.text().contains("M-3.5") && run.text().contains("damaged: 1 of "), "{name}: {}", run.text());
         assert_eq!(on("verify", folder.root(), "--json").json()["ok"], false);
     }
 }

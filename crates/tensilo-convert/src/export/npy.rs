@@ -1,6 +1,7 @@
 //! NumPy's files: one column as an array, several in an archive.
 
 use super::batches::Exported;
+use crate::element::swapped_bytes;
 use std::io::{self, Write};
 use tensilo::export::Table;
 use tensilo::{ColumnSchema, DType, Error, Extent, LogicalType, Result};
@@ -13,7 +14,7 @@ pub(super) fn write<T: Table>(
     out: &mut impl Write,
 ) -> std::result::Result<(), T::Error> {
     let column = only_column(exported.columns())?;
-    let header = ArrayForm::of(column)?.header(exported.sample_count()?);
+    let header = numpy_form(column)?.header(exported.sample_count()?);
     out.write_all(&header).map_err(written)?;
     write_samples(&mut exported, 0, column, Bf16::Widened, out)
 }
@@ -25,7 +26,7 @@ pub(super) fn write_archive<T: Table>(
 ) -> std::result::Result<(), T::Error> {
     let columns: Vec<&ColumnSchema> = exported.columns().collect();
     check_any(&columns)?;
-    let forms = columns.iter().map(|column| ArrayForm::of(column)).collect::<Result<Vec<_>>>()?;
+    let forms = columns.iter().map(|column| numpy_form(column)).collect::<Result<Vec<_>>>()?;
     let sample_count = exported.sample_count()?;
     let mut archive = ZipWriter::new_stream(out);
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(true);
@@ -37,6 +38,23 @@ pub(super) fn write_archive<T: Table>(
     }
     archive.finish().map_err(|error| written(io::Error::other(error)))?;
     Ok(())
+}
+
+/// Returns the form of a column of a type that NumPy has, or that it is widened to.
+fn numpy_form(column: &ColumnSchema) -> Result<ArrayForm> {
+    check_numpy(column)?;
+    ArrayForm::of(column)
+}
+
+/// Refuses types whose arrays NumPy saves as bytes without a meaning (`|V1`): a reader
+/// could not tell them apart.
+pub(super) fn check_numpy(column: &ColumnSchema) -> Result<()> {
+    if !column.dtype.is_small() {
+        return Ok(());
+    }
+    let (name, dtype) = (&column.name, column.dtype);
+    let message = format!("column {name:?}: NumPy has no type {dtype}; export to .safetensors, .parquet or .arrow");
+    Err(Error::bad_input(message))
 }
 
 /// The form of bf16 in a file.
@@ -152,6 +170,7 @@ pub(super) fn element_descr(dtype: DType) -> &'static str {
         DType::U32 => "<u4",
         DType::U64 => "<u8",
         DType::Bool => "|b1",
+        DType::Complex64 => "<c8",
         _ => "|u1",
     }
 }
@@ -188,7 +207,7 @@ pub(super) fn write_elements(dtype: DType, bf16: Bf16, bytes: &[u8], out: &mut i
     if cfg!(target_endian = "little") || dtype.element_bytes() == 1 {
         return out.write_all(bytes);
     }
-    bytes.chunks_exact(dtype.element_bytes()).try_for_each(|element| {
+    bytes.chunks_exact(swapped_bytes(dtype)).try_for_each(|element| {
         let mut element = element.to_vec();
         element.reverse();
         out.write_all(&element)

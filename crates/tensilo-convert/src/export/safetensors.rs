@@ -2,6 +2,7 @@
 
 use super::batches::Exported;
 use super::npy::{ArrayForm, Bf16, check_any, write_samples, written};
+use crate::packed::{Packer, packed_bits};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use tensilo::export::Table;
@@ -16,7 +17,10 @@ pub(super) fn write<T: Table>(
     check_any(&columns)?;
     out.write_all(&header(&columns, exported.sample_count()?)?).map_err(written)?;
     for (i, column) in columns.iter().enumerate() {
-        write_samples(&mut exported, i, column, Bf16::Kept, out)?;
+        match packed_bits(column.dtype) {
+            Some(bits) => write_samples(&mut exported, i, column, Bf16::Kept, &mut Packer::new(&mut *out, bits))?,
+            None => write_samples(&mut exported, i, column, Bf16::Kept, out)?,
+        }
     }
     Ok(())
 }
@@ -26,14 +30,22 @@ fn header(columns: &[&ColumnSchema], sample_count: u64) -> Result<Vec<u8>> {
     let (mut tensors, mut offset) = (Map::new(), 0_u64);
     for column in columns {
         let form = ArrayForm::of(column)?;
-        let too_large = || Error::bad_input(format!("column {:?} has more than 2^64 bytes", column.name));
-        let width = u64::try_from(column.dtype.element_bytes()).unwrap_or(8); // at most 8
-        let sample_bytes = form.shape.iter().try_fold(width, |bytes, &extent| bytes.checked_mul(extent.into()));
-        let end = sample_bytes.and_then(|bytes| bytes.checked_mul(sample_count)?.checked_add(offset));
-        let end = end.ok_or_else(too_large)?;
+        let too_large = || Error::bad_input(format!("column {:?} has more than 2^64 bits", column.name));
+        let elements = form.shape.iter().try_fold(sample_count, |count, &extent| count.checked_mul(extent.into()));
+        let width = packed_bits(column.dtype).map_or_else(|| column.dtype.element_bytes() * 8, |bits| bits as usize);
+        let bits = elements.and_then(|count| count.checked_mul(u64::try_from(width).ok()?)).ok_or_else(too_large)?;
+        if !bits.is_multiple_of(8) {
+            let (name, dtype, count) = (&column.name, column.dtype, elements.unwrap_or(0));
+            let message = format!(
+                "column {name:?}: {count} elements of {dtype}, packed, do not end with a whole byte, as safetensors \
+                 demands; export another number of samples, or to .parquet or .arrow"
+            );
+            return Err(Error::bad_input(message));
+        }
+        let end = offset.checked_add(bits / 8).ok_or_else(too_large)?;
         let shape: Vec<u64> =
             std::iter::once(sample_count).chain(form.shape.iter().map(|&extent| extent.into())).collect();
-        let tensor = json!({"dtype": type_name(column.dtype), "shape": shape, "data_offsets": [offset, end]});
+        let tensor = json!({"dtype": type_name(column)?, "shape": shape, "data_offsets": [offset, end]});
         if column.name == "__metadata__" {
             return Err(Error::bad_input("a tensor cannot be called \"__metadata__\""));
         }
@@ -46,8 +58,8 @@ fn header(columns: &[&ColumnSchema], sample_count: u64) -> Result<Vec<u8>> {
     Ok([length.to_le_bytes().as_slice(), &text].concat())
 }
 
-fn type_name(dtype: DType) -> &'static str {
-    match dtype {
+fn type_name(column: &ColumnSchema) -> Result<&'static str> {
+    Ok(match column.dtype {
         DType::Bf16 => "BF16",
         DType::F16 => "F16",
         DType::F32 => "F32",
@@ -60,6 +72,21 @@ fn type_name(dtype: DType) -> &'static str {
         DType::U32 => "U32",
         DType::U64 => "U64",
         DType::Bool => "BOOL",
-        _ => "U8", // strings were refused
-    }
+        DType::U8 => "U8",
+        DType::F8E4M3Fn => "F8_E4M3",
+        DType::F8E4M3Fnuz => "F8_E4M3FNUZ",
+        DType::F8E5M2 => "F8_E5M2",
+        DType::F8E5M2Fnuz => "F8_E5M2FNUZ",
+        DType::F8E8M0Fnu => "F8_E8M0",
+        DType::F6E2M3 => "F6_E2M3",
+        DType::F6E3M2 => "F6_E3M2",
+        DType::F4E2M1 => "F4",
+        DType::Complex64 => "C64",
+        // strings were refused before
+        other => {
+            let message =
+                format!("column {:?}: safetensors has no type {other}; export to .parquet or .arrow", column.name);
+            return Err(Error::bad_input(message));
+        }
+    })
 }

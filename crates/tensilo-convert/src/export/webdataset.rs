@@ -4,7 +4,7 @@
 //! files. A sample that they would lose, or join with another, is refused.
 
 use super::batches::{Exported, ExportedBatch, sample_bytes};
-use super::npy::{Bf16, element_descr, npy_header, write_elements, written};
+use super::npy::{Bf16, check_numpy, element_descr, npy_header, write_elements, written};
 use crate::webdataset::{KEY, Keys, SuffixKind, key_and_suffix, kind_of};
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -86,6 +86,10 @@ impl Cell {
             return refused("lists and structs are no files; export to .parquet or .arrow");
         }
         LogicalType::check_numbers(column)?;
+        check_numpy(column)?;
+        if column.dtype == DType::Complex64 {
+            return refused("an archive cannot hold complex numbers; export to .npz, .parquet or .arrow");
+        }
         let name = column.name.to_lowercase();
         if name.contains('/') || name.is_empty() {
             return refused("the name cannot be a suffix of files");

@@ -104,6 +104,7 @@ fn element_type(descr: &str) -> Result<(DType, bool)> {
         "u2" => DType::U16,
         "u4" => DType::U32,
         "u8" => DType::U64,
+        "c8" => DType::Complex64,
         "b1" | "?" => DType::Bool,
         _ => return Err(refused(descr, name)),
     };
@@ -122,12 +123,12 @@ fn element_type(descr: &str) -> Result<(DType, bool)> {
 
 fn refused(descr: &str, name: &str) -> Error {
     let advice = match name.get(..1) {
-        Some("V") => {
-            "it does not tell what its bytes mean (bfloat16 of ml_dtypes is saved so); save the array as \
-                      float32 and convert with --bf16, or save it in safetensors"
+        _ if name.starts_with('V') || name == "f1" => {
+            "it does not tell what its bytes mean (bfloat16, float8 and int4 of ml_dtypes are saved so); save \
+                      the array as float32 and convert with --bf16, or save it in safetensors"
         }
         Some("O") => "it is Python objects, pickled, which are never loaded",
-        Some("c") => "save real and imaginary part as two arrays, or a view of floats",
+        Some("c") => "save real and imaginary part as two arrays, a view of floats, or complex64",
         Some("M" | "m") => "save a view of int64",
         Some("U" | "S") => "texts are stored from Parquet, Arrow or JSON lines",
         _ => "save the array with another type",
@@ -145,7 +146,8 @@ mod tests {
         assert_eq!(element_type("<f4").unwrap(), (DType::F32, !little));
         assert_eq!(element_type(">i8").unwrap(), (DType::I64, little));
         assert_eq!(element_type("|b1").unwrap(), (DType::Bool, false));
-        for descr in ["|V2", "|O", "<c8", "<M8[us]", "<U3", "|f4", "<f16", "", "ä"] {
+        assert_eq!(element_type(">c8").unwrap(), (DType::Complex64, little));
+        for descr in ["|V1", "|V2", "|O", "<c16", "|c8", "<M8[us]", "<U3", "|f4", "<f16", "", "ä"] {
             assert!(element_type(descr).is_err(), "{descr}");
         }
     }

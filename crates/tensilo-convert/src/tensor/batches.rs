@@ -1,8 +1,9 @@
 //! One pass over the samples of tensors.
 
 use super::column::{ColumnReader, Order, TensorColumn};
-use crate::element::{element_array, swap_bytes};
+use crate::element::{element_array, swap_bytes, swapped_bytes};
 use crate::error::{of_array, unreadable};
+use crate::packed::unpack;
 use crate::stream::stream_error;
 use std::io::Read;
 use std::sync::Arc;
@@ -91,6 +92,9 @@ fn read(
     count: u64,
     is_last: bool,
 ) -> Result<MutableBuffer> {
+    if let (ColumnReader::Plain { reader, offset }, Some(bits)) = (&*reader, column.packed_bits) {
+        return packed(column, reader.as_ref(), *offset, bits, first, count);
+    }
     let bytes = column.sample_bytes().and_then(|bytes| bytes.checked_mul(count)).ok_or_else(too_large)?;
     let length = usize::try_from(bytes).map_err(|_| too_large())?;
     let mut out = match (reader, column.order) {
@@ -108,8 +112,34 @@ fn read(
         (ColumnReader::Archived(stream), _) => archived(stream, bytes, is_last)?,
     };
     if column.is_swapped {
-        swap_bytes(column.dtype.element_bytes(), &mut out);
+        swap_bytes(swapped_bytes(column.dtype), &mut out);
     }
+    Ok(out)
+}
+
+/// Reads the elements of consecutive samples that are packed, of so many bits each.
+fn packed(
+    column: &TensorColumn,
+    reader: &dyn Source,
+    offset: u64,
+    bits: u32,
+    first: u64,
+    count: u64,
+) -> Result<MutableBuffer> {
+    let bit_of = |sample: u64| column.sample_elements()?.checked_mul(sample)?.checked_mul(bits.into());
+    let start = bit_of(first).ok_or_else(too_large)?;
+    let end = first.checked_add(count).and_then(bit_of).ok_or_else(too_large)?;
+    let at = offset.checked_add(start / 8).ok_or_else(too_large)?;
+    let length = end.div_ceil(8).saturating_sub(start / 8);
+    // allocates only for bytes that are in the file
+    if at.checked_add(length).is_none_or(|end| end > reader.byte_count()) {
+        return Err(cut_off());
+    }
+    let mut bytes = vec![0; usize::try_from(length).map_err(|_| too_large())?];
+    reader.read_exact_at(at, &mut bytes).map_err(unreadable)?;
+    let elements = usize::try_from((end - start) / u64::from(bits)).map_err(|_| too_large())?;
+    let mut out = MutableBuffer::new(elements);
+    out.extend_from_slice(&unpack(&bytes, bits, start % 8, elements));
     Ok(out)
 }
 

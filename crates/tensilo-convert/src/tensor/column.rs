@@ -6,8 +6,8 @@ use crate::stream::stream_error;
 use flate2::read::DeflateDecoder;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
-use tensilo::import::FormatFile;
 use tensilo::import::arrow::datatypes::{DataType, Field};
+use tensilo::import::{FormatFile, mark_dtype};
 use tensilo::source::{PositionedFile, Source};
 use tensilo::{DType, Error, Result, limits};
 
@@ -22,6 +22,9 @@ pub(crate) struct TensorColumn {
     pub sample_count: u64,
     /// The shape of one sample.
     pub shape: Vec<u32>,
+    /// The bits of an element in the file, if elements are packed. They are at an offset, in C
+    /// order.
+    pub packed_bits: Option<u32>,
     pub bytes: ColumnBytes,
 }
 
@@ -80,6 +83,7 @@ impl TensorColumn {
             order: Order::C,
             sample_count,
             shape: sample_shape(inner)?,
+            packed_bits: None,
             bytes,
         };
         match column.byte_count() {
@@ -162,6 +166,10 @@ fn sample_shape(extents: &[u64]) -> Result<Vec<u32>> {
 
 /// Returns the field of samples of a fixed shape: a scalar, or `arrow.fixed_shape_tensor`.
 fn sample_field(name: &str, dtype: DType, shape: &[u32], nullable: bool) -> Result<Field> {
+    if dtype == DType::Complex64 {
+        let halves = [shape, &[2]].concat();
+        return sample_field(name, DType::F32, &halves, nullable).map(|field| mark_dtype(field, dtype));
+    }
     if shape.is_empty() {
         return Ok(element_field(name, dtype, nullable));
     }

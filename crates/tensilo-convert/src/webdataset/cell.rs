@@ -206,5 +206,8 @@ pub(super) fn array_type(mut file: &[u8]) -> Result<(DType, usize)> {
         let message = format!("the array has {rank} dimensions, of which the format allows {}", limits::RANK);
         return Err(Error::bad_input(message));
     }
+    if header.dtype == DType::Complex64 {
+        return Err(Error::bad_input("an array of complex numbers; save a view of floats"));
+    }
     Ok((header.dtype, rank))
 }

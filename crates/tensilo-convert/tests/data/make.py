@@ -70,7 +70,7 @@ def numpy_arrays():
         with open(path, "wb") as out:
             np.lib.format.write_array(out, arrays["f32"], version=version)
         expect(path, {"array": tensors(np.load(path))})
-    refused = {"records": np.zeros(2, dtype=[("a", "<f4"), ("b", "<i4")]), "complex": np.zeros(2, dtype=np.complex64)}
+    refused = {"records": np.zeros(2, dtype=[("a", "<f4"), ("b", "<i4")]), "complex": np.zeros(2, dtype=np.complex128)}
     for name, array in refused.items():
         np.save(file(f"refused/{name}.npy"), array)
     np.save(file("refused/objects.npy"), np.array([{}], dtype=object), allow_pickle=True)

@@ -190,3 +190,89 @@ fn columns_whose_elements_are_not_their_values_are_refused() {
     let sinks = (Stream(Vec::new()), Stream(Vec::new()));
     assert!(export_megatron(&tokens, sinks, TargetOptions::new()).is_err());
 }
+
+/// A file of safetensors with one tensor.
+fn tensor(dtype: &str, shape: &[u64], bytes: &[u8]) -> Vec<u8> {
+    let (end, shape) = (bytes.len(), format!("{shape:?}").replace(' ', ""));
+    let header = format!("{{\"x\":{{\"dtype\":\"{dtype}\",\"shape\":{shape},\"data_offsets\":[0,{end}]}}}}");
+    let header = format!("{header:<width$}", width = header.len().next_multiple_of(8));
+    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), bytes].concat()
+}
+
+#[test]
+fn packed_tensors_are_unpacked_and_packed_again() {
+    let four: Vec<u8> = (0..150_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let six: Vec<u8> = four.iter().take(29_970).copied().collect();
+    let low = |bytes: &[u8]| -> Vec<u8> { bytes.iter().flat_map(|byte| [byte & 0xF, byte >> 4]).collect() };
+    let triple = |bytes: &[u8]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], 0]);
+    let sixths = |bytes: &[u8]| -> Vec<u8> {
+        bytes.chunks(3).flat_map(|bytes| (0..4).map(move |i| (triple(bytes) >> (6 * i) & 0x3F) as u8)).collect()
+    };
+    // samples of 3 elements begin inside of bytes
+    for (name, dtype, bytes, elements) in [
+        ("F4", DType::F4E2M1, &four, low(&four)),
+        ("F6_E2M3", DType::F6E2M3, &six, sixths(&six)),
+        ("F6_E3M2", DType::F6E3M2, &six, sixths(&six)),
+    ] {
+        let count = elements.len() as u64 / 4;
+        for shape in [vec![elements.len() as u64], vec![count, 4], vec![4 * count / 5, 5], vec![4 * count / 3, 3]] {
+            let file = tensor(name, &shape, bytes);
+            let folder = Folder::new();
+            let reader = convert(&[folder.file("a.safetensors", &file)], FormatOptions::new()).unwrap();
+            let column = reader.column("x").unwrap();
+            assert_eq!((column.schema().dtype, reader.sample_count()), (dtype, shape[0]));
+            let mut out = tensilo::ColumnBuffer::new();
+            column.cursor().range_into(0..shape[0], &mut out).unwrap();
+            assert!(out.bytes() == elements, "{name} {shape:?}");
+            assert!(exported(&reader, TargetFormat::Safetensors) == file, "{name} {shape:?}");
+        }
+    }
+}
+
+#[test]
+fn floats_of_eight_bits_and_complex_numbers_come_back_as_they_were() {
+    let bytes: Vec<u8> = (0..=255).collect();
+    for (name, dtype) in [
+        ("F8_E4M3", DType::F8E4M3Fn),
+        ("F8_E4M3FNUZ", DType::F8E4M3Fnuz),
+        ("F8_E5M2", DType::F8E5M2),
+        ("F8_E5M2FNUZ", DType::F8E5M2Fnuz),
+        ("F8_E8M0", DType::F8E8M0Fnu),
+        ("C64", DType::Complex64),
+    ] {
+        let shape = [4, 64 / dtype.element_bytes() as u64];
+        let file = tensor(name, &shape, &bytes);
+        let reader = convert(&[Folder::new().file("a.safetensors", &file)], FormatOptions::new()).unwrap();
+        assert_eq!(reader.column("x").unwrap().schema().dtype, dtype);
+        assert!(exported(&reader, TargetFormat::Safetensors) == file, "{name}");
+    }
+}
+
+fn of_small(dtype: DType, count: usize) -> Reader {
+    let schema = Schema::new([ColumnSchema::tensor("x", dtype, Shape::scalar())]);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
+    writer.push_batch(&[ColumnBatch::fixed(count, &vec![1_u8; count])]).unwrap();
+    Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap()
+}
+
+#[test]
+fn small_types_that_a_format_lacks_are_refused() {
+    let refused = |dtype, count, format| {
+        let error = export_to(&of_small(dtype, count), Stream(Vec::new()), format, TargetOptions::new());
+        error.map(|_| ()).unwrap_err().to_string()
+    };
+    for (dtype, count) in [(DType::F4E2M1, 3), (DType::F6E2M3, 6), (DType::F6E3M2, 1)] {
+        let message = refused(dtype, count, TargetFormat::Safetensors);
+        assert!(message.contains("whole byte") && message.contains("\"x\""), "{message}");
+    }
+    for dtype in [DType::I4, DType::U4] {
+        let message = refused(dtype, 2, TargetFormat::Safetensors);
+        assert!(message.contains(&format!("no type {dtype}")), "{message}");
+    }
+    for dtype in DType::ALL.into_iter().filter(|dtype| dtype.is_small()) {
+        for format in [TargetFormat::Npy, TargetFormat::Npz, TargetFormat::WebDataset] {
+            let message = refused(dtype, 2, format);
+            assert!(message.contains(&format!("NumPy has no type {dtype}")), "{message}");
+        }
+    }
+}

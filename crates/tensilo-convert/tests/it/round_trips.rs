@@ -91,7 +91,10 @@ fn table_plans() -> impl Strategy<Value = TablePlan> {
     let shape = prop::sample::select(shapes.map(<[Extent]>::to_vec).to_vec());
     let levels = prop_oneof![4 => Just(1_usize), 1 => 2..4_usize];
     let nullable = (levels, any::<u8>()).prop_map(|(levels, bits)| (0..levels).map(|i| bits >> i & 1 == 1).collect());
-    let plan = (prop::sample::select(DType::ALL.to_vec()), shape, nullable).prop_map(|(dtype, shape, nullable)| {
+    // few formats have the small ones
+    let (small, other) = DType::ALL.into_iter().partition::<Vec<_>, _>(|dtype| dtype.is_small());
+    let dtype = prop_oneof![1 => prop::sample::select(small), 9 => prop::sample::select(other)];
+    let plan = (dtype, shape, nullable).prop_map(|(dtype, shape, nullable)| {
         let shape = if dtype.is_string() { vec![Varying] } else { shape };
         Plan { dtype, shape, nullable }
     });
@@ -178,10 +181,8 @@ fn samples(plan: &Plan, count: usize, random: &mut Random) -> Samples {
         for _ in 0..elements {
             let bits = if random.one_in(4) { random.pick(&special) } else { random.bits() >> random.below(64) };
             let width = plan.dtype.element_bytes();
-            match plan.dtype {
-                DType::Bool => samples.values.push((bits & 1) as u8),
-                _ => samples.values.extend(&bits.to_le_bytes()[..width]),
-            }
+            let bits = bits & (u64::MAX >> (64 - plan.dtype.value_bits()));
+            samples.values.extend(&bits.to_le_bytes()[..width]);
         }
     }
     samples
@@ -362,7 +363,7 @@ fn archived(table: &Table) -> Table {
         let (ending, has_ending, is_integer) = match dtype {
             DType::Utf8 => (".txt", texts, false),
             DType::Bytes => (".bin", !texts && !integers && last != "npy", false),
-            _ if dtype.is_float() || *dtype == DType::Bool || !is_scalar || last == "npy" => {
+            _ if !dtype.is_number() || dtype.is_float() || !is_scalar || last == "npy" => {
                 (".npy", last == "npy", false)
             }
             _ => (".cls", integers, true),

@@ -196,6 +196,8 @@ impl Changes {
     pub(super) fn append_facts(&mut self, facts: FileFacts) -> std::result::Result<(), String> {
         let is_new = self.base.is_none() && self.version.groups.is_empty();
         if is_new && self.version.columns.is_empty() {
+            // a manifest has no name for a type that this release does not know
+            facts.schema.check().map_err(|error| error.to_string())?;
             self.version.metadata.extend(facts.schema.metadata.clone());
             layouts::adopt_columns(&mut self.version, &facts.schema);
         }

@@ -11,7 +11,7 @@ use tensilo::source::FileIdentity;
 use tensilo::{Column, Schema};
 
 /// The key of the metadata that keep the Arrow schema of the source of a file.
-const SAVED_SCHEMA: &str = "arrow.schema";
+const SAVED_SCHEMA: &str = "ARROW:schema";
 
 /// The samples of all files, in order: what [`tensilo::export`] writes. Files are opened one after
 /// the other.

@@ -263,9 +263,8 @@ impl BatchColumn {
     /// Returns the elements. Fails if `T` is not the type in which the column is delivered (bools,
     /// bytes and text are `u8`), or if memory of the caller is not aligned.
     pub fn values<T: Element>(&self) -> Result<&[T]> {
-        use tensilo::DType::{Bool, Bytes, U8, Utf8};
         let dtype = self.schema.as_ref().map(|schema| schema.dtype);
-        let is_bytes = T::DTYPE == U8 && matches!(dtype, Some(Bool | Bytes | Utf8));
+        let is_bytes = T::DTYPE == tensilo::DType::U8 && dtype.is_some_and(tensilo::DType::is_byte);
         let fits = dtype == Some(T::DTYPE) || is_bytes;
         T::slice_of(self.bytes()).filter(|_| fits).ok_or_else(|| {
             let found = dtype.map_or("of no batch", tensilo::DType::name);

@@ -245,7 +245,12 @@ fn value_bytes(value: f64, dtype: DType) -> Option<[u8; 8]> {
         DType::U16 => whole!(u16),
         DType::U32 => whole!(u32),
         DType::U64 => whole!(u64),
-        _ => None,
+        DType::Complex64 => Some(bytes((value as f32).to_ne_bytes())), // and the imaginary part 0
+        small => {
+            let is_value = |element: &u8| small.small_value(*element).is_some_and(|own| f64::from(own) == value);
+            let mut elements = 0..=u8::MAX >> (8 - small.value_bits().clamp(1, 8));
+            elements.find(is_value).map(|element| bytes([element]))
+        }
     }
 }
 

@@ -29,12 +29,18 @@ pub(super) fn seal(text: String) -> (Vec<u8>, Hex) {
     (bytes, digest)
 }
 
-/// The member that is looked at before all others, which a newer format may have changed.
+/// The members that are looked at before all others, which a newer format or a feature may have
+/// changed.
 #[derive(Deserialize)]
 struct Format {
     #[serde(default)]
     format: Option<serde_json::Value>,
+    #[serde(default)]
+    requires: Option<serde_json::Value>,
 }
+
+/// The features of versions that this program knows (M-3.6): none has been assigned.
+const FEATURES: [&str; 0] = [];
 
 /// Checks a sealed text of this format, and parses it.
 pub(super) fn open<T: DeserializeOwned>(bytes: &[u8], format: &str) -> Result<(T, Hex), Broken> {
@@ -43,6 +49,14 @@ pub(super) fn open<T: DeserializeOwned>(bytes: &[u8], format: &str) -> Result<(T
     need(found.format.as_ref().and_then(|found| found.as_str()) == Some(format), "M-3.1", || {
         let found = found.format.unwrap_or_default();
         format!("the format is {found}, and this program reads {format:?}: a newer version of it may read this")
+    })?;
+    let required = found.requires.as_ref().and_then(serde_json::Value::as_array).into_iter().flatten();
+    let unknown = required.filter_map(serde_json::Value::as_str).find(|feature| !FEATURES.contains(feature));
+    need(unknown.is_none(), "M-3.6", || {
+        let feature = unknown.unwrap_or_default();
+        format!(
+            "it requires the feature {feature:?}, which this program does not know: a newer version of it may read this"
+        )
     })?;
     let value = serde_json::from_slice(bytes).map_err(|error| wrong(&error))?;
     Ok((value, digest))

@@ -21,6 +21,8 @@ pub(crate) const MOST_BYTES: u64 = 64 << 20;
 struct VersionText {
     #[serde(rename = "format")]
     _format: String,
+    #[serde(rename = "requires", default, deserialize_with = "present")]
+    _requires: Option<Vec<String>>,
     dataset_id: Hex,
     version: Number,
     #[serde(deserialize_with = "Option::deserialize")] // not missing

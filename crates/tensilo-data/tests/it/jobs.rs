@@ -21,8 +21,8 @@ fn job(folder: &Path, version: u64) -> WriteJob {
 
 /// Writes a file of samples that begin with `10 * number`.
 fn write(job: &WriteJob, number: u32) -> Result<JobFile, DataError> {
-    job.write(number, Some(FileId([7; 16])), |file| {
-        let options = WriterOptions::new().file_id(FileId([7; 16]));
+    job.write(number, Some(FileId([7; 12])), |file| {
+        let options = WriterOptions::new().file_id(FileId([7; 12]));
         let mut writer = Writer::new(file, schema(), &options)?;
         let samples: Vec<u32> = (0..10).map(|i| 10 * number + i).collect();
         writer.push_batch(&[ColumnBatch::fixed(10, &samples)])?;
@@ -65,7 +65,7 @@ fn a_file_that_exists_is_not_written_again() {
     let folder = Folder::new();
     let written = write(&job(folder.root(), 1), 0).unwrap();
     let called = Cell::new(false);
-    let found = job(folder.root(), 1).write(0, Some(FileId([7; 16])), |_| {
+    let found = job(folder.root(), 1).write(0, Some(FileId([7; 12])), |_| {
         called.set(true);
         Ok(())
     });
@@ -77,7 +77,7 @@ fn a_file_that_exists_is_not_written_again() {
         Ok(())
     });
     assert_eq!(found.unwrap().samples, 10);
-    let other = job(folder.root(), 1).write(0, Some(FileId([8; 16])), |_| Ok(()));
+    let other = job(folder.root(), 1).write(0, Some(FileId([8; 12])), |_| Ok(()));
     assert!(other.unwrap_err().to_string().contains("of another job"));
     let nothing = job(folder.root(), 1).write(5, None, |_| Ok(()));
     assert!(nothing.unwrap_err().to_string().contains("00005.tsl: the file of the job does not exist"));

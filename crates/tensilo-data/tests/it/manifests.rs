@@ -1,56 +1,49 @@
 //! The vectors of `format-spec/MANIFEST.md`.
 
-use crate::common::{check_all, files_below, read, spec};
+use crate::common::{check_all, files_below, read};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tensilo_data::{DataError, Dataset, DatasetOptions};
-use tensilo_testing::{Folder, commented_hex};
+use tensilo_testing::{Folder, vector, vector_files};
 
-/// Returns the folders of the valid or of the invalid vectors.
-fn vectors(kind: &str) -> Vec<PathBuf> {
-    let all = fs::read_dir(spec().join("vectors/manifests").join(kind)).expect("the vectors");
-    let mut folders: Vec<PathBuf> =
-        all.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_dir()).collect();
-    folders.sort_unstable();
-    assert!(folders.len() > 5);
-    folders
-}
-
-fn name(vector: &Path) -> &str {
-    vector.file_name().and_then(|name| name.to_str()).expect("a name")
+/// Returns the names of the valid or of the invalid vectors, each a folder in the archive.
+fn vectors(kind: &str) -> BTreeSet<&'static str> {
+    let folder = format!("manifests/{kind}/");
+    let inside = vector_files().keys().filter_map(|path| path.strip_prefix(&folder)?.split_once('/'));
+    let names: BTreeSet<&str> = inside.map(|(name, _)| name).collect();
+    assert!(names.len() > 5);
+    names
 }
 
 /// Makes the dataset of a vector: its data files are named vectors of `SPEC.md`, in hexadecimal.
-fn unpack(vector: &Path) -> Folder {
-    let folder = Folder::new();
-    for path in files_below(vector) {
-        let inside = path.strip_prefix(vector).expect("below");
-        let to = folder.path(inside);
-        fs::create_dir_all(to.parent().expect("a folder")).expect("disk space");
-        let bytes = fs::read(&path).expect("a file");
-        match to.extension().and_then(|extension| extension.to_str()) {
-            Some("is") => {
-                let name = String::from_utf8(bytes).expect("a name");
-                let text =
-                    fs::read_to_string(spec().join(format!("vectors/valid/{}.hex", name.trim()))).expect("a vector");
-                fs::write(to.with_extension(""), commented_hex(&text)).expect("disk space");
+fn unpack(kind: &str, name: &str) -> Folder {
+    let (folder, vector_folder) = (Folder::new(), format!("manifests/{kind}/{name}/"));
+    for (path, bytes) in vector_files() {
+        let Some(inside) = path.strip_prefix(&vector_folder) else { continue };
+        let (to, bytes) = match inside.strip_suffix(".is") {
+            Some(inside) => {
+                let name = std::str::from_utf8(bytes).expect("a name").trim();
+                (folder.path(inside), vector(&format!("valid/{name}.hex")))
             }
-            _ => fs::write(to, bytes).expect("disk space"),
-        }
+            None => (folder.path(inside), bytes.clone()),
+        };
+        fs::create_dir_all(to.parent().expect("a folder")).expect("disk space");
+        fs::write(to, bytes).expect("disk space");
     }
     folder
 }
 
 #[test]
 fn valid_manifests_are_read_as_the_second_reader_reads_them() {
-    for vector in vectors("valid") {
-        let folder = unpack(&vector);
+    for name in vectors("valid") {
+        let folder = unpack("valid", name);
         let due: Value =
-            serde_json::from_slice(&fs::read(vector.with_extension("json")).expect("its content")).expect("JSON");
-        let dataset = Dataset::open(folder.root()).unwrap_or_else(|error| panic!("{}: {error}", name(&vector)));
-        check_all(&dataset).unwrap_or_else(|error| panic!("{}: {error}", name(&vector)));
-        dataset.check_lineage().unwrap_or_else(|error| panic!("{}: {error}", name(&vector)));
+            serde_json::from_slice(&vector_files()[&format!("manifests/valid/{name}.json")]).expect("JSON");
+        let dataset = Dataset::open(folder.root()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        check_all(&dataset).unwrap_or_else(|error| panic!("{name}: {error}"));
+        dataset.check_lineage().unwrap_or_else(|error| panic!("{name}: {error}"));
         let id: String = dataset.id().iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!((due["dataset_id"].as_str(), due["version"].as_u64()), (Some(id.as_str()), Some(dataset.version())));
         assert_eq!(due["samples"].as_u64(), Some(dataset.sample_count()));
@@ -104,7 +97,7 @@ fn check_groups(due: &Value, dataset: &Dataset, folder: &Path) {
 
 #[test]
 fn older_versions_stay_readable() {
-    let folder = unpack(&spec().join("vectors/manifests/valid/three-versions"));
+    let folder = unpack("valid", "three-versions");
     let newest = Dataset::open(folder.root()).unwrap();
     assert_eq!((newest.version(), newest.versions().unwrap()), (3, vec![1, 2, 3]));
     let columns = |version| -> Vec<String> {
@@ -122,26 +115,24 @@ fn older_versions_stay_readable() {
 
 #[test]
 fn invalid_manifests_are_refused_by_their_rule() {
-    for vector in vectors("invalid") {
-        let folder = unpack(&vector);
+    for name in vectors("invalid") {
+        let folder = unpack("invalid", name);
         let error =
             Dataset::open(folder.root()).and_then(|dataset| check_all(&dataset).and_then(|()| dataset.check_lineage()));
-        let error = error.expect_err(name(&vector));
-        let due = name(&vector).split('-').take(2).collect::<Vec<_>>().join("-");
+        let error = error.expect_err(name);
+        let due = name.split('-').take(2).collect::<Vec<_>>().join("-");
         match &error {
             DataError::Corrupt { rule, path, .. } => {
                 let also: &[&str] = if due == "M-6.2" { &["M-4.2", "M-5.1"] } else { &[] };
-                assert!(*rule == due || also.contains(rule), "{}: {error}", name(&vector));
+                assert!(*rule == due || also.contains(rule), "{name}: {error}");
                 assert!(path.starts_with(folder.root()), "{error}");
             }
             // a file that is missing, shorter or damaged is not opened at all
             DataError::Io { .. } | DataError::File(_) => assert!(
-                ["M-5.2-damaged", "M-5.2-missing", "M-6.1-missing", "M-6.1-digest", "M-5.2-short"]
-                    .contains(&name(&vector)),
-                "{}: {error}",
-                name(&vector)
+                ["M-5.2-damaged", "M-5.2-missing", "M-6.1-missing", "M-6.1-digest", "M-5.2-short"].contains(&name),
+                "{name}: {error}"
             ),
-            _ => panic!("{}: {error}", name(&vector)),
+            _ => panic!("{name}: {error}"),
         }
     }
 }
@@ -149,7 +140,7 @@ fn invalid_manifests_are_refused_by_their_rule() {
 /// A reader sees every flip of the texts of a manifest, and every end that is cut off.
 #[test]
 fn every_flipped_bit_of_a_manifest_is_noticed() {
-    let folder = unpack(&spec().join("vectors/manifests/valid/pages"));
+    let folder = unpack("valid", "pages");
     let texts = files_below(&folder.path("manifest"));
     assert_eq!(texts.len(), 3);
     let mut flips = 0;

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use std::ptr;
-use tensilo::Profile;
+use tensilo::{DType, Profile};
 use tensilo_ffi::*;
 use tensilo_testing::Folder;
 
@@ -137,7 +137,13 @@ fn wrong_numbers_are_refused() {
             assert!(status == TENSILO_BAD_ARGUMENT && text.contains(due), "{due}: {text}");
         }
         assert_eq!(tensilo_dtype_bytes(0), 0);
-        assert!(tensilo_dtype_name(16).is_null());
+        assert!(tensilo_dtype_name(27).is_null());
+        assert_eq!((text(tensilo_dtype_name(TENSILO_I4)), tensilo_dtype_bytes(TENSILO_I4)), ("i4".to_owned(), 1));
+        assert_eq!(tensilo_dtype_bytes(TENSILO_COMPLEX64), 8);
+        for (dtype, number) in DType::ALL.into_iter().zip(1..) {
+            assert_eq!(text(tensilo_dtype_name(number)), dtype.name());
+            assert_eq!(tensilo_dtype_bytes(number), dtype.element_bytes());
+        }
         assert_eq!(text(tensilo_dtype_name(TENSILO_BF16)), "bf16");
     }
 }

@@ -1,10 +1,10 @@
 //! The schema of several inputs together.
 
-use crate::arrow_type::members;
+use crate::arrow_type::{DTYPE, members, with_members};
 use crate::export::plain_fields;
 use crate::import::arrow::distinct::joined as joined_name;
 use crate::import::arrow::extension::{fixed_extents, is_variable_tensor};
-use crate::import::arrow::types::{BF16, ENCRYPTED, INT96, with_members};
+use crate::import::arrow::types::{ENCRYPTED, INT96};
 use crate::{DType, Schema as FileSchema};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use std::collections::{HashMap, HashSet};
@@ -240,19 +240,23 @@ pub(in crate::import) fn fields_of_file(schema: &FileSchema) -> Fields {
     let mut pushed = schema.clone();
     for column in &mut pushed.columns {
         (column.dtype, column.cast) = (column.pushed_dtype(), None);
-        column.metadata.remove(BF16);
+        column.metadata.remove(DTYPE);
         if column.dtype == DType::Bf16 {
             column.dtype = DType::U16;
-            column.metadata.insert(BF16.to_owned(), String::new());
+            column.metadata.insert(DTYPE.to_owned(), DType::Bf16.name().to_owned());
         }
     }
-    plain_fields(&pushed).iter().map(|field| as_lists(field, false)).collect()
+    plain_fields(&pushed).iter().map(|field| as_lists(field, None)).collect()
 }
 
-/// Returns a field with lists instead of tensors. `is_bf16` tells that it is in a field of bf16.
-fn as_lists(field: &FieldRef, is_bf16: bool) -> FieldRef {
-    let is_bf16 = is_bf16 || field.metadata().contains_key(BF16);
-    let marked = |field: Field| if is_bf16 { field.with_metadata([(BF16, "")]) } else { field };
+/// Returns a field with lists instead of tensors. `mark` is that of the field around it, see
+/// [`DTYPE`].
+fn as_lists(field: &FieldRef, mark: Option<&str>) -> FieldRef {
+    let mark = field.metadata().get(DTYPE).map(String::as_str).or(mark);
+    let marked = |field: Field| match mark {
+        Some(name) => field.with_metadata([(DTYPE, name)]),
+        None => field,
+    };
     let list = |item: DataType, is_element: bool| {
         let item = Field::new_list_field(item, true);
         DataType::List(Arc::new(if is_element { marked(item) } else { item }))
@@ -275,9 +279,9 @@ fn as_lists(field: &FieldRef, is_bf16: bool) -> FieldRef {
             (0..rank).fold(element.data_type().clone(), |inner, level| list(inner, level == 0))
         }
         (None, DataType::Struct(fields)) => {
-            DataType::Struct(fields.iter().map(|field| as_lists(field, is_bf16)).collect())
+            DataType::Struct(fields.iter().map(|field| as_lists(field, mark)).collect())
         }
-        (None, other) => match with_members(other, |item| as_lists(item, is_bf16)) {
+        (None, other) => match with_members(other, |item| as_lists(item, mark)) {
             Some(lists) => lists,
             None => return Arc::new(marked(Field::new(field.name(), other.clone(), field.is_nullable()))),
         },

@@ -2,7 +2,7 @@
 
 use super::Refused::{Opening, Reading, Verifying};
 use super::{FACTS, RUN, Row, base, patched, row};
-use crate::support::build::{Build, patch, place_of, seal};
+use crate::support::build::{Build, patch, place_of, seal, seal_after};
 use tensilo::facts::RegionKind::{Footer, IndexPage, Trailer};
 
 pub fn footers() -> Vec<Row> {
@@ -18,7 +18,7 @@ pub fn footers() -> Vec<Row> {
         row("2^32 - 1 runs", footer(FACTS + 32, &[0xFF; 4]), Opening("R-7.2")),
         row("65,536 runs that are not there", footer(FACTS + 32, &65_536_u32.to_le_bytes()), Opening("R-7.2")),
         row("65,535 encodings that are not there", footer(FACTS + 36, &[0xFF; 2]), Opening("R-7.2")),
-        row("an unknown encoding", footer(FACTS + 40, &[0xFF; 2]), Opening("R-7.6")),
+        row("an unknown encoding", footer(FACTS + 40, &[0xFF; 2]), Reading("R-7.6", "R-7.6")),
         row("65,536 runs of the same page", many_runs(65_536), Opening("R-7.3")),
         row("2^64 - 1 chunks", run(3, u64::MAX), Opening("R-7.3")),
         row("2^40 chunks of one sample", chunks_of_one(1 << 40), Opening("R-7.3")),
@@ -123,6 +123,7 @@ fn nested_footers(file: &[u8], count: usize) -> Vec<u8> {
         build.file[at + 56..at + 60].copy_from_slice(&[0xAB; 4]);
         let crc = crc32fast::hash(&build.file[at..at + 60]);
         build.file[at + 60..at + 64].copy_from_slice(&crc.to_le_bytes());
+        seal_after(&mut build.file, end as usize, crc);
     }
     build.file
 }

@@ -1,15 +1,15 @@
 //! Chunks in blocks: fronts that lie about their length, their directory, and their blocks.
 
 use super::Refused::Reading;
-use super::{F32, MOST, Row, U8, UTF8, VARYING, bytes, one_chunk, row};
+use super::{BLOCKS, F32, MOST, NO_TABLE, RESIDUAL_TIERS, Row, U8, UTF8, VARYING, ZSTD, bytes, one_chunk, row};
 use crate::support::build::{ABSENT, Chunk, column};
 
-const BLOCKED_RAW: u16 = 8;
-const BLOCKED_ZSTD: u16 = 10;
-const BLOCKED_RESIDUALS: u16 = 12;
+const BLOCKED_RAW: u16 = BLOCKS;
+const BLOCKED_ZSTD: u16 = BLOCKS | ZSTD;
+const BLOCKED_RESIDUALS: u16 = BLOCKS | RESIDUAL_TIERS;
 
 /// The length of the tables of tiers.
-const TIER_TABLES: usize = 52;
+pub const TIER_TABLES: usize = 52;
 
 /// The elements and stored bytes of all blocks, if these are short, and of a chunk whose front is
 /// read alone.
@@ -73,6 +73,13 @@ impl Stored {
     }
 }
 
+/// Tables of tiers of one bit each, without a transform.
+pub fn tier_tables() -> [u8; TIER_TABLES] {
+    let mut tables = [0; TIER_TABLES];
+    tables[16..19].fill(1);
+    tables
+}
+
 /// Fronts that refuses, in chunks of both lengths.
 pub fn fronts() -> Vec<Row> {
     LENGTHS.into_iter().flat_map(malformed).chain(large()).chain(LENGTHS.into_iter().flat_map(of_tables)).collect()
@@ -104,6 +111,7 @@ fn malformed(length: u32) -> Vec<Row> {
         changed("2^32 - 1 blocks", &|stored| stored.block_count = Some(u32::MAX)),
         changed("blocks whose directory passes 2^32 bytes", &|stored| stored.block_count = Some(u32::MAX / 12 + 5)),
         changed("no blocks", &|stored| stored.block_count = Some(0)),
+        changed("one block", &|stored| stored.directory = vec![(all, all)]),
         changed("fewer blocks than are listed", &|stored| stored.block_count = Some(3)),
         changed("a front of 4 GiB", &|stored| stored.front_bytes = Some(u32::MAX)),
         changed("a front one byte longer than its chunk", &|stored| stored.front_bytes = Some(front + all + 1)),
@@ -130,7 +138,8 @@ fn of_tables(length: u32) -> Vec<Row> {
         row(format!("{what}, in {length}"), file, both(rule))
     };
     let shape: Vec<u8> = (1..=length / 100).flat_map(|i| (100 * i).to_le_bytes()).collect();
-    let in_shape = Stored { blocks: shape.clone(), ..Stored::new(shape.len() as u32) };
+    let block_count = Some(u32::MAX);
+    let in_shape = Stored { blocks: shape.clone(), block_count, ..Stored::new(shape.len() as u32) };
     let values = vec![b'x'; length as usize];
     let parts = [ABSENT, (BLOCKED_RAW, shape.len() as u32, &in_shape.bytes()[..]), (0, length, &values[..])];
     let of_shape = one_chunk(column("x", UTF8, false, &[VARYING]), &Chunk::of_parts(length / 100, parts));
@@ -139,21 +148,29 @@ fn of_tables(length: u32) -> Vec<Row> {
         of_tiers("tiers without tables", &[], None, "R-5.14"),
         of_tiers("tiers of no width", &[0; TIER_TABLES], None, "R-5.8"),
         of_texts("texts with table 2^32 - 2, which is not there", &(u32::MAX - 1).to_le_bytes(), "R-5.13"),
-        of_texts("blocks that are no frames", &u32::MAX.to_le_bytes(), "R-5.5"),
-        row(format!("a shape in blocks, in {length}"), of_shape, both("R-5.14")),
+        of_texts("blocks that are no frames", &NO_TABLE, "R-5.5"),
+        row(format!("a shape in 2^32 - 1 blocks, in {length}"), of_shape, both("R-5.14")),
     ]
 }
 
 /// Chunks that claim to decode to 4 GiB.
 fn large() -> Vec<Row> {
-    let one = |directory: &[(u32, u32)], dtype: u8, raw_bytes: u32| {
-        let stored = Stored { directory: directory.to_vec(), ..Stored::new(20_000) };
+    let of = |encoding: u16, tables: &[u8], directory: &[(u32, u32)], dtype: u8, raw_bytes: u32| {
+        let stored = Stored { tables: tables.to_vec(), directory: directory.to_vec(), ..Stored::new(20_000) };
         let width = if dtype == U8 { 1 } else { 4 };
-        stored.file(column("x", dtype, false, &[raw_bytes / width]), BLOCKED_RAW, 1, raw_bytes)
+        stored.file(column("x", dtype, false, &[raw_bytes / width]), encoding, 1, raw_bytes)
     };
-    let refused = Reading("R-5.14", "OverLimit");
+    let refused = |rule| Reading(rule, "OverLimit");
+    let second = [(1, 1), (MOST, 20_000)];
+    let quarters = [1, 2, 3, 4].map(|k| (MOST / 16 * k, 5000 * k));
     vec![
-        row("a block of 4 GiB of elements", one(&[(MOST, 20_000)], U8, MOST), refused),
-        row("four blocks of 1 GiB", one(&[1, 2, 3, 4].map(|k| (MOST / 16 * k, 5000 * k)), F32, MOST / 4 * 4), refused),
+        row("a block of 4 GiB of elements", of(BLOCKED_RAW, &[], &second, U8, MOST), refused("R-5.3")),
+        row("four blocks of 1 GiB", of(BLOCKED_RAW, &[], &quarters, F32, MOST / 4 * 4), refused("R-5.3")),
+        row("a block of 4 GiB that is no frame", of(BLOCKED_ZSTD, &NO_TABLE, &second, U8, MOST), refused("R-5.5")),
+        row(
+            "a block of 4 GiB of residuals",
+            of(BLOCKED_RESIDUALS, &tier_tables(), &second, U8, MOST),
+            refused("R-5.14"),
+        ),
     ]
 }

@@ -141,6 +141,7 @@ pub fn intact() -> Vec<(&'static str, Vec<u8>)> {
     let quotient = |exponent, base| Quotient { exponent, ..QUOTIENT_OF_F64 }.bins(base, &[]);
     vec![
         ("a palette that decodes to 8 MiB", zeros(ZEROS).file_of(F64, 16, ZEROS as u32)),
+        ("a palette of one block", zeros(ZEROS).file_of(F64, 1, ZEROS as u32)),
         ("8 palettes of 65,536 values", many.file(F64, 20)),
         ("multiples of 2^64 - 1 from -2^63", multiple(i64::MIN, u64::MAX).file(U64, 20)),
         ("quotients from -2^63 that are too large for an f64", quotient(-1022, i64::MIN).file(F64, 20)),

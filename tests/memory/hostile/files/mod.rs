@@ -64,7 +64,15 @@ const UTF8: u8 = 15;
 const VARYING: u32 = u32::MAX;
 const MOST: u32 = u32::MAX - 0xFFFF;
 const CONSTANT: u16 = 1;
-const ZSTD: u16 = 3;
+const ZSTD: u16 = 2;
+const EXPONENT_TIERS: u16 = 4;
+const RESIDUAL_TIERS: u16 = 5;
+const BINS: u16 = 6;
+const PLANES_ZSTD: u16 = 7;
+/// The bit of an encoding in blocks.
+const BLOCKS: u16 = 1 << 8;
+/// The table of frames that need none.
+const NO_TABLE: [u8; 4] = [0xFF; 4];
 
 fn bytes(extents: &[u32]) -> Vec<u8> {
     column("x", U8, false, extents)
@@ -118,7 +126,7 @@ fn offsets_in_the_footer_are_those_of_the_fields_that_are_patched() {
     let page = place_of(&file, IndexPage).start as u64;
     assert_eq!(u64_at(footer, FACTS), 16, "decoded bytes");
     assert_eq!([0, 1, 2, 3, 4].map(|field| u64_at(footer, RUN + 8 * field)), [page, 0, 2, 1, 2], "the run");
-    assert_eq!(&file[8..24], FILE_ID);
+    assert_eq!(&file[8..20], FILE_ID);
     let mut sealed = file.clone();
     seal(&mut sealed, 0);
     assert_eq!(sealed, file);

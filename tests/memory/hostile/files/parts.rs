@@ -1,7 +1,11 @@
 //! Parts of chunks: frames of Zstandard, shapes and values, streams of tiers.
 
 use super::Refused::{Decoding, Reading};
-use super::{BOOL, CONSTANT, F32, MOST, Row, U8, UTF8, VARYING, ZSTD, bytes, one_chunk, row};
+use super::fronts::tier_tables;
+use super::{
+    BOOL, CONSTANT, EXPONENT_TIERS, F32, MOST, NO_TABLE, PLANES_ZSTD, RESIDUAL_TIERS, Row, U8, UTF8, VARYING, ZSTD,
+    bytes, one_chunk, row,
+};
 use crate::support::build::{ABSENT, Build, Chunk, Part, column};
 
 /// A frame of blocks that repeat a byte, with this window and content size.
@@ -23,7 +27,10 @@ const PLAIN: u8 = 0b1100_0000;
 const SMALL_WINDOW: u8 = 7 << 3;
 
 pub fn frames() -> Vec<Row> {
-    let chunk = |raw: u32, frame: &[u8]| one_chunk(bytes(&[raw]), &Chunk::of_values(1, (ZSTD, raw, frame)));
+    let chunk = |raw: u32, frame: &[u8]| {
+        let stored = [&NO_TABLE[..], frame].concat();
+        one_chunk(bytes(&[raw]), &Chunk::of_values(1, (ZSTD, raw, &stored)))
+    };
     let both = |rule| Reading(rule, rule);
     let window = |byte: u8| chunk(128 << 10, &bomb(PLAIN, byte, 128 << 10, 1));
     vec![
@@ -48,7 +55,7 @@ pub fn frames() -> Vec<Row> {
             both("R-5.5"),
         ),
         row("a frame with a window of 3.75 TiB", window(0xFF), both("R-5.5")),
-        row("a frame with a window of 2^31 + 2^28", window(21 << 3 | 1), both("R-5.5")),
+        row("a frame with a window of 9 MiB", window(13 << 3 | 1), both("R-5.5")),
         row("a frame with a window of 3.75 GiB", window(21 << 3 | 7), both("R-5.5")),
         row("a frame with a dictionary", chunk(128 << 10, &bomb(PLAIN | 1, SMALL_WINDOW, 128 << 10, 1)), both("R-5.5")),
         row("a stream of planes that claims 1 GiB", chunk_of_planes(MOST / 8 * 8), Reading("R-5.5", "OverLimit")),
@@ -65,7 +72,7 @@ fn chunk_of_planes(raw: u32) -> Vec<u8> {
     }
     stored.extend([0; 3]);
     stored.extend(frame);
-    one_chunk(column("x", F32, false, &[raw / 4]), &Chunk::of_values(1, (6, raw, &stored)))
+    one_chunk(column("x", F32, false, &[raw / 4]), &Chunk::of_values(1, (PLANES_ZSTD, raw, &stored)))
 }
 
 fn numbers(numbers: &[u32]) -> Vec<u8> {
@@ -129,24 +136,30 @@ fn nulls_with_values() -> Vec<u8> {
     build.finish(1 << 24, &[(CONSTANT, 1)])
 }
 
-/// Streams of chapters 5.7 to 5.9.
+/// Tiers of one block (chapters 5.7 to 5.9).
 pub fn tiers() -> Vec<Row> {
     let both = |rule| Reading(rule, rule);
     let too_large = |rule| Reading(rule, "OverLimit");
-    let stream = |encoding: u16, escapes: [u32; 3], spacing: u8, rest: usize, raw: u32| {
-        let mut stored = vec![0; 16];
-        stored.extend([1, 1, 1, spacing]);
-        stored.extend(numbers(&escapes));
-        stored.extend([0; 32]);
-        stored.resize(64 + rest, 0);
+    let stream = |encoding: u16, counts: [u16; 3], rest: usize, raw: u32| {
+        let mut stored = tier_tables().to_vec();
+        stored.extend(counts.iter().flat_map(|count| count.to_le_bytes()));
+        stored.resize(stored.len() + rest, 0);
         one_chunk(bytes(&[raw]), &Chunk::of_values(1, (encoding, raw, &stored)))
     };
+    let cut = |encoding: u16| {
+        let stored = &tier_tables()[..51];
+        one_chunk(bytes(&[64]), &Chunk::of_values(1, (encoding, 64, stored)))
+    };
     vec![
-        row("2^32 - 1 escapes from each tier", stream(4, [u32::MAX; 3], 31, 64, 64), both("R-5.10")),
-        row("2^32 - 1 literals", stream(5, [0, 0, u32::MAX], 31, 64, 64), both("R-5.11")),
-        row("4 GiB of elements in tiers of 64 bytes", stream(4, [0; 3], 31, 64, MOST), too_large("R-5.10")),
-        row("4 GiB of residuals in tiers of 64 bytes", stream(5, [0; 3], 31, 64, MOST), too_large("R-5.11")),
-        row("a checkpoint for each of 2^32 groups", stream(4, [0; 3], 6, 64, MOST), too_large("R-5.10")),
-        row("more symbols escape than are there", stream(4, [1, 1, 0], 31, 24, 64), both("R-5.9")),
+        row("65,535 escapes from each tier", stream(EXPONENT_TIERS, [u16::MAX; 3], 64, 64), both("R-5.17")),
+        row("65,535 literals", stream(RESIDUAL_TIERS, [0, 0, u16::MAX], 64, 64), both("R-5.17")),
+        row("4 GiB of elements in tiers of 64 bytes", stream(EXPONENT_TIERS, [0; 3], 64, MOST), too_large("R-5.14")),
+        row("4 GiB of residuals in tiers of 64 bytes", stream(RESIDUAL_TIERS, [0; 3], 64, MOST), too_large("R-5.14")),
+        row("65,536 elements in one block of tiers", stream(EXPONENT_TIERS, [0; 3], 8192, 65_536), both("R-5.14")),
+        row("65,535 elements in tiers of 64 bytes", stream(RESIDUAL_TIERS, [0; 3], 64, 65_535), both("R-5.17")),
+        // tier 1 takes 8 bytes, and a code of each other tier one
+        row("more symbols escape than are there", stream(EXPONENT_TIERS, [1, 1, 0], 10, 64), both("R-5.9")),
+        row("tables of exponent tiers that are cut off", cut(EXPONENT_TIERS), both("R-5.17")),
+        row("tables of residual tiers that are cut off", cut(RESIDUAL_TIERS), both("R-5.17")),
     ]
 }

@@ -18,7 +18,7 @@ pub fn headers() -> Vec<Row> {
         row(
             "65,536 entries of metadata that are not there",
             patched(Header, 68, &65_536_u32.to_le_bytes()),
-            Opening("R-3.3"),
+            Opening("R-3.4"),
         ),
         row("rank 255", raw_column(&column("x", U8, false, &[1; 255])), Opening("R-3.6")),
         row("16 extents of 2^32 - 2", raw_column(&column("x", U64, false, &[u32::MAX - 1; 16])), Opening("R-3.6")),

@@ -79,8 +79,8 @@ fn samples(column: &ColumnSchema, count: usize, random: &mut Random) -> Samples 
         for _ in 0..elements {
             let bits = random.bits().to_ne_bytes();
             let element = match source {
-                DType::Bool => vec![bits[0] & 1],
                 DType::Utf8 => vec![b'a' + bits[0] % 26],
+                dtype if dtype.value_bits() < 8 => vec![bits[0] & ((1 << dtype.value_bits()) - 1)],
                 dtype => bits[..dtype.element_bytes()].to_vec(),
             };
             values.extend(element);
