@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the test vectors of the tensilo file format from SPEC.md, with no other code.
+"""Makes the test vectors of the tensilo file format from its documents, with no other code.
 
     make_vectors.py           write vectors/valid.tar, vectors/invalid.tar and vectors/manifest.json
     make_vectors.py --check   exit 1 unless the files on disk are exactly what this script makes,
-                              and the examples of SPEC.md show what is in them
+                              and EXAMPLES.md shows what is in them
 
 vector_encoder.py puts files together, vector_faults.py has the invalid vectors, vector_nested.py all of nested columns,
 vector_blocks.py all of parts in blocks, vector_bins.py, vector_mappings.py, vector_options.py and vector_filters.py all of bins,
@@ -24,7 +24,7 @@ import vector_mappings
 import vector_nested
 import vector_options
 from vector_faults import invalid_vectors
-from vector_text import example_vectors, wrong_examples, wrong_index
+from vector_text import DOCUMENTS, example_vectors, wrong_examples, wrong_index
 
 
 FORGED_ID = b'forged chunkC5(\x9D'  # chosen so that the head_crc of a certain head is 0
@@ -350,6 +350,13 @@ def pretty(dump):
     return text + '\n'
 
 
+def level(f):
+    """The conformance level of a file: the lowest at which a program decodes all of its parts."""
+    names = {ENCODINGS[code & 255] for r in f.regions if r.kind == 'chunk' for code in (*r.used, r.get('encoding'))
+             if code & 255 < len(ENCODINGS)}
+    return 'bins' if 'bins' in names else 'tiers' if names - {'raw', 'constant', 'zstd', 'bitshuffle-zstd'} else 'core'
+
+
 def everything():
     """The text of every file, by its name below vectors/."""
     files, manifest = {}, []
@@ -357,7 +364,7 @@ def everything():
                           *vector_bins.valid_vectors(), *vector_mappings.valid_vectors(), *vector_options.valid_vectors(),
                           *vector_filters.valid_vectors(), *example_vectors()]:
         files['valid/%s.hex' % name], files['valid/%s.json' % name] = f.hex(what), pretty(f.dump())
-        manifest.append({'file': 'valid/%s.hex' % name, 'valid': True, 'what': what})
+        manifest.append({'file': 'valid/%s.hex' % name, 'valid': True, 'level': level(f), 'what': what})
     for rule, name, what, f, *more in (*invalid_vectors(), *vector_nested.invalid_vectors(), *vector_blocks.invalid_vectors(),
                                     *vector_bins.invalid_vectors(), *vector_mappings.invalid_vectors(),
                                     *vector_options.invalid_vectors(), *vector_filters.invalid_vectors()):
@@ -366,7 +373,7 @@ def everything():
         also = more.get('also', [])
         notes = ['this also breaks ' + ', '.join(also)] if also else []
         files[file] = f.hex('breaks %s: %s' % (rule, what), notes, brief=True, cut=more.get('cut'))
-        entry = {'file': file, 'valid': False, 'rule': rule, 'what': what}
+        entry = {'file': file, 'valid': False, 'level': level(f), 'rule': rule, 'what': what}
         if 'reads' in more:
             files[file.replace('.hex', '.json')] = pretty(f.dump(more['reads']))
         manifest.append({**entry, **{key: more[key] for key in ('also', 'reads') if more.get(key)}})
@@ -385,8 +392,8 @@ def main():
                 for kind in ('valid', 'invalid')}
     manifest = root / 'manifest.json'
     if sys.argv[1:]:
-        spec = (root.parent / 'SPEC.md').read_text('utf-8')
-        problems = wrong_examples(spec, texts) + wrong_index(spec)
+        documents = {name: (root.parent / name).read_text('utf-8') for name in DOCUMENTS}
+        problems = wrong_examples(documents['EXAMPLES.md'], texts) + wrong_index(documents)
         for path, packed in archives.items():
             wrong = archive.first_difference(path, packed)
             problems += ['%s: not as made: %s' % (path.name, wrong)] if wrong else []

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A second, independent reader of the tensilo file format, written from SPEC.md alone.
+"""A second, independent reader of the tensilo file format, written from SPEC.md, TIERS.md and BINS.md alone.
     reader.py [--columns A,B] [--no-samples] FILE    prints the contents of the file as one line of JSON
     reader.py --verify FILE                          prints "ok", or the first rule that is broken
 Exit status: 0 good, 1 invalid, 2 wrong usage, 3 unreadable. Python 3.9; for Zstandard: package zstandard."""

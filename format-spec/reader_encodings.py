@@ -1,5 +1,5 @@
-"""Chapter 5 of SPEC.md for reader.py: from the stored bytes of a part to its decoded bytes. Written from the text
-alone, like reader.py, and with the words of chapter 1 that both need."""
+"""Chapter 5, in SPEC.md, TIERS.md and BINS.md, for reader.py: from the stored bytes of a part to its decoded bytes.
+Written from the text alone, like reader.py, and with the words of chapter 1 that both need."""
 import io, struct, zlib
 from contextlib import suppress
 from functools import partial
@@ -32,8 +32,9 @@ NAMES = ("raw", "constant", "zstd", "bitshuffle-zstd", "exponent-tiers", "residu
 RAW, CONSTANT, ZSTD, BITSHUFFLE_ZSTD, EXPONENT_TIERS, RESIDUAL_TIERS, BINS, PLANES_ZSTD = range(8)
 BLOCKS = 1 << 8
 ENCODINGS = {**dict(enumerate(NAMES)), **{BLOCKS | i: f"{name} in blocks" for i, name in enumerate(NAMES) if i != CONSTANT}}
-TABLES = {ZSTD: (4, "R-5.13"), EXPONENT_TIERS: (52, "R-5.17"), RESIDUAL_TIERS: (52, "R-5.17"), BINS: (4, "R-5.18"),
+TABLES = {ZSTD: (4, "R-5.13"), EXPONENT_TIERS: (48, "R-5.17"), RESIDUAL_TIERS: (48, "R-5.17"), BINS: (4, "R-5.18"),
           PLANES_ZSTD: (24, "R-5.12")}  # their length, of bins that of table_bytes, and what is broken if they are cut off
+ALIGNMENTS = {RAW: (64, 1), EXPONENT_TIERS: (16, 16), RESIDUAL_TIERS: (16, 16), BINS: (16, 16)}  # of the front, of blocks
 
 def decode(stored, length, encoding, before, w, tables=()):  # `before`: the bytes of the body before the part
     check({f"R-5.1 unknown {encoding}": encoding in ENCODINGS, "R-5.2 empty": length or encoding == RAW and not stored,
@@ -41,11 +42,12 @@ def decode(stored, length, encoding, before, w, tables=()):  # `before`: the byt
     if encoding == CONSTANT or not length:
         return stored * (length // w)  # which is whole: the caller has checked `length` with R-4.5
     kind, n = encoding & 255, length // w
-    table_bytes, rule = TABLES.get(kind, (0, ""))
+    (table_bytes, rule), (of_front, of_blocks) = TABLES.get(kind, (0, "")), ALIGNMENTS.get(kind, (1, 1))
     if encoding & BLOCKS:
         front_bytes, block_count = Fields(stored, "R-5.14").unpack("II")
         check({"R-5.14 the front reaches beyond the stored bytes": front_bytes <= len(stored),
-               "R-5.14 the front is cut off": front_bytes >= 12, f"R-5.14 block_count {block_count}": block_count >= 2})
+               "R-5.14 the front is cut off": front_bytes >= 12, f"R-5.14 block_count {block_count}": block_count >= 2,
+               "R-5.14 alignment of the front": front_bytes % of_front == 0})
         fields = Fields(stored[8:front_bytes - 4], "R-5.14")
     else:
         fields = Fields(stored, rule)
@@ -54,10 +56,12 @@ def decode(stored, length, encoding, before, w, tables=()):  # `before`: the byt
         others = int.from_bytes(own, "little") - 4  # table_bytes counts itself
         check({f"{fields.rule} table_bytes": others >= 0})
         own = fields.take(others)
+        table_bytes += others
     decode_block = DECODERS[kind](own, w, tables)
     if encoding & BLOCKS:
-        blocks = read_directory(fields, block_count, n, stored, front_bytes, before)
+        blocks = read_directory(fields, block_count, n, stored, front_bytes, before, of_front, of_blocks)
     else:
+        check({f"{rule} the bytes after the tables": not any(fields.take(align(table_bytes, of_blocks) - table_bytes))})
         blocks = [(n, fields.read())]
     is_long = any(n >> 16 for n, _ in blocks) and kind in (EXPONENT_TIERS, RESIDUAL_TIERS, BINS)
     check({"R-5.14 more than 65,535 elements": not is_long})
@@ -154,7 +158,8 @@ def one_byte_each(bits):  # for each bit, the lowest first, a byte that is 0 or 
     return f"{number:0{8 * len(bits)}b}".encode().translate(bytes(48) + b"\0\1" + bytes(206))[::-1] if bits else b""
 
 def read_codes(fields, width, count):  # those of one tier, a byte each
-    words = fields.take(count // 64 * width * 8)
+    padding, words = fields.take(-fields.tell() % 8), fields.take(count // 64 * width * 8)
+    check({"R-5.8 the bytes before a tier": not any(padding)})
     last = -(-(count % 64) // 8)  # the bytes of a word of the last group
     words = memoryview(words + b"".join(fields.take(last).ljust(8, b"\0") for _ in range(width) if last)).cast("Q")
     planes = [one_byte_each(words[j::width].tobytes()) for j in range(width)]
@@ -164,16 +169,17 @@ def read_codes(fields, width, count):  # those of one tier, a byte each
 def tier_decoder(own, w, tables, has_extra_bits):
     fields, rule = Fields(own, ""), "R-5.11" if has_extra_bits else "R-5.10"
     transform, *details = read_transform(fields)
-    *widths, reserved, ranks = fields.unpack("4B32s")
+    *widths, ranks = fields.unpack("3B29s")
     escapes = [(1 << width) - 1 for width in widths]  # also the number of symbols that a tier has
-    right = all(1 <= width <= most for width, most in zip(widths, (3, 3, 4))) and not reserved
+    right = all(1 <= width <= most for width, most in zip(widths, (3, 3, 4)))
     check({f"{rule} transform": transform in ((NONE, DELTA, LORENZO) if has_extra_bits else (NONE, ROTATE)),
-           "R-5.8 a width or the reserved byte": right, "R-5.8 ranks": not any(ranks[sum(escapes):]),
+           "R-5.8 a width": right, "R-5.8 ranks": not any(ranks[sum(escapes):]),
            "R-5.11 ranks": not has_extra_bits or max(ranks) <= 8 * w})
 
     def decode_block(block, n):
         fields = Fields(block, "R-5.17")
-        counts = list(fields.unpack("3H"))
+        *counts, reserved = fields.unpack("4H")
+        check({"R-5.8 the reserved field of a block": not reserved})
         low_bytes = [] if has_extra_bits else [fields.take(n) for _ in range(w - 1)]
         tiers = [read_codes(fields, width, count) for width, count in zip(widths, [n, *counts])]
         symbols, extra_bits = fields.take(counts[2]), fields.read()
@@ -238,18 +244,24 @@ def planes_decoder(own, w, tables):
         return undo(transform, *details, y, w)
     return decode_block
 # ---- 5.12 Blocks -------------------------------------------------------------------------------------------
-def read_directory(fields, block_count, n, stored, front_bytes, before):  # for each block its elements and its bytes
+def align(n, to):
+    return -(-n // to) * to
+
+def read_directory(fields, block_count, n, stored, front_bytes, before, of_front, of_blocks):  # for each block its elements and its bytes
     directory = list(struct.iter_unpack("<III", fields.take(12 * block_count)))
     filling, blocks = fields.read(), []
-    ascends = all(a < c and b < d for (a, b, _), (c, d, _) in zip([(0, 0, 0)] + directory, directory))
+    starts = [(0, 0)] + [(end, align(stored_end, of_blocks)) for end, stored_end, _ in directory[:-1]]
+    ascends = all(a < c and b < d for (a, b), (c, d, _) in zip(starts, directory))
     front_crc = zlib.crc32(stored[:front_bytes - 4], zlib.crc32(before))
-    check({"R-5.14 filling": not any(filling) and len(filling) < 4096, "R-5.14 the directory does not ascend": ascends,
+    check({"R-5.14 filling": not any(filling) and len(filling) < of_front, "R-5.14 the directory does not ascend": ascends,
            "R-5.14 ends": directory[-1][:2] == (n, len(stored) - front_bytes),
            "R-5.15 front_crc": front_crc.to_bytes(4, "little") == stored[front_bytes - 4:front_bytes]})
-    for (begin, stored_begin, _), (end, stored_end, block_crc) in zip([(0, 0, 0)] + directory, directory):
-        block = stored[front_bytes + stored_begin:front_bytes + stored_end]
-        check({"R-5.16 block_crc": zlib.crc32(block) == block_crc})
-        blocks.append((end - begin, block))
+    next_starts = [stored_start for _, stored_start in starts[1:]] + [directory[-1][1]]
+    for (begin, stored_start), (end, stored_end, block_crc), next_start in zip(starts, directory, next_starts):
+        block = stored[front_bytes + stored_start:front_bytes + next_start]
+        length = stored_end - stored_start
+        check({"R-5.16 block_crc": zlib.crc32(block) == block_crc, "R-5.16 padding": not any(block[length:])})
+        blocks.append((end - begin, block[:length]))
     return blocks
 # ---- 5.13 Bins ---------------------------------------------------------------------------------------------
 def bin_decoder(own, w, tables):  # `own` begins after table_bytes

@@ -1,4 +1,4 @@
-"""Bins (SPEC.md, 5.13), for make_vectors.py: a small encoder, and the vectors."""
+"""Bins (BINS.md, 5.13), for make_vectors.py: a small encoder, and the vectors."""
 from bisect import bisect
 from itertools import cycle
 
@@ -190,7 +190,7 @@ def valid_vectors():
     f.chunk(0, texts, validity=bins((5,)), shape=bins((40,), low_bytes=2, **steps))
     yield 'bins-of-parts', 'validity and shape of bins, in blocks and not', f.commit()
     f = Tsl([col('x', 'u16', [None, 2], nullable=True), col('t', 'utf8', [None], nullable=True), col('b', 'bool', [3])])
-    f.chunk(0, [NUMBERS[:8], None, NUMBERS[8:40], b'', NUMBERS[40:80]], bins((4, 20, 40), filling=8))
+    f.chunk(0, [NUMBERS[:8], None, NUMBERS[8:40], b'', NUMBERS[40:80]], bins((4, 20, 40)))
     f.chunk(1, ['one', None, '', 'two', 'three'], bins((3, 11), (5, 5, 5, 3, 3, 3, 3, 7)), validity=zstd())
     f.chunk(2, [b'\0\1\1', b'\1\0\1'] * 2 + [b'\0\0\0'], bins((6, 15)))
     yield 'bins-parts', 'blocks of bins behind validity and shape; zero bytes before the checksum; text, bools', f.commit()
@@ -285,7 +285,7 @@ def table_cases():
     yield table('blocks-short', 'table_bytes of one less than the tables have, in blocks', 'table_bytes', 31, shifted, **in_blocks)
     yield table('blocks-zero', 'table_bytes 0, in blocks', 'table_bytes', 0, rule='R-5.14', **in_blocks)
     yield table('blocks-long', 'a byte after the frequencies, inside the tables, in blocks', ['table_bytes', '+more'], tables={'+more': b'\0'}, **in_blocks)
-    yield table('blocks-beyond', 'tables that reach beyond the front', 'table_bytes', 32 + 24 + 1, rule='R-5.14', **in_blocks)
+    yield table('blocks-beyond', 'tables that reach beyond the front', 'table_bytes', 32 + 24 + 12 + 1, rule='R-5.14', **in_blocks)
     yield table('blocks-huge', 'tables of 2^32 - 1 bytes, in blocks', 'table_bytes', VARIES, rule='R-5.14', **in_blocks)
     yield table('blocks-low-bytes', '255 low bytes, in blocks', 'low_bytes', 255, **in_blocks)
     yield table('blocks-K', 'a bin of 2^17 values, in blocks', 'K', b'\x11\x0E\x0F', **in_blocks)
@@ -294,6 +294,8 @@ def table_cases():
     for name, size, what in (('front-short', 38, 'within the tables'), ('front-shorter', 8 + 2 + 4, 'within table_bytes')):
         yield 'R-5.14', 'bins-' + name, 'a front that ends %s' % what, one(
             [FEW], bins(**{**THREE, **in_blocks}), tweak={'values: front_bytes': size})
+    yield 'R-5.18', 'bins-padding', 'a byte between the tables and the block', one(
+        [FEW], bins(**{**THREE, **two}), tweak={'values: padding': bytes(10) + b'\1'})
     yield 'R-5.14', 'bins-one-block', 'bins in blocks, of one block', one([FEW], bins(**THREE, front=True))
     yield 'R-5.15', 'front-crc-bins', 'front_crc of bins', one([FEW], bins(**{**THREE, **in_blocks}), tweak={'values: front_crc': 1})
     yield 'R-5.16', 'block-crc-bins', 'block_crc of the second block of bins', one(

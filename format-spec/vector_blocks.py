@@ -58,12 +58,9 @@ def of_dtypes(encoding):
 def valid_vectors():
     yield 'raw-in-blocks', 'encoding raw, in blocks of many lengths, and not; 1 to 8 element bytes', of_dtypes(raw)
     f = Tsl([col('x', 'u16', [None, 2], nullable=True), col('t', 'utf8', [None], nullable=True)])
-    f.chunk(0, [NUMBERS[:8], None, NUMBERS[8:40], b'', NUMBERS[40:80]], raw((4, 20, 40), filling=8))
+    f.chunk(0, [NUMBERS[:8], None, NUMBERS[8:40], b'', NUMBERS[40:80]], raw((4, 20, 40)))
     f.chunk(1, ['one', None, '', 'two', 'three'], raw((3, 11)), validity=zstd())
     yield 'blocks-after-parts', 'blocks behind validity and shape, which the checksum of the front covers; zero bytes before it', f.commit()
-    f = Tsl([col('x', 'u8', [5])], A=4096)
-    f.chunk(0, [bytes(range(5))], raw((2, 5), filling=4095))
-    yield 'blocks-filling', 'a front with 4,095 zero bytes', f.commit()
     yield 'parts-in-blocks', 'validity and shape in blocks, of each encoding but bins; values in blocks too, and not', parts_in_blocks()
     yield 'bitshuffle-zstd-in-blocks', 'encoding bitshuffle-zstd, in blocks and not', of_dtypes(shuffled_frames)
     f = Tsl([col('t', 'utf8', [None])])
@@ -111,7 +108,7 @@ def parts_in_blocks():
     f.table(0, DICTIONARY)
     texts = [None if i % 7 == 3 else 'abcde'[:i % 6] for i in range(40)]
     length = sum(len(text or '') for text in texts)
-    f.chunk(0, texts, raw((length // 2, length)), validity=raw((1, 5)), shape=raw((10, 40), filling=2))
+    f.chunk(0, texts, raw((length // 2, length)), validity=raw((1, 5)), shape=raw((10, 40)))
     f.chunk(0, texts, validity=frames((2, 5)), shape=frames((7, 40), 0))
     f.chunk(0, texts, zstd(), validity=residuals((2, 5), 'none'), shape=residuals((8, 9, 40), restart=40, stride=1))
     f.chunk(0, [texts[0], texts[3]], validity=CONSTANT, shape=shuffled_frames((1, 2)))
@@ -132,7 +129,7 @@ def front_cases():
         tweak = {k if k == '+more' else 'values: ' + k: v for k, v in tweak.items()}
         return 'R-5.14', name, what, one(samples, enc or raw(ends), tweak=tweak), {'also': list(also)}
 
-    stored = 12 + 36 + 200
+    stored = 64 + 200
     yield front('front-beyond', 'a front that reaches beyond the stored bytes', {'front_bytes': stored + 1})
     yield front('front-huge', 'a front of 2^32 - 1 bytes', {'front_bytes': VARIES})
     yield front('front-short', 'a front that ends within its directory', {'front_bytes': 47})
@@ -154,8 +151,11 @@ def front_cases():
     yield front('stored-end-beyond', 'the last stored_end is 2^32 - 1', {'stored_end 2': VARIES})
     yield front('stored-end-descends', 'stored ends that descend', {'stored_end 0': 120}, ['R-5.3'])
     yield front('stored-end-equal', 'a block of no stored bytes', {'stored_end 1': 50}, ['R-5.3'])
-    yield front('filling', 'a byte of the filling is 1', {'filling': b'\0\1\0'}, enc=raw(ends, filling=3))
-    yield front('filling-long', '4,096 zero bytes in a front', {}, enc=raw(ends, filling=4096))
+    yield front('filling', 'a byte of the filling is 1', {'filling': b'\0\1' + bytes(14)})
+    yield front('filling-long', '64 zero bytes more in a front than alignment takes', {}, enc=raw(ends, filling=64))
+    yield front('filling-of-frames', 'a zero byte in a front that needs no alignment', {}, enc=frames(ends, filling=1))
+    for name, enc in (('raw', raw), ('exponent-tiers', exponents), ('residual-tiers', residuals)):
+        yield front('alignment-' + name, 'a front of %s that is 8 bytes longer' % name, {}, enc=enc(ends, filling=8))
     yield front('too-short', 'stored bytes that end within front_bytes', dict.fromkeys(raw(ends)[1](b''.join(samples), 2)) | {'front_bytes': b'\1\2\3'})
     for name, enc, before in (('zstd', frames, 'table'), ('exponent-tiers', exponents, 'ranks'), ('residual-tiers', residuals, 'ranks'),
                               ('planes-zstd', planes, 'reserved 3')):
@@ -206,7 +206,7 @@ def block_cases():
     e, r, p = exponents(), residuals(), planes()
 
     def of(rule, name, what, enc, tweak, also=(), sample=NUMBERS):
-        tweak = {'values: ' + k: v.ljust(32, b'\0') if k == 'ranks' else v for k, v in tweak.items()}
+        tweak = {'values: ' + k: v.ljust(29, b'\0') if k == 'ranks' else v for k, v in tweak.items()}
         return rule, 'blocks-' + name, what, one([sample], enc, tweak=tweak), {'also': list(also)}
 
     shared = iter((NUMBERS[:42], NUMBERS[42:]))
@@ -226,8 +226,10 @@ def block_cases():
     yield of('R-5.7', 'separable', 'residuals of separable', residuals(transform='separable', weights=(5, 4)), {}, ['R-5.11'])
     yield of('R-5.7', 'planes', 'restart 1 with rotate, of planes', p, {'restart': 1})
     yield of('R-5.8', 'width', 'width_1 of 4', e, {'width_1': 4})
-    yield of('R-5.8', 'reserved', 'the reserved byte of the tables', e, {'reserved 3': 1})
-    yield of('R-5.8', 'reserved-of-residuals', 'the reserved byte of the tables of residuals', r, {'reserved 3': 128})
+    yield of('R-5.8', 'reserved', 'the reserved field of the last block', e, {'block 4: reserved': 1})
+    yield of('R-5.8', 'reserved-of-residuals', 'the reserved field of the first block of residuals', r, {'block 0: reserved': 1 << 15})
+    yield of('R-5.8', 'padding-of-tier', 'the padding before tier 3', e, {'block 0: padding 3': b'\1'})
+    yield of('R-5.16', 'padding', 'the padding after the first block', e, {'block 0: padding': b'\1' + bytes(11)})
     yield of('R-5.8', 'ranks', 'a rank that cannot be reached', e, {'ranks': TIERS['ranks'] + bytes(4) + b'\1'})
     yield of('R-5.10', 'exponents-delta', 'exponents that are predicted', exponents(transform='delta', restart=50, stride=10), {})
     yield of('R-5.11', 'residuals-rotate', 'residuals that are rotated', residuals(transform='rotate', restart=0, stride=0), {})
@@ -267,7 +269,7 @@ def rewritten(enc, rewrite, ends=ENDS, number=None):
 
         def block(data, w):
             prefix = 'block %d: ' % (b := next(todo))
-            found = {k[len(prefix):]: v for k, v in parts.items() if k.startswith(prefix)}
+            found = {k[len(prefix):]: v for k, v in parts.items() if k.startswith(prefix) and k != prefix + 'padding'}
             return rewrite(found) if b == at else found
         return blocks(name.replace(' in blocks', ''), ends, block, tables)[1](data, w)
     return name, changed

@@ -1,4 +1,4 @@
-"""A small encoder of the tensilo file format, made from SPEC.md alone, for make_vectors.py.
+"""A small encoder of the tensilo file format, made from the specification alone, for make_vectors.py.
 
 A file is put together region by region. Any call that makes a region takes a dict (see `put`) which overwrites
 named fields of it. Everything derived from the region (checksums, index entries, facts) is then computed from the

@@ -447,7 +447,7 @@ def named(enc, data, dtype, name):
 def tiers(enc, data, tweak, dtype='u8', **more):
     """A file of one chunk of one sample with the named pieces of its values tweaked."""
     column = col('x', dtype, [len(data) // DTYPES[dtype][1]])
-    tweak = {k: v.ljust(32, b'\0') if k == 'ranks' and v else v for k, v in tweak.items()}
+    tweak = {k: v.ljust(29, b'\0') if k == 'ranks' and v else v for k, v in tweak.items()}
     return broken(column, [data], enc=enc, chunk={'+values: more' if k == '+' else named(enc, data, dtype, k): v for k, v in tweak.items()}, **more)
 
 
@@ -493,8 +493,8 @@ def tier_cases():
         yield 'R-5.8', 'width-1-0-' + enc[0], 'width_1 is 0: each symbol has its code in tier 2', tiers(enc, sixes, {
             'width_1': 0, 'tier 1': b'', 'count_2': 5, 'count_3': 0, 'count_4': 0, 'tier 2': bytes(1), 'tier 3': b'', 'literals': b'',
             'ranks': b'\6' if enc is e else b'\3'})
-        yield 'R-5.8', 'reserved-of-' + enc[0], 'the reserved byte of the tables of ' + enc[0], tiers(enc, sixes, {'reserved 3': 1})
-    yield 'R-5.8', 'spacing', 'the spacing of earlier versions, 12, in the reserved byte', tiers(e, sixes, {'reserved 3': 12})
+        yield 'R-5.8', 'reserved-of-' + enc[0], 'the reserved field of a block of ' + enc[0], tiers(enc, sixes, {'reserved': 1})
+        yield 'R-5.8', 'padding-of-' + enc[0], 'the padding before tier 2 of ' + enc[0], tiers(enc, sixes, {'padding 2': bytes(6) + b'\x80'})
     yield 'R-5.8', 'width-1-4', 'width_1 is 4', tiers(exponent_tiers(widths=(4, 1, 1)), few, {})
     for k, widths in ((2, (1, 4, 1)), (3, (1, 1, 5))):
         yield 'R-5.8', 'width-%d-%d' % (k, widths[k - 1]), 'width_%d is too large' % k, tiers(exponent_tiers(widths=widths), few, {})
@@ -507,10 +507,10 @@ def tier_cases():
         exponent_tiers(widths=(3, 1, 1)), sixes * 14, {'tier 1': bytes(24 + 2) + b'\x40'})
     yield 'R-5.8', 'filling-of-residuals', 'a code after those of tier 1 in residual-tiers', tiers(r, sixes, {'tier 1': 32})
     yield 'R-5.8', 'rank-not-reached', 'rank 3 where the widths are 1, 1, 1', tiers(e, few, {'ranks': b'\7\5\x09\x08'})
-    yield 'R-5.8', 'rank-not-reached-31', 'the last rank where the widths are 3, 3, 4', tiers(exponent_tiers(widths=(3, 3, 4)), sixes, {
-        'ranks': b'\6' + bytes(30) + b'\6'})
-    yield 'R-5.8', 'rank-not-reached-29', 'rank 29 where the widths are 3, 3, 4, in residual-tiers', tiers(
-        residual_tiers(widths=(3, 3, 4)), sixes, {'ranks': b'\3' + bytes(28) + b'\1'})
+    yield 'R-5.8', 'rank-not-reached-28', 'the last rank where the widths are 3, 3, 3', tiers(exponent_tiers(widths=(3, 3, 3)), sixes, {
+        'ranks': b'\6' + bytes(27) + b'\6'})
+    yield 'R-5.8', 'rank-not-reached-21', 'rank 21 where the widths are 3, 3, 3, in residual-tiers', tiers(
+        residual_tiers(widths=(3, 3, 3)), sixes, {'ranks': b'\3' + bytes(20) + b'\1'})
 
     for name, what, tweak in (
             ('count-2-less', 'count_2 is one less than the escapes; the last code of tier 2 is zero', {'count_2': 2, 'tier 2': 0b11}),
@@ -529,7 +529,7 @@ def tier_cases():
     yield 'R-5.9', 'count-2-of-residuals', 'count_2 is one more than the escapes in residual-tiers', tiers(r, some, {'count_2': 4}, 'u16')
     yield 'R-5.9', 'count-4-of-residuals', 'a literal too many in residual-tiers', tiers(r, some, {'count_4': 2, 'literals': b'\2\0'}, 'u16')
 
-    for enc, rule, data, dtype, sizes in ((e, 'R-5.17', few, 'u8', (0, 10, 40, 51)), (r, 'R-5.17', some, 'u16', (0, 10, 40, 51)),
+    for enc, rule, data, dtype, sizes in ((e, 'R-5.17', few, 'u8', (0, 10, 40, 47)), (r, 'R-5.17', some, 'u16', (0, 10, 40, 47)),
                                           (byte_planes, 'R-5.12', twelve, 'u16', (0, 10, 23))):
         for size in sizes:
             yield rule, 'cut-%d-of-%s' % (size, enc[0]), 'the first %d stored bytes of %s, which end within its tables' % (size, enc[0]), tiers(
@@ -537,16 +537,15 @@ def tier_cases():
     for enc, data, dtype in ((e, few, 'u8'), (r, some, 'u16')):
         name = '-of-' + enc[0]
         yield 'R-5.17', 'byte-left' + name, 'a byte after the last', tiers(enc, data, {'+': b'\0'}, dtype)
-        yield 'R-5.17', 'no-block' + name, 'stored bytes that end behind the tables', tiers(enc, data, shortened(enc, data, 52, dtype), dtype)
-        yield 'R-5.17', 'cut-in-counts' + name, 'stored bytes that end within the counts', tiers(enc, data, shortened(enc, data, 57, dtype), dtype)
-        yield 'R-5.17', 'no-tiers' + name, 'stored bytes that end behind the counts', tiers(enc, data, shortened(enc, data, 58, dtype), dtype)
+        yield 'R-5.17', 'no-block' + name, 'stored bytes that end behind the tables', tiers(enc, data, shortened(enc, data, 48, dtype), dtype)
+        yield 'R-5.17', 'cut-in-counts' + name, 'stored bytes that end within the counts', tiers(enc, data, shortened(enc, data, 55, dtype), dtype)
+        yield 'R-5.17', 'no-tiers' + name, 'stored bytes that end behind the counts', tiers(enc, data, shortened(enc, data, 56, dtype), dtype)
     yield 'R-5.12', 'byte-left', 'a byte after the last', tiers(byte_planes, twelve, {'+': b'\0'}, 'u16')
     for name, what, transform in (('delta', 'delta in exponent-tiers', 2), ('lorenzo', 'lorenzo in exponent-tiers', 3)):
         yield 'R-5.10', name, what, tiers(e, few, {'transform': transform, 'restart': 1, 'stride': 1})
-    yield 'R-5.17', 'cut-in-low-bytes', 'stored bytes that end within the low bytes', tiers(e, twelve, shortened(e, twelve, 60, 'u16'), 'u16')
+    yield 'R-5.17', 'cut-in-low-bytes', 'stored bytes that end within the low bytes', tiers(e, twelve, shortened(e, twelve, 58, 'u16'), 'u16')
     yield 'R-5.17', 'cut-in-tier', 'stored bytes that end within tier 1', tiers(e, sixes * 13, {'tier 1': bytes(8)})
     yield 'R-5.17', 'no-literals', 'the literals are missing, but not in the count', tiers(e, few, {'literals': b''})
-    yield 'R-5.17', 'whole-group', 'a last group of 5 codes whose word is not cut', tiers(e, sixes, {'tier 1': bytes(8)})
     yield 'R-5.17', 'word-cut', 'a last group of 9 codes whose word is cut to a byte', tiers(e, sixes + sixes[1:], {'tier 1': bytes(1)})
 
     yield 'R-5.11', 'rotate', 'rotate in residual-tiers', tiers(r, some, {'transform': 1}, 'u16')
@@ -564,7 +563,7 @@ def tier_cases():
     yield 'R-5.17', 'extra-words', 'extra bits that fill words of 8 bytes, as in earlier versions', tiers(r, some, {'+': bytes(7)}, 'u16')
     yield 'R-5.17', 'extra-byte-missing', 'a byte of extra bits too few', tiers(r, b'\2' * 65, {'extra bits': bytes(8)})
     yield 'R-5.17', 'no-literals-of-residuals', 'the literals are missing, but not in the count', tiers(r, some, shortened(
-        r, some, 52 + 6 + 3, 'u16'), 'u16')
+        r, some, 48 + 8 + 17, 'u16'), 'u16')
 
     for name, what, enc, tweak in (
             ('split-0', 'split 0', byte_planes, {'split': 0}), ('split-2', 'split 2', planes, {'split': 2}),

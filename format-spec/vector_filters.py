@@ -1,4 +1,4 @@
-"""The option *filters* of blocks of bins (SPEC.md, 5.15), for make_vectors.py: an encoder of filters, and the vectors."""
+"""The option *filters* of blocks of bins (BINS.md, 5.15), for make_vectors.py: an encoder of filters, and the vectors."""
 
 from vector_bins import class_bits, cut, ends_of, packed
 from vector_encoder import *
@@ -199,7 +199,7 @@ def mixed_vectors():
                exceptions={0: 0, 388: 1}))
     f, samples = Tsl([col('x', 'i16', [None], nullable=True), col('y', 'f32', [60])]), sound(300, 50)
     parts = [el('H', *samples[:127]), None, el('H', *samples[127:131]), b'', el('H', *samples[131:])]
-    f.chunk(0, parts, with_options((131, 300), filters=filters(*some(3, 2), codes=(1, 0), zero=0), filling=8))
+    f.chunk(0, parts, with_options((131, 300), filters=filters(*some(3, 2), codes=(1, 0), zero=0)))
     _, data, enc = quotients('f32', (100, 300), [n - 32768 for n in sound(300, 50, 32768)], 2, exponent=15, bases=[-32768] * 2,
                              filters=filters(LINE))
     f.chunk(1, [data[at:at + 240] for at in range(0, 1200, 240)], enc)

@@ -1,4 +1,4 @@
-"""Mappings of blocks of bins (SPEC.md, 5.14), for make_vectors.py: an encoder of mappings, and the vectors."""
+"""Mappings of blocks of bins (BINS.md, 5.14), for make_vectors.py: an encoder of mappings, and the vectors."""
 from fractions import Fraction
 
 from vector_bins import bins, cut

@@ -1,4 +1,4 @@
-"""Options of blocks of bins (SPEC.md, 5.15), for make_vectors.py: an encoder of gaps and outliers, and the vectors."""
+"""Options of blocks of bins (BINS.md, 5.15), for make_vectors.py: an encoder of gaps and outliers, and the vectors."""
 from functools import partial
 from itertools import groupby
 
@@ -225,7 +225,7 @@ def mixed_vectors():
     f = Tsl([col('x', 'u32', [None, 2], nullable=True), col('y', 'f32', [4])])
     rows = [b''.join(le(n, 4) for n in pair) for pair in ((1, 7), (7, 7), (70000, 2), (3, 7))]
     f.chunk(0, [rows[0], None, rows[1] + rows[2], b'', rows[3]], with_options(
-        (1, 4), gaps=(7, 1, 1, [[1, 1], [0, 2, 3, 1]]), outliers=(3, 1, 0), filling=8))
+        (1, 4), gaps=(7, 1, 1, [[1, 1], [0, 2, 3, 1]]), outliers=(3, 1, 0)))
     f.chunk(0, [rows[1] * 2, None], with_options((0,), gaps=(7, 1, 1, [[0, 4]])), validity=zstd())
     f.chunk(1, [el('f', 0, 1.5, 0, 0)] + [bytes(16)] * 6, with_options((1,), gaps=(0, 0, 2, [[0, 1, 1, 26]]), low_bytes=2))
     yield 'bins-options-parts', 'options behind validity and shape; zero bytes before the checksum; blocks that are whole samples and not', f.commit()

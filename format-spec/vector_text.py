@@ -1,4 +1,5 @@
-"""The examples of chapters 11 and 12 of SPEC.md: the files they show, and the check that the text shows their bytes.
+"""The examples of EXAMPLES.md: the files they show, and the check that the text shows their bytes. Also the check of the
+index of rules in SPEC.md.
 
 In the text a comment such as `<!-- bytes 192 to 366 of vectors/valid/example-x.hex -->` precedes an example. In code
 blocks after it, a line is an offset from the first of these bytes, at most 16 bytes in hex, and words.
@@ -8,6 +9,7 @@ import re
 from vector_bins import bins
 from vector_encoder import *
 
+DOCUMENTS = 'SPEC.md', 'TIERS.md', 'BINS.md', 'EXAMPLES.md'  # of the format, which share the numbers of sections and rules
 MARK = re.compile(r'<!-- bytes (\d+) to (\d+) of vectors/(\S*) -->')
 LINE = re.compile(r' *(\d+)  ((?:[0-9A-F]{2} ){0,15}[0-9A-F]{2})(?:  .*)?$')
 
@@ -54,14 +56,17 @@ def bytes_of(hex_file):
     return bytes.fromhex(' '.join(line.split('#')[0] for line in hex_file.splitlines()))
 
 
-def index_of_rules(spec):
-    """The rows of the index of chapter 16: which rules are in which section."""
-    section, sections = '', {}
-    for line in spec.splitlines():
-        heading, rule = re.match(r'#+ (\d+(?:\.\d+)?)\.? ', line), re.match(r'\* \*\*R-(\d+)\.(\d+)\*\*', line)
-        section = heading[1] if heading else section
-        if rule:
-            sections[int(rule[1]), int(rule[2])] = section
+def index_of_rules(documents):
+    """The rows of the index of chapter 16: which rules are in which section. Documents: the texts by name."""
+    sections = {}
+    for name, text in documents.items():
+        section, where = '', '' if name == 'SPEC.md' else ' (`%s`)' % name
+        for line in text.splitlines():
+            heading, rule = re.match(r'#+ (\d+(?:\.\d+)?)\.? ', line), re.match(r'\* \*\*R-(\d+)\.(\d+)\*\*', line)
+            section = heading[1] if heading else section
+            if rule:
+                assert (int(rule[1]), int(rule[2])) not in sections, rule[0] + ' is defined twice'
+                sections[int(rule[1]), int(rule[2])] = section + where
     rows = []
     for (chapter, number), section in sorted(sections.items()):
         if rows and rows[-1][2] == section and rows[-1][1] == (chapter, number - 1):
@@ -72,25 +77,25 @@ def index_of_rules(spec):
     return ['| %s | %s |' % (name % a if a == b else name % a + ' to ' + name % b, section) for a, b, section in rows]
 
 
-def wrong_index(spec):
-    rows = index_of_rules(spec)
+def wrong_index(documents):
+    rows, spec = index_of_rules(documents), documents['SPEC.md']
     found = [line for line in spec[spec.index('## 16.'):].splitlines() if line.startswith('| R-')]
     return [] if found == rows else ['SPEC.md: the index of rules in chapter 16 is:', *rows]
 
 
-def wrong_examples(spec, files):
-    """What is wrong with the hex of the text, given the vectors by name."""
+def wrong_examples(text, files):
+    """What is wrong with the hex of EXAMPLES.md, given the vectors by name."""
     shown, problems, marks = {}, [], 0
-    for number, line in enumerate(spec.splitlines() + ['<!-- bytes 0 to 0 of vectors/ -->'], 1):
+    for number, line in enumerate(text.splitlines() + ['<!-- bytes 0 to 0 of vectors/ -->'], 1):
         mark, row = MARK.match(line), LINE.match(line)
         if mark:
             if marks and sorted(shown) != list(range(len(due))):
-                problems.append('SPEC.md:%d: the example before this line does not show all of its bytes' % number)
+                problems.append('EXAMPLES.md:%d: the example before this line does not show all of its bytes' % number)
             begin, end, name = int(mark[1]), int(mark[2]), mark[3]
             due, shown, marks = bytes_of(files[name])[begin:end] if name else b'', {}, marks + 1
         elif row and marks:
             for at, byte in enumerate(bytes.fromhex(row[2]), int(row[1])):
                 if at in shown or due[at:at + 1] != bytes([byte]):
-                    problems.append('SPEC.md:%d: byte %d is not that of the vector, or is shown twice' % (number, at))
+                    problems.append('EXAMPLES.md:%d: byte %d is not that of the vector, or is shown twice' % (number, at))
                 shown[at] = byte
-    return problems + ['SPEC.md: there are no examples'] * (marks < 9)
+    return problems + ['EXAMPLES.md: there are no examples'] * (marks < 9)

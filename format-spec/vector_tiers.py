@@ -1,9 +1,11 @@
-"""Blocks, tiers and planes (SPEC.md, 5.6 to 5.12) for vector_encoder.py, element by element and bit by bit as the text defines it.
+"""Blocks, tiers and planes (TIERS.md; SPEC.md, 5.12) for vector_encoder.py, element by element and bit by bit as the text defines it.
 
 An encoding is a pair: its name, which ends with "in blocks" if it is, and a function of the decoded bytes and the element bytes
 that gives the stored bytes as named pieces, in order.
 """
 
+# Of the front, and of blocks, by the name of the encoding.
+ALIGNMENTS = {'raw': (64, 1), 'exponent-tiers': (16, 16), 'residual-tiers': (16, 16), 'bins': (16, 16)}
 TRANSFORMS = ['none', 'rotate', 'delta', 'lorenzo', 'separable']
 
 
@@ -70,8 +72,8 @@ def tier_of(codes, width):
     return found
 
 
-def tier_stream(symbols, widths, ranks):
-    """The counts, tiers and literals of a block."""
+def tier_stream(symbols, widths, ranks, low_bytes):
+    """The fields that a block of this many low bytes begins with, and its tiers and literals."""
     escapes, tiers = [(1 << width) - 1 for width in widths], [[], [], [], []]
     for symbol in symbols:
         rank = ranks.index(symbol) if symbol in ranks else sum(escapes)
@@ -82,8 +84,13 @@ def tier_stream(symbols, widths, ranks):
                 break
         else:
             tiers[3].append(symbol)
-    return ({'count_%d' % k: le(len(tiers[k - 1]), 2) for k in (2, 3, 4)},
-            {**{'tier %d' % k: tier_of(codes, width) for k, (codes, width) in enumerate(zip(tiers, widths), 1)}, 'literals': bytes(tiers[3])})
+    found, at = {}, 8 + low_bytes
+    for k, (codes, width) in enumerate(zip(tiers, widths), 1):
+        found['padding %d' % k] = bytes(-at % 8)
+        found['tier %d' % k] = tier_of(codes, width)
+        at += -at % 8 + len(found['tier %d' % k])
+    fields = {**{'count_%d' % k: le(len(tiers[k - 1]), 2) for k in (2, 3, 4)}, 'reserved': bytes(2)}
+    return fields, {**found, 'literals': bytes(tiers[3])}
 
 
 def extra_bits(y):
@@ -91,7 +98,7 @@ def extra_bits(y):
     return [n >> k & 1 for at in range(0, len(y), 64) for k in range(64) for n in y[at:at + 64] if n >> k > 1]
 
 
-def tiers(name, transform, widths, ranks, ends=None, front=None, **details):
+def tiers(name, transform, widths, ranks, ends=None, front=None, filling=0, **details):
     """`ranks`: the symbols that have codes, in all blocks; else the most frequent ones."""
     is_exponents = name == 'exponent-tiers'
 
@@ -102,7 +109,7 @@ def tiers(name, transform, widths, ranks, ends=None, front=None, **details):
 
         def block(data, w):
             y, symbols = coded(data)
-            counts, codes = tier_stream(symbols, widths, list(stated))
+            counts, codes = tier_stream(symbols, widths, list(stated), (w - 1) * len(y) * is_exponents)
             if is_exponents:
                 return {**counts, **{'low bytes %d' % k: bytes(n >> 8 * k & 255 for n in y) for k in range(w - 1)}, **codes}
             bits = extra_bits(y)
@@ -113,8 +120,8 @@ def tiers(name, transform, widths, ranks, ends=None, front=None, **details):
             symbols = coded(data)[1]
             stated = sorted(set(symbols), key=lambda s: (-symbols.count(s), s))[:sum((1 << width) - 1 for width in widths)]
         tables = {**transform_pieces(transform, **details), **{'width_%d' % k: le(width, 1) for k, width in enumerate(widths, 1)},
-                  'reserved 3': bytes(1), 'ranks': bytes(stated) + bytes(32 - len(stated))}
-        return blocks(name, ends, block, tables, front=front)[1](data, w)
+                  'ranks': bytes(stated) + bytes(29 - len(stated))}
+        return blocks(name, ends, block, tables, filling, front)[1](data, w)
     return in_form(name, ends, front), pieces
 
 
@@ -134,20 +141,27 @@ def in_form(name, ends, front=None):
 def blocks(name, ends, block, tables=None, filling=0, front=None):
     """An encoding of blocks. `ends`: those of the blocks, or None: all elements are one. `block`: a function of the bytes of a
     block and the element bytes that gives its pieces by name. The checksums are computed when the chunk is put together: see
-    `seal` in vector_encoder.py."""
+    `seal` in vector_encoder.py. `filling`: more zero bytes of a front than alignment takes."""
     def pieces(data, w):
         every_end, own, directory, found, stored_end = ends or (len(data) // w,), dict(tables or {}), {}, {}, 0
+        of_front, of_blocks = ALIGNMENTS.get(name, (1, 1))
         for b, (start, end) in enumerate(zip((0, *every_end), every_end)):
+            if b:
+                padding = -stored_end % of_blocks
+                stored_end += padding
+                found['block %d: padding' % (b - 1)] = bytes(padding)
             named = {'block %d: %s' % (b, k): v for k, v in block(data[start * w:end * w], w).items()}
             stored_end += sum(map(len, named.values()))
             directory.update({'end %d' % b: le(end, 4), 'stored_end %d' % b: le(stored_end, 4), 'block_crc %d' % b: bytes(4)})
             found.update(named)
         if in_form(name, ends, front) == name:
             assert filling == 0
-            return {**own, **found}
-        front_bytes = 8 + sum(map(len, own.values())) + 12 * len(every_end) + filling + 4
+            return {**own, 'padding': bytes(-sum(map(len, own.values())) % of_blocks), **found}
+        front_bytes = 8 + sum(map(len, own.values())) + 12 * len(every_end) + 4
+        filling_bytes = -front_bytes % of_front + filling
+        front_bytes += filling_bytes
         return {'front_bytes': le(front_bytes, 4), 'block_count': le(len(every_end), 4), **own, **directory,
-                'filling': bytes(filling), 'front_crc': bytes(4), **found}
+                'filling': bytes(filling_bytes), 'front_crc': bytes(4), **found}
     return in_form(name, ends, front), pieces
 
 
@@ -176,6 +190,6 @@ def planes_zstd(split, pack, transform='none', ends=None, front=None, **details)
 assert transformed([0x3F80, 0x3F90, 0xBF80], 2, 'delta', 3, 1) == [0x7F00, 0x0020, 0xFFE0]
 assert transformed(list(bytes.fromhex('101214202326')), 1, 'lorenzo', 6, 3) == list(bytes.fromhex('200404200202'))
 EXAMPLE = exponent_tiers()[1](bytes.fromhex('0707050709AA'), 1)
-assert EXAMPLE['ranks'] == bytes.fromhex('070509') + bytes(29)
+assert EXAMPLE['ranks'] == bytes.fromhex('070509') + bytes(26)
 assert [EXAMPLE['block 0: ' + section].hex() for section in ('tier 1', 'tier 2', 'tier 3', 'literals')] == ['34', '06', '02', 'aa']
 assert residual_tiers()[1](bytes.fromhex('00000100020007000400'), 2)['block 0: extra bits'] == b'\x0A'

@@ -3,7 +3,7 @@
 use crate::dtype::DType;
 use half::{bf16, f16};
 
-/// The errors that a cast made in the values of a column (chapter 7.1 of the specification).
+/// The errors that a cast made in the values of a column (chapter 7.6 of the specification).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CastFacts {

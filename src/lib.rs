@@ -14,9 +14,9 @@
 //! * `import` and `export` (features `arrow`, `parquet`) convert from and to Apache Arrow and
 //!   Parquet. `import` (feature `import`) also converts tensilo files.
 //!
-//! `format-spec/SPEC.md` defines the file format; this crate implements it. The guide in `docs/`
-//! has chapters on converting, reading, writing, profiles, damage and benchmarks, and `examples/`
-//! has short programs.
+//! `format-spec/SPEC.md` and the documents that it lists define the file format; this crate
+//! implements it. The guide in `docs/` has chapters on converting, reading, writing, profiles,
+//! damage and benchmarks, and `examples/` has short programs.
 //!
 //! ```
 //! use tensilo::sink::Stream;

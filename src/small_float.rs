@@ -1,6 +1,6 @@
 //! The values of numbers of 4 to 8 bits.
 //!
-//! The table of chapter 3.2 of the specification is the table here. With `e` and `f` the fields of
+//! The table of chapter 3.7 of the specification is the table here. With `e` and `f` the fields of
 //! an element, a value is `(1 + f / 2^m) * 2^(e - bias)`, or `f / 2^m * 2^(1 - bias)` if `e` is 0.
 //! All of them are values of `f32`. What differs from type to type is which bits are no numbers.
 

@@ -2,7 +2,7 @@
 
 use super::decode::Parts;
 use super::open::Positional;
-use super::regions::{BLOCK_ENTRY, FRONT_CRC, front, number, put, seal_front};
+use super::regions::{BLOCK_ENTRY, FRONT_CRC, block_align, front, front_align, number, put, seal_front};
 use tensilo::{Column, ColumnBuffer, OpenOptions, Reader, Verification};
 
 /// Chunks of as many stored bytes are read block by block, if the file is not in memory.
@@ -36,6 +36,7 @@ pub fn repeated(stored: &[u8], encoding: u16, times: usize) -> Vec<u8> {
     let mut new = stored.to_vec();
     let parsed = front(stored, encoding).filter(|front| times > 1 && front.block_count > 0);
     if let Some(front) = parsed {
+        let (of_front, of_blocks) = (front_align(encoding), block_align(encoding));
         let directory_end = front.directory + BLOCK_ENTRY * front.block_count;
         let entries = &stored[front.directory..directory_end];
         let last = &entries[entries.len() - BLOCK_ENTRY..];
@@ -43,19 +44,22 @@ pub fn repeated(stored: &[u8], encoding: u16, times: usize) -> Vec<u8> {
         for repetition in 0..times as u64 {
             for entry in entries.chunks_exact(BLOCK_ENTRY) {
                 let mut entry: [u8; BLOCK_ENTRY] = entry.try_into().unwrap();
-                for field in [0, 4] {
-                    let end = number(&entry, field, 4) + repetition * number(last, field, 4);
+                let stored = number(last, 4, 4).next_multiple_of(of_blocks as u64);
+                for (field, of_all) in [(0, number(last, 0, 4)), (4, stored)] {
+                    let end = number(&entry, field, 4) + repetition * of_all;
                     put(&mut entry, field, 4, end);
                 }
                 new.extend(entry);
             }
         }
-        new.extend(&stored[directory_end..front.bytes - FRONT_CRC]);
-        new.extend([0; FRONT_CRC]);
+        new.resize((new.len() + FRONT_CRC).next_multiple_of(of_front), 0);
         let front_bytes = new.len() as u64;
         put(&mut new, 0, 4, front_bytes);
         put(&mut new, 4, 4, front.block_count as u64 * times as u64);
-        (0..times).for_each(|_| new.extend(&stored[front.bytes..]));
+        for _ in 0..times {
+            new.resize(front_bytes as usize + (new.len() - front_bytes as usize).next_multiple_of(of_blocks), 0);
+            new.extend(&stored[front.bytes..]);
+        }
     }
     seal_front(&mut new, 0, encoding);
     new

@@ -77,7 +77,7 @@ pub fn front(stored: &[u8], encoding: u16) -> Option<Front> {
     let table_bytes = match encoding.checked_sub(BLOCKS)? {
         0 | 3 => 0,
         2 => 4,
-        4 | 5 => 52,
+        4 | 5 => 48,
         6 => number(stored.get(8..12)?, 0, 4) as usize,
         7 => 24,
         _ => return None,
@@ -89,13 +89,28 @@ pub fn front(stored: &[u8], encoding: u16) -> Option<Front> {
     (end <= bytes && bytes <= stored.len()).then_some(Front { bytes, block_count, directory })
 }
 
+/// Each block begins at a multiple of as many bytes, counted from the end of the front.
+pub fn block_align(encoding: u16) -> usize {
+    if matches!(encoding & !BLOCKS, 4..=6) { 16 } else { 1 }
+}
+
+/// The front has a multiple of as many bytes.
+pub fn front_align(encoding: u16) -> usize {
+    if encoding & !BLOCKS == 0 { 64 } else { block_align(encoding) }
+}
+
 /// Corrects the checksums of blocks and front. The values begin at `values` in the body.
 pub fn seal_front(body: &mut [u8], values: usize, encoding: u16) {
     let Some(stored) = body.get_mut(values..) else { return };
     let Some(front) = front(stored, encoding) else { return };
+    let align = block_align(encoding);
     let mut start = front.bytes;
-    for entry in (0..front.block_count).map(|block| front.directory + BLOCK_ENTRY * block) {
-        let end = front.bytes.saturating_add(number(stored, entry + 4, 4) as usize);
+    for block in 0..front.block_count {
+        let entry = front.directory + BLOCK_ENTRY * block;
+        let mut end = front.bytes.saturating_add(number(stored, entry + 4, 4) as usize);
+        if block + 1 < front.block_count {
+            end = front.bytes + (end - front.bytes).next_multiple_of(align); // with the padding
+        }
         if let Some(crc) = stored.get(start..end).map(crc32fast::hash) {
             put(stored, entry + 8, 4, crc.into());
         }

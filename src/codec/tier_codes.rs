@@ -3,23 +3,30 @@
 use crate::kernel::tiers::{GROUP, GROUP_BYTES, best, code_bytes};
 use std::ops::Range;
 
+/// The words of a tier begin at a multiple of this in their block, and so in the file.
+pub(super) const WORD_BYTES: usize = size_of::<u64>();
+
 /// The codes of one tier.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TierCodes<'a> {
     width: usize,
     count: usize,
     stored: &'a [u8],
+    /// The bytes before the codes.
+    padding: &'a [u8],
     /// The group after all full ones, as a whole: it may be cut in `stored`.
     last: [u8; GROUP_BYTES],
 }
 
 impl<'a> TierCodes<'a> {
-    /// Splits `count` codes of `width` bits from the start of `stored`. The words of the last group
-    /// are cut to the bytes that have codes. Returns them and the bytes after them; `None` if
-    /// `stored` is too short.
+    /// Splits `count` codes of `width` bits from a block, whose words begin at the first multiple
+    /// of [`WORD_BYTES`] from `from` on. The words of the last group are cut to the bytes that have
+    /// codes. Returns them and where they end; `None` if the block is too short.
     #[inline]
-    pub(super) fn split(width: usize, count: usize, stored: &'a [u8]) -> Option<(Self, &'a [u8])> {
-        let (stored, rest) = stored.split_at_checked(cut_bytes(width, count))?;
+    pub(super) fn split(width: usize, count: usize, block: &'a [u8], from: usize) -> Option<(Self, usize)> {
+        let start = from.checked_next_multiple_of(WORD_BYTES)?;
+        let end = start.checked_add(cut_bytes(width, count))?;
+        let (padding, stored) = (block.get(from..start)?, block.get(start..end)?);
         let group = stored.get(full_bytes(width, count)..)?;
         let mut last = [0; GROUP_BYTES];
         if let Some(word_bytes) = group.len().checked_div(width).filter(|&bytes| bytes > 0) {
@@ -27,12 +34,17 @@ impl<'a> TierCodes<'a> {
                 *to = word_of(word).to_le_bytes();
             }
         }
-        Some((Self { width, count, stored, last }, rest))
+        Some((Self { width, count, stored, padding, last }, end))
     }
 
     /// Returns the stored bytes.
     pub(super) fn stored(&self) -> &'a [u8] {
         self.stored
+    }
+
+    /// Returns the bytes before the codes.
+    pub(super) fn padding(&self) -> &'a [u8] {
+        self.padding
     }
 
     /// Decodes the codes from `start` on, which is the start of a group, to `out`: see
@@ -61,11 +73,11 @@ impl<'a> TierCodes<'a> {
         escapes + best().escapes(self.width, last, range.start.saturating_sub(full)..range.end - full)
     }
 
-    /// Returns whether the codes that fill up the last group are zero.
+    /// Returns whether the codes that fill up the last group, and the padding, are zero.
     #[inline]
     pub(super) fn filling_is_zero(&self) -> bool {
         let words = self.last.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
-        words.fold(0, |any, word| any | word) >> (self.count % GROUP) == 0
+        words.fold(0, |any, word| any | word) >> (self.count % GROUP) == 0 && self.padding.iter().all(|&byte| byte == 0)
     }
 }
 

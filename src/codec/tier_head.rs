@@ -1,7 +1,7 @@
 //! Chapter 5.7: the widths, ranks and counts of tiers.
 
-/// The length of the table of ranks.
-pub(super) const RANKS: usize = 32;
+/// The length of the table of ranks: as many can be reached.
+pub(super) const RANKS: usize = 29;
 
 /// The widths and ranks of tiers, and how many codes a block has of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Chapter 5.7, for writers: chooses widths and ranks from a histogram, and writes the stream.
 
 use super::search::{Idea, Search};
-use super::tier_codes::cut;
+use super::tier_codes::{WORD_BYTES, cut};
 use super::tier_head::{RANKS, TierHead, plain_codes};
 use crate::kernel::tiers::{best, code_bytes};
 
@@ -56,8 +56,8 @@ impl TierPlan {
             histogram.iter().copied().zip(0..=255).filter(|(count, _)| *count > 0).collect();
         order.sort_unstable_by_key(|&(count, symbol)| (std::cmp::Reverse(count), symbol));
         let count: u32 = order.iter().map(|(count, _)| count).sum();
-        let mut left = [count; RANKS]; // symbols of this rank and those after it
-        for (rank, (count, _)) in order.iter().take(RANKS - 1).enumerate() {
+        let mut left = [count; RANKS + 1]; // symbols of this rank and those after it
+        for (rank, (count, _)) in order.iter().take(RANKS).enumerate() {
             // in bounds: `take`; a part of the sum
             left[rank + 1..].iter_mut().for_each(|left| *left -= count);
         }
@@ -78,7 +78,7 @@ impl TierPlan {
 
 /// Returns the numbers of symbols that escape from each tier. `left` has the number of symbols from
 /// each rank on.
-fn escapes(left: &[u32; RANKS], widths: [u8; 3]) -> [u32; 3] {
+fn escapes(left: &[u32; RANKS + 1], widths: [u8; 3]) -> [u32; 3] {
     let mut first = 0;
     widths.map(|width| {
         first += plain_codes(width);
@@ -98,11 +98,19 @@ pub(super) struct TierEncodeScratch {
 }
 
 impl TierHead {
-    /// Appends the sections of the stream of a block, some of the symbols from whose histogram this
-    /// head was planned. Returns the numbers of symbols that escape from each tier.
-    pub(super) fn write(&self, symbols: &[u8], stored: &mut Vec<u8>, scratch: &mut TierEncodeScratch) -> [usize; 3] {
+    /// Appends the sections of the stream of a block, which begins at `block`: some of the symbols
+    /// from whose histogram this head was planned. Returns the numbers of symbols that escape from
+    /// each tier.
+    pub(super) fn write(
+        &self,
+        symbols: &[u8],
+        block: usize,
+        stored: &mut Vec<u8>,
+        scratch: &mut TierEncodeScratch,
+    ) -> [usize; 3] {
         let [first, second, third] = &mut scratch.escaped;
         let mut write_tier = |tier: usize, symbols: &[u8], escaped: &mut Vec<u8>| {
+            stored.resize(block + (stored.len() - block).next_multiple_of(WORD_BYTES), 0);
             self.write_tier(tier, symbols, escaped, stored);
             cut(self.width(tier), symbols.len(), stored);
         };

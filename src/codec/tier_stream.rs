@@ -36,22 +36,23 @@ pub(super) fn overrun() -> Error {
 }
 
 impl<'a> TierStream<'a> {
-    /// Splits the sections of a stream of `count` symbols from the start of `stored`. `tables` are
-    /// those of the head. Returns the stream and the bytes after it; `None` if `stored` is too
-    /// short.
+    /// Splits the sections of a stream of `count` symbols from a block, in which they begin at
+    /// `start` or after padding. `tables` are those of the head. Returns the stream and the bytes
+    /// after it; `None` if the block is too short.
     #[inline]
     pub(super) fn split(
         head: TierHead,
         tables: [[u8; 16]; 3],
         count: usize,
-        stored: &'a [u8],
+        block: &'a [u8],
+        start: usize,
     ) -> Option<(Self, &'a [u8])> {
         let counts @ [_, second, third, literals] = head.counts(count)?;
         let [a, b, c] = head.widths.map(usize::from);
-        let (first, rest) = TierCodes::split(a, count, stored)?;
-        let (second, rest) = TierCodes::split(b, second, rest)?;
-        let (third, rest) = TierCodes::split(c, third, rest)?;
-        let (literals, rest) = rest.split_at_checked(literals)?;
+        let (first, end) = TierCodes::split(a, count, block, start)?;
+        let (second, end) = TierCodes::split(b, second, block, end)?;
+        let (third, end) = TierCodes::split(c, third, block, end)?;
+        let (literals, rest) = block.get(end..)?.split_at_checked(literals)?;
         let tiers = [first, second, third];
         Some((Self { head, counts, tiers, tables, literals }, rest))
     }
@@ -61,6 +62,7 @@ impl<'a> TierStream<'a> {
         let tiers = (1..).zip(self.tiers).zip(self.counts.iter().zip(self.head.widths));
         for ((tier, codes), (count, width)) in tiers {
             let plural = if width == 1 { "" } else { "s" };
+            anatomy.add("padding", "zero bytes", codes.padding());
             anatomy.add(format!("tier {tier}"), format!("{count} codes of {width} bit{plural}"), codes.stored());
         }
         anatomy.add("literals", "one byte each", self.literals);
@@ -199,12 +201,13 @@ impl<'a> TierStream<'a> {
         self.tiers.get(tier).map_or(0, |codes| codes.escapes(range))
     }
 
-    /// Checks that the codes that fill up the last group of each tier are zero.
+    /// Checks that the codes that fill up the last group of each tier, and the bytes before each
+    /// tier, are zero.
     fn check_filling(&self) -> Result<()> {
         if self.tiers.iter().all(TierCodes::filling_is_zero) {
             return Ok(());
         }
-        Err(Error::corrupt("R-5.8", "the codes that fill up a tier are not zero"))
+        Err(Error::corrupt("R-5.8", "the codes that fill up a tier, or the bytes before it, are not zero"))
     }
 }
 

@@ -40,7 +40,7 @@ structure! {
 }
 
 structure! {
-    /// Chapter 7.1: the facts of a cast.
+    /// Chapter 7.6: the facts of a cast.
     mod cast_entry: 32 bytes {
         0 => MAX_ABS_ERROR: f64,
         8 => MAX_REL_ERROR: f64,

@@ -1,4 +1,4 @@
-//! The content id of a commit (chapter 7.1): the first 16 bytes of a SHA-256 (FIPS 180-4).
+//! The content id of a commit (chapter 7.5): the first 16 bytes of a SHA-256 (FIPS 180-4).
 
 use super::hex::hex;
 use sha2::{Digest, Sha256};

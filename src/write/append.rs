@@ -1,4 +1,4 @@
-//! Appending: checks a file that exists, and continues it where its last commit ends (chapter 7.3).
+//! Appending: checks a file that exists, and continues it where its last commit ends (chapter 7.4).
 
 use super::appended::{Appended, AppendedFile};
 use super::options::WriterOptions;

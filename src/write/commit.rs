@@ -1,4 +1,4 @@
-//! Commits: when and in which order a file is made durable (chapter 7.3).
+//! Commits: when and in which order a file is made durable (chapter 7.4).
 
 use super::encode_pool::EncodedColumn;
 use super::pending_column::PendingColumn;
@@ -76,7 +76,7 @@ impl<K: Sink> Writer<K> {
     }
 
     /// Writes index and footer, makes them durable, then writes the trailer and makes it durable
-    /// (chapter 7.3). Then publishes the file: a new one gets its name.
+    /// (chapter 7.4). Then publishes the file: a new one gets its name.
     fn write_and_sync(&mut self, finished: bool) -> Result<()> {
         let mut content = ContentHasher::after(self.state.content_id);
         for (column, index) in (0..).zip(&mut self.indexes) {

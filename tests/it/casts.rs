@@ -131,7 +131,7 @@ fn to_f64(number: Number) -> f64 {
     }
 }
 
-/// Updates the facts of chapter 7.1 the slow way.
+/// Updates the facts of chapter 7.6 the slow way.
 fn add_facts(facts: &mut CastFacts, source: Number, result: Number) {
     let Number::Finite { is_normal: source_is_normal, .. } = source else { return };
     let Number::Finite { is_normal: result_is_normal, .. } = result else {

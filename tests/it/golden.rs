@@ -25,7 +25,7 @@ use tensilo_testing::mix;
 const RELEASE: &str = "0.1";
 const SAMPLES: u32 = 300;
 const NESTED_SAMPLES: u32 = 60;
-const SAMPLES_IN_BLOCKS: u32 = 84;
+const SAMPLES_IN_BLOCKS: u32 = 168;
 const TEXTS: u32 = 330;
 
 /// A varied schema: every kind of shape, nulls, text, a cast.
@@ -163,9 +163,9 @@ fn number(seed: u32, i: u32, most: u32) -> u32 {
     (mix(seed.into(), i.into()) % u64::from(most)) as u32
 }
 
-/// Writes chunks of about three blocks of 1 KiB.
+/// Writes chunks of about three blocks of 2 KiB.
 fn write_blocks(profile: Profile) -> Vec<u8> {
-    let options = WriterOptions::new().profile(profile).chunk_bytes(3000).block_bytes(1024);
+    let options = WriterOptions::new().profile(profile).chunk_bytes(6000).block_bytes(2048);
     let mut writer = Writer::new(Stream(Vec::new()), schema_of_blocks(), &options).unwrap();
     for i in 0..SAMPLES_IN_BLOCKS {
         let weight = |k| 0x3F80 - number(1, k, 6).min(number(2, k, 6)) * 128 + number(3, k, 128);
@@ -182,12 +182,12 @@ fn write_blocks(profile: Profile) -> Vec<u8> {
             Value::tensor(&weights),
             or_null(i % 11 == 3, Value::tensor(&ramp)),
             Value::tensor(&repeated),
-            or_null(i > 41, Value::tensor(&noise)),
+            or_null(i > 83, Value::tensor(&noise)),
             Value::list(&grids),
             or_null(i % 13 == 5, Value::text(&text)),
         ];
         writer.push(&sample).unwrap();
-        if i == 41 {
+        if i == 83 {
             writer.commit().unwrap();
         }
     }

@@ -22,10 +22,18 @@ fn words_starting<'a>(text: &'a str, start: &'a str) -> impl Iterator<Item = usi
     text.match_indices(start).map(|(at, _)| at).filter(|&at| !text[..at].ends_with(|c: char| c.is_alphanumeric()))
 }
 
+/// The documents of the specification. Each rule is defined in one of them.
+const DOCUMENTS: [&str; 4] = ["SPEC.md", "TIERS.md", "BINS.md", "EXAMPLES.md"];
+
+/// Returns the text of a document of the specification.
+fn document(name: &str) -> String {
+    fs::read_to_string(root().join("format-spec").join(name)).expect("the specification")
+}
+
 /// Returns the rules that the specification defines: those in bold, `**R-x.y**`.
 fn defined_rules() -> BTreeSet<String> {
-    let spec = fs::read_to_string(root().join("format-spec/SPEC.md")).expect("the specification");
-    let definitions = spec.split("**R-").skip(1).filter_map(|rest| Some(format!("R-{}", rest.split_once("**")?.0)));
+    let text = DOCUMENTS.map(document).join("\n");
+    let definitions = text.split("**R-").skip(1).filter_map(|rest| Some(format!("R-{}", rest.split_once("**")?.0)));
     let mut rules = BTreeSet::new();
     for rule in definitions {
         assert!(rules.insert(rule.clone()), "{rule} is defined twice");
@@ -79,10 +87,11 @@ fn every_rule_that_the_code_names_is_defined_and_every_rule_is_named() {
 /// Checks the cross-references of the specification. One chapter lists the retired numbers.
 #[test]
 fn every_rule_that_the_specification_refers_to_is_defined() {
-    let spec = fs::read_to_string(root().join("format-spec/SPEC.md")).expect("the specification");
+    let [spec, others @ ..] = DOCUMENTS.map(document);
     let (text, retired) = spec.split_once("\n## 15. Retired numbers\n").expect("the chapter of retired numbers");
     let defined = defined_rules();
-    assert_none(rules(text).difference(&defined).cloned().collect());
+    let text = format!("{text}\n{}", others.join("\n"));
+    assert_none(rules(&text).difference(&defined).cloned().collect());
     let (retired, _) = retired.split_once("\n## ").unwrap_or((retired, ""));
     let rows: String = retired
         .lines()
@@ -95,9 +104,13 @@ fn every_rule_that_the_specification_refers_to_is_defined() {
 
 #[test]
 fn lines_of_the_specification_have_at_most_100_columns() {
-    let spec = fs::read_to_string(root().join("format-spec/SPEC.md")).expect("the specification");
-    let long = spec.lines().enumerate().filter(|(_, line)| line.chars().count() > 100);
-    assert_none(long.map(|(number, line)| format!("format-spec/SPEC.md:{}: {line}", number + 1)).collect());
+    let mut long = Vec::new();
+    for name in DOCUMENTS {
+        let text = document(name);
+        let lines = text.lines().enumerate().filter(|(_, line)| line.chars().count() > 100);
+        long.extend(lines.map(|(number, line)| format!("format-spec/{name}:{}: {line}", number + 1)));
+    }
+    assert_none(long);
 }
 
 #[test]

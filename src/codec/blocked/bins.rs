@@ -2,8 +2,9 @@
 
 use super::bin_choice::{Means, choose, each_choice, each_finalist};
 use super::bin_layers::{decode_layers, describe_layers};
-use super::block_codec::{Block, BlockCodec, BlockEncoder, VisitPlan};
+use super::block_codec::{Block, BlockCodec, BlockEncoder, VisitPlan, WORDS};
 use super::combination::{BinChoice, Combination};
+use super::front::BlockLimits;
 use super::two_blocks::{are_decoded_together, decode_together};
 use crate::codec::anatomy::Anatomy;
 use crate::codec::bins::{BinTables, Mapping, PlannedPart, StoredBins, planes_of, table_bytes};
@@ -15,7 +16,7 @@ use crate::codec::sample::{Pieces, SampledPart};
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::transform::Transform;
 use crate::kernel::Width;
-use crate::{Error, Result, limits};
+use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ pub(in crate::codec) struct BinBlocks {
 impl BlockCodec for BinBlocks {
     type Tables = Arc<BinTables>;
 
-    const MAX_ELEMENTS: usize = limits::BLOCK_ELEMENTS;
+    const LIMITS: BlockLimits = WORDS;
     const TABLES_RULE: &'static str = "R-5.18";
 
     fn id(&self) -> u16 {

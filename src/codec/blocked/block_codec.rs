@@ -1,13 +1,13 @@
 //! The interface of an encoding of one block.
 
-use super::front::FrontWriter;
+use super::front::{BlockLimits, FrontWriter};
 use crate::codec::anatomy::Anatomy;
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
 use crate::codec::sample::SampledPart;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::kernel::prefetch;
-use crate::{Error, Result};
+use crate::{Error, Result, limits};
 use std::ops::Range;
 
 /// The value of `table` in the tables of frames that need none.
@@ -34,8 +34,8 @@ pub(crate) trait BlockCodec: Sync {
     /// The tables, parsed.
     type Tables;
 
-    /// The most elements of a block.
-    const MAX_ELEMENTS: usize = usize::MAX;
+    /// What demands of blocks.
+    const LIMITS: BlockLimits = BlockLimits { max_elements: usize::MAX, front_align: 1, block_align: 1 };
 
     /// The rule that tables break if the stored bytes end within them.
     const TABLES_RULE: &'static str = "R-5.14";
@@ -141,6 +141,11 @@ pub(crate) trait BlockCodec: Sync {
     }
 }
 
+/// The limits of blocks of tiers and bins, whose counts are numbers of 16 bits, and whose words
+/// vector instructions and GPUs load.
+pub(super) const WORDS: BlockLimits =
+    BlockLimits { max_elements: limits::BLOCK_ELEMENTS, front_align: 16, block_align: 16 };
+
 #[cold]
 pub(super) fn too_many_elements(count: usize, max: usize) -> Error {
     Error::corrupt("R-5.14", format!("a block has {count} elements; at most {max} are allowed"))
@@ -153,9 +158,6 @@ pub(in crate::codec) type VisitPlan<'v> =
 
 /// An encoding in blocks that writers use.
 pub(in crate::codec) trait BlockEncoder: BlockCodec {
-    /// The number of bytes of which the front has a multiple.
-    const ALIGN: usize = 1;
-
     /// Estimates the stored bytes of a part, as
     /// [`Encoder::estimate`](crate::codec::encoding::Encoder::estimate) does.
     fn estimate(&self, _part: &mut SampledPart<'_>, _scratch: &mut EncodeScratch) -> Option<usize> {
@@ -221,11 +223,13 @@ pub(in crate::codec) trait BlockEncoder: BlockCodec {
         scratch: &mut EncodeScratch,
     ) -> Result<bool> {
         if let [end] = *geometry.blocks {
+            let start = stored.len();
             stored.extend_from_slice(tables);
+            stored.resize(start + tables.len().next_multiple_of(Self::LIMITS.block_align), 0);
             let end = usize::try_from(end).unwrap_or(usize::MAX);
             return self.encode(geometry, raw, &(0..end), stored, scratch).map(|()| true);
         }
-        let Some(mut front) = FrontWriter::new(stored, tables, geometry.blocks.len(), Self::ALIGN) else {
+        let Some(mut front) = FrontWriter::new(stored, tables, geometry.blocks.len(), Self::LIMITS) else {
             return Ok(false);
         };
         for (&end, elements) in geometry.blocks.iter().zip(geometry.block_ranges()) {

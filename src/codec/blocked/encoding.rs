@@ -1,7 +1,7 @@
 //! Chapter 5.12: a part in several blocks, behind a front.
 
 use super::block_codec::{Block, BlockCodec, BlockEncoder};
-use super::front::{BlockEntry, FRONT_HEAD_BYTES};
+use super::front::{BlockEntry, BlockLimits, FRONT_HEAD_BYTES};
 use super::part::{BlockedCodec, BlockedPart, outside};
 use crate::codec::anatomy::Anatomy;
 use crate::codec::body::Body;
@@ -76,7 +76,10 @@ impl<B: BlockCodec> Codec for Blocked<B> {
         anatomy.add("front", format!("tables, and a directory of {} blocks", part.front.block_count()), front);
         for entry in part.front.blocks() {
             let mut block = Anatomy::default();
-            self.0.describe(&tables, &part.block(&entry?)?, &mut block)?;
+            let entry = entry?;
+            self.0.describe(&tables, &part.block(&entry)?, &mut block)?;
+            let padding = entry.stored.end.saturating_sub(entry.padding)..entry.stored.end;
+            block.add("padding", "zero bytes", stored.get(padding).unwrap_or(&[]));
             anatomy.add_block(block);
         }
         anatomy.transform = self.0.transform(&tables);
@@ -104,12 +107,12 @@ impl<B: BlockCodec> BlockedCodec for Blocked<B> {
         self.0.table_bytes(front)
     }
 
-    fn max_elements(&self) -> usize {
-        B::MAX_ELEMENTS
+    fn limits(&self) -> BlockLimits {
+        B::LIMITS
     }
 
     fn check(&self, part: &BlockedPart<'_>) -> Result<()> {
-        if B::MAX_ELEMENTS < usize::MAX {
+        if B::LIMITS.max_elements < usize::MAX {
             self.0.check_tables(part.spec, part.front.tables)?;
             return part.front.check();
         }
@@ -205,7 +208,7 @@ impl<B: BlockCodec> Blocked<B> {
 
 /// Returns whether a block has more elements than it may have.
 fn has_long_block<B: BlockCodec>(geometry: &Geometry<'_>) -> bool {
-    geometry.block_ranges().any(|block| block.len() > B::MAX_ELEMENTS)
+    geometry.block_ranges().any(|block| block.len() > B::LIMITS.max_elements)
 }
 
 impl<B: BlockEncoder> Encoder for Blocked<B> {

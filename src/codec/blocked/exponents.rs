@@ -1,6 +1,7 @@
 //! Chapter 5.8: exponent-tiers.
 
-use super::block_codec::{Block, BlockCodec, BlockEncoder};
+use super::block_codec::{Block, BlockCodec, BlockEncoder, WORDS};
+use super::front::BlockLimits;
 use super::tiers::{TABLE_BYTES, TierBlock, TierTables, describe_head, write_block, wrong_length};
 use crate::codec::anatomy::Anatomy;
 use crate::codec::exponent_tiers::{StoredExponents, split};
@@ -11,7 +12,7 @@ use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::tier_plan::{TierPlan, histogram};
 use crate::codec::transform::Transform;
 use crate::kernel::{Width, prefetch};
-use crate::{Error, Result, limits};
+use crate::{Error, Result};
 use std::ops::Range;
 
 pub(in crate::codec) struct ExponentBlocks;
@@ -37,7 +38,7 @@ fn parse<'a>(tables: &TierTables, block: &Block<'a>) -> Result<StoredExponents<'
 impl BlockCodec for ExponentBlocks {
     type Tables = TierTables;
 
-    const MAX_ELEMENTS: usize = limits::BLOCK_ELEMENTS;
+    const LIMITS: BlockLimits = WORDS;
     const TABLES_RULE: &'static str = "R-5.17";
 
     fn id(&self) -> u16 {

@@ -28,8 +28,6 @@ structure! {
 pub(crate) const FRONT_HEAD_BYTES: usize = front_head::SIZE;
 /// The length of the checksum that a front ends with.
 const CRC_BYTES: usize = size_of::<u32>();
-/// The most zero bytes in a front, between directory and checksum.
-const MOST_FILLING: usize = 4095;
 
 /// The front of stored bytes. Its directory is checked entry by entry, where it is used.
 #[derive(Clone, Copy, Debug)]
@@ -42,10 +40,20 @@ pub(crate) struct Front<'a> {
     pub bytes: usize,
     /// Elements of the part.
     count: usize,
-    /// The most elements of a block.
-    max_elements: usize,
+    limits: BlockLimits,
     /// The stored bytes of all blocks.
     block_bytes: usize,
+}
+
+/// What demands of the blocks of an encoding.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockLimits {
+    /// The most elements of a block.
+    pub max_elements: usize,
+    /// The number of bytes of which the front has a multiple.
+    pub front_align: usize,
+    /// Each block begins at a multiple of as many bytes.
+    pub block_align: usize,
 }
 
 /// A block, as the directory states it.
@@ -53,24 +61,27 @@ pub(crate) struct Front<'a> {
 pub(crate) struct BlockEntry {
     /// The elements.
     pub elements: Range<usize>,
-    /// The range among the stored bytes.
+    /// The range among the stored bytes, with the padding.
     pub stored: Range<usize>,
+    /// The number of zero bytes after the block.
+    pub padding: usize,
     /// The checksum of the stored bytes.
     pub crc: u32,
 }
 
 impl BlockEntry {
-    /// Checks the checksum of a block.
+    /// Checks the checksum of a block, and its padding.
     pub(crate) fn check(&self, stored: &[u8]) -> Result<()> {
         let found = crc(stored);
-        if found == self.crc {
+        let message = if found != self.crc {
+            format!("checksum {found:08x}, not {:08x}", self.crc)
+        } else if stored.iter().rev().take(self.padding).any(|&byte| byte != 0) {
+            "padding that is not zero".to_owned()
+        } else {
             return Ok(());
-        }
-        let message = format!(
-            "the checksum of the block of elements {} to {} is {found:08x}, not {:08x}",
-            self.elements.start, self.elements.end, self.crc
-        );
-        Err(Error::corrupt("R-5.16", message))
+        };
+        let Range { start, end } = self.elements;
+        Err(Error::corrupt("R-5.16", format!("the block of elements {start} to {end} has {message}")))
     }
 }
 
@@ -103,7 +114,7 @@ impl<'a> Front<'a> {
     /// begins with.
     pub(crate) fn parse(
         spec: PartSpec<'_>,
-        max_elements: usize,
+        limits: BlockLimits,
         table_bytes: impl Fn(&[u8]) -> Option<usize>,
         stored: &'a [u8],
         stored_bytes: usize,
@@ -125,11 +136,14 @@ impl<'a> Front<'a> {
             Some((tables, directory.as_chunks().0, filling))
         };
         let (tables, directory, filling) = split().ok_or_else(|| malformed("its directory does not fit"))?;
-        let front = Self { tables, directory, filling, bytes, count, max_elements, block_bytes };
+        let front = Self { tables, directory, filling, bytes, count, limits, block_bytes };
         if block_count < 2 {
             return Err(malformed("it has fewer than two blocks"));
         }
-        if filling.len() > MOST_FILLING || front.ends() != Some((count, block_bytes)) {
+        if !bytes.is_multiple_of(limits.front_align) || filling.len() >= limits.front_align {
+            return Err(malformed(&format!("its length is not the next multiple of {}", limits.front_align)));
+        }
+        if front.ends() != Some((count, block_bytes)) {
             return Err(malformed("its directory does not end where the elements and the stored bytes end"));
         }
         Ok(front)
@@ -158,17 +172,22 @@ impl<'a> Front<'a> {
             None => (0, 0),
         };
         let (end, stored_end) = self.end(block).ok_or_else(|| malformed("a block is missing"))?;
+        let align = |at: usize| at.checked_next_multiple_of(self.limits.block_align).unwrap_or(usize::MAX);
+        let stored_start = align(stored_start);
+        // nothing follows the last block
+        let next = if block + 1 == self.block_count() { stored_end } else { align(stored_end) };
         let right = start < end
             && end <= self.count
-            && end - start <= self.max_elements
+            && end - start <= self.limits.max_elements
             && stored_start < stored_end
-            && stored_end <= self.block_bytes;
+            && next <= self.block_bytes;
         if !right {
             return Err(malformed(&format!("entry {block} of its directory does not ascend, or a block is too long")));
         }
         let crc = self.directory.get(block).map_or(0, |entry| directory_entry::BLOCK_CRC.get(entry));
         // inside the stored bytes: a part of the sum
-        Ok(BlockEntry { elements: start..end, stored: self.bytes + stored_start..self.bytes + stored_end, crc })
+        let stored = self.bytes + stored_start..self.bytes + next;
+        Ok(BlockEntry { elements: start..end, stored, padding: next - stored_end, crc })
     }
 
     /// Returns all blocks, in order.
@@ -223,16 +242,25 @@ pub(super) struct FrontWriter<'a> {
     entry: usize,
     /// The offset of the first block.
     blocks: usize,
+    /// The number of blocks that are not written yet.
+    left: usize,
+    block_align: usize,
 }
 
 impl<'a> FrontWriter<'a> {
-    /// Appends to `stored` a front with these tables, for `block_count` blocks. The front has a
-    /// multiple of `align` bytes. Returns `None` if they are too many.
-    pub(super) fn new(stored: &'a mut Vec<u8>, tables: &[u8], block_count: usize, align: usize) -> Option<Self> {
+    /// Appends to `stored` a front with these tables, for `block_count` blocks. Returns `None` if
+    /// they are too many.
+    pub(super) fn new(
+        stored: &'a mut Vec<u8>,
+        tables: &[u8],
+        block_count: usize,
+        BlockLimits { front_align, block_align, .. }: BlockLimits,
+    ) -> Option<Self> {
         let start = stored.len();
         let entry = front_head::SIZE + tables.len();
         let directory = block_count.checked_mul(directory_entry::SIZE)?;
-        let front_bytes = entry.checked_add(directory)?.checked_add(CRC_BYTES)?.checked_next_multiple_of(align)?;
+        let front_bytes =
+            entry.checked_add(directory)?.checked_add(CRC_BYTES)?.checked_next_multiple_of(front_align)?;
         let mut head = [0; front_head::SIZE];
         front_head::FRONT_BYTES.put(&mut head, u32::try_from(front_bytes).ok()?);
         front_head::BLOCK_COUNT.put(&mut head, u32::try_from(block_count).ok()?);
@@ -240,7 +268,7 @@ impl<'a> FrontWriter<'a> {
         stored.extend_from_slice(tables);
         let blocks = start.checked_add(front_bytes)?;
         stored.resize(blocks, 0);
-        Some(Self { stored, entry: start + entry, blocks })
+        Some(Self { stored, entry: start + entry, blocks, left: block_count, block_align })
     }
 
     /// Appends a block that ends with element `end`; `write` appends its stored bytes. Returns
@@ -249,6 +277,12 @@ impl<'a> FrontWriter<'a> {
         let start = self.stored.len();
         write(self.stored)?;
         let Ok(stored_end) = u32::try_from(self.stored.len() - self.blocks) else { return Ok(false) };
+        self.left = self.left.saturating_sub(1);
+        if self.left > 0 {
+            // below 2^32 and a few bytes
+            let padded = self.blocks + (self.stored.len() - self.blocks).next_multiple_of(self.block_align);
+            self.stored.resize(padded, 0);
+        }
         let mut entry = [0; directory_entry::SIZE];
         directory_entry::END.put(&mut entry, end);
         directory_entry::STORED_END.put(&mut entry, stored_end);

@@ -17,17 +17,27 @@ pub(in crate::codec) struct OneBlock<B>(pub B);
 impl<B: BlockCodec> OneBlock<B> {
     /// Splits the stored bytes into the tables and the block.
     fn split<'a>(&self, spec: PartSpec<'a>, stored: &'a [u8]) -> Result<(&'a [u8], Block<'a>)> {
-        let split = self.0.table_bytes(stored).and_then(|tables| stored.split_at_checked(tables));
-        let (tables, stored) = split.ok_or_else(|| {
+        let split = || {
+            let tables = self.0.table_bytes(stored)?;
+            let (tables, rest) = stored.split_at_checked(tables)?;
+            let padding = tables.len().checked_next_multiple_of(B::LIMITS.block_align)? - tables.len();
+            let (padding, block) = rest.split_at_checked(padding)?;
+            Some((tables, padding, block))
+        };
+        let (tables, padding, stored) = split().ok_or_else(|| {
             Error::corrupt(B::TABLES_RULE, format!("the stored bytes end within the tables of {}", self.0.name()))
         })?;
+        if padding.iter().any(|&byte| byte != 0) {
+            return Err(Error::corrupt(B::TABLES_RULE, "the bytes after the tables are not zero"));
+        }
         Ok((tables, Block { spec, stored }))
     }
 
     /// Refuses a part that is too long for one block.
     fn check_count(spec: PartSpec<'_>) -> Result<()> {
         let (_, count) = spec.width_and_count()?;
-        if count <= B::MAX_ELEMENTS { Ok(()) } else { Err(too_many_elements(count, B::MAX_ELEMENTS)) }
+        let max = B::LIMITS.max_elements;
+        if count <= max { Ok(()) } else { Err(too_many_elements(count, max)) }
     }
 }
 
@@ -60,7 +70,7 @@ impl<B: BlockCodec> Codec for OneBlock<B> {
 
     fn check(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<()> {
         let (tables, block) = self.split(spec, stored)?;
-        if B::MAX_ELEMENTS < usize::MAX {
+        if B::LIMITS.max_elements < usize::MAX {
             return Self::check_count(spec); // which bounds what the block decodes to
         }
         self.0.check(&self.0.parse_tables(spec, tables)?, &block)
@@ -93,8 +103,10 @@ impl<B: BlockCodec> Codec for OneBlock<B> {
         if !tables.is_empty() {
             anatomy.add("tables", "what all blocks have in common", tables);
         }
+        let padding = tables.len()..stored.len().saturating_sub(block.stored.len());
         let tables = self.0.parse_tables(spec, tables)?;
         let mut sections = Anatomy::default();
+        sections.add("padding", "zero bytes", stored.get(padding).unwrap_or(&[]));
         self.0.describe(&tables, &block, &mut sections)?;
         anatomy.add_block(sections);
         anatomy.transform = self.0.transform(&tables);

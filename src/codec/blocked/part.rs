@@ -1,7 +1,7 @@
 //! A part in blocks: its front, and the blocks that were read.
 
 use super::block_codec::Block;
-use super::front::{BlockEntry, Front, check_front};
+use super::front::{BlockEntry, BlockLimits, Front, check_front};
 use crate::checksum::Crc;
 use crate::codec::body::Body;
 use crate::codec::part_spec::PartSpec;
@@ -22,8 +22,8 @@ pub(crate) trait BlockedCodec: Sync {
     /// See [`BlockCodec::table_bytes`](super::block_codec::BlockCodec::table_bytes).
     fn table_bytes(&self, front: &[u8]) -> Option<usize>;
 
-    /// See [`BlockCodec::MAX_ELEMENTS`](super::block_codec::BlockCodec::MAX_ELEMENTS).
-    fn max_elements(&self) -> usize;
+    /// See [`BlockCodec::LIMITS`](super::block_codec::BlockCodec::LIMITS).
+    fn limits(&self) -> BlockLimits;
 
     /// Checks tables and directory of a front, and of the blocks that were read what bounds their
     /// decoded length.
@@ -57,7 +57,7 @@ impl<'a> BlockedPart<'a> {
         range: &Range<usize>,
     ) -> Result<Self> {
         let stored = body.start().get(range.start..).unwrap_or(&[]);
-        let front = Front::parse(spec, codec.max_elements(), |front| codec.table_bytes(front), stored, range.len())?;
+        let front = Front::parse(spec, codec.limits(), |front| codec.table_bytes(front), stored, range.len())?;
         Ok(Self { spec, front, body, start: range.start })
     }
 
@@ -78,6 +78,7 @@ impl<'a> BlockedPart<'a> {
 
     pub(super) fn block(&self, entry: &BlockEntry) -> Result<Block<'a>> {
         let stored = self.body.get(self.range(entry)).ok_or_else(outside)?;
+        let stored = stored.get(..stored.len().saturating_sub(entry.padding)).unwrap_or(stored);
         let raw_bytes = entry.elements.len().checked_mul(self.spec.element_bytes).ok_or_else(outside)?;
         Ok(Block { spec: PartSpec { raw_bytes, ..self.spec }, stored })
     }

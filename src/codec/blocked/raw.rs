@@ -1,6 +1,7 @@
 //! Chapter 5.1: blocks of the decoded bytes, which adjoin each other.
 
 use super::block_codec::{Block, BlockCodec, BlockEncoder};
+use super::front::BlockLimits;
 use crate::codec::geometry::Geometry;
 use crate::codec::part_spec::PartSpec;
 use crate::codec::scratch::{DecodeScratch, EncodeScratch};
@@ -11,6 +12,9 @@ pub(in crate::codec) struct RawBlocks;
 
 impl BlockCodec for RawBlocks {
     type Tables = ();
+
+    /// The values of a chunk begin at a multiple of 64, and are a view of the file.
+    const LIMITS: BlockLimits = BlockLimits { max_elements: usize::MAX, front_align: 64, block_align: 1 };
 
     fn id(&self) -> u16 {
         0
@@ -71,9 +75,6 @@ fn whole<'a>(block: &Block<'a>) -> Result<&'a [u8]> {
 }
 
 impl BlockEncoder for RawBlocks {
-    /// So that the values of a chunk begin at a multiple of 64.
-    const ALIGN: usize = 64;
-
     fn plan(&self, _: &Geometry<'_>, _: &[u8], _: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
         Ok(true)
     }

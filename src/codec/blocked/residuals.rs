@@ -1,6 +1,7 @@
 //! Chapter 5.9: residual-tiers.
 
-use super::block_codec::{Block, BlockCodec, BlockEncoder, VisitPlan};
+use super::block_codec::{Block, BlockCodec, BlockEncoder, VisitPlan, WORDS};
+use super::front::BlockLimits;
 use super::tiers::{TABLE_BYTES, TierTables, describe_head, write_block};
 use crate::codec::anatomy::Anatomy;
 use crate::codec::extra_bits::sum_extra_bits;
@@ -13,7 +14,7 @@ use crate::codec::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::tier_plan::{TierPlan, histogram};
 use crate::codec::transform::Transform;
 use crate::kernel::{Width, extra_bits};
-use crate::{Error, Result, limits};
+use crate::{Error, Result};
 use std::ops::Range;
 
 pub(in crate::codec) struct ResidualBlocks;
@@ -36,7 +37,7 @@ fn parse<'a>(tables: &TierTables, block: &Block<'a>) -> Result<(StoredResiduals<
 impl BlockCodec for ResidualBlocks {
     type Tables = TierTables;
 
-    const MAX_ELEMENTS: usize = limits::BLOCK_ELEMENTS;
+    const LIMITS: BlockLimits = WORDS;
     const TABLES_RULE: &'static str = "R-5.17";
 
     fn id(&self) -> u16 {

@@ -10,19 +10,19 @@ use crate::{Error, Result};
 
 structure! {
     /// Chapter 5.7: the tables of tiers, after the transform.
-    mod tier_tables: 36 bytes {
+    mod tier_tables: 32 bytes {
         0 => WIDTHS: [u8; 3],
-        3 => RESERVED: u8,
-        4 => BY_RANK: [u8; 32],
+        3 => BY_RANK: [u8; 29],
     }
 }
 
 structure! {
     /// Chapter 5.7: what a block of tiers begins with.
-    mod block_head: 6 bytes {
+    mod block_head: 8 bytes {
         0 => COUNT_2: u16,
         2 => COUNT_3: u16,
         4 => COUNT_4: u16,
+        6 => RESERVED: u16,
     }
 }
 
@@ -84,7 +84,7 @@ impl TierTables {
         };
         let (transform, tiers) = split().ok_or_else(|| Error::internal("the tables of tiers were not split off"))?;
         let head = TierHead::new(tier_tables::WIDTHS.get(tiers), tier_tables::BY_RANK.get(tiers));
-        if tier_tables::RESERVED.get(tiers) != 0 || !head.is_valid() {
+        if !head.is_valid() {
             return Err(Error::corrupt("R-5.8", format!("the tables of tiers are malformed: {tiers:02x?}")));
         }
         Ok(Self::new(Transform::parse(transform)?, head))
@@ -102,14 +102,20 @@ impl TierTables {
     #[inline]
     pub(super) fn split<'a>(&self, count: usize, low_bytes: usize, stored: &'a [u8]) -> Result<TierBlock<'a>> {
         let split = || {
-            let (head, rest) = stored.split_first_chunk::<{ block_head::SIZE }>()?;
-            let counts = [block_head::COUNT_2.get(head), block_head::COUNT_3.get(head), block_head::COUNT_4.get(head)];
-            let (low_bytes, rest) = rest.split_at_checked(low_bytes)?;
+            let (fields, rest) = stored.split_first_chunk::<{ block_head::SIZE }>()?;
+            let counts =
+                [block_head::COUNT_2.get(fields), block_head::COUNT_3.get(fields), block_head::COUNT_4.get(fields)];
+            let low_bytes = rest.get(..low_bytes)?;
             let head = TierHead { escapes: counts.map(u32::from), ..self.head };
-            let (symbols, rest) = TierStream::split(head, self.symbols, count, rest)?;
-            Some(TierBlock { low_bytes, symbols, rest })
+            let start = block_head::SIZE + low_bytes.len(); // inside the block
+            let (symbols, rest) = TierStream::split(head, self.symbols, count, stored, start)?;
+            Some((TierBlock { low_bytes, symbols, rest }, block_head::RESERVED.get(fields)))
         };
-        split().ok_or_else(wrong_length)
+        match split() {
+            Some((block, 0)) => Ok(block),
+            Some(_) => Err(Error::corrupt("R-5.8", "the reserved field of a block of tiers is not zero")),
+            None => Err(wrong_length()),
+        }
     }
 }
 
@@ -124,7 +130,7 @@ pub(super) fn write_block<'l>(
     let start = stored.len();
     stored.resize(start + block_head::SIZE, 0);
     low_bytes.for_each(|plane| stored.extend_from_slice(plane));
-    let [count_2, count_3, count_4] = head.write(symbols, stored, scratch);
+    let [count_2, count_3, count_4] = head.write(symbols, start, stored, scratch);
     let field = |count| u16::try_from(count).map_err(|_| Error::internal("a block has too many elements"));
     let mut block = [0; block_head::SIZE];
     block_head::COUNT_2.put(&mut block, field(count_2)?);

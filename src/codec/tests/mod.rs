@@ -200,7 +200,7 @@ proptest! {
         prop_assert!(estimated <= TIER_TABLE_BYTES + raw.len() + (case.count * 10).div_ceil(8) + 1);
         if [4, 5].contains(&id) && case.blocks().len() == 1 && case.count <= 4096 {
             let stored = used.encode(&case).expect("tiers express anything").len();
-            let around = 6 + 3 + 3 + 4 + 1;
+            let around = 8 + 3 * 7 + 3 + 3 + 4 + 1;
             prop_assert!(estimated <= stored && stored <= estimated + around + 1, "{estimated}, stored {stored}");
         }
     }
@@ -299,7 +299,7 @@ fn what_tiers_write_stays_as_it_is() {
         }
         crc.finalize()
     });
-    let due = [0x46b8_5a04, 0x20ba_d369];
+    let due = [0x72e6_99a2, 0xad00_ecb7];
     assert!(
         crcs == due,
         "{crcs:#x?}: other bytes than before; if they are meant to be others, say so in the changelog"

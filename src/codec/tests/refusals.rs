@@ -39,10 +39,10 @@ fn a_constant_is_one_element_of_some() {
 fn codes_that_fill_up_a_tier_are_zero_in_every_plane() {
     let mut ranks = [0; RANKS];
     ranks[0] = 7;
-    let tables = [&Transform::None.to_bytes()[..], &[2, 1, 1, 0], &ranks].concat();
+    let tables = [&Transform::None.to_bytes()[..], &[2, 1, 1], &ranks].concat();
     let codec = form(EXPONENTS, false).expect("it is known");
     let decode = |planes: [u8; 2]| {
-        let stored = [&tables[..], &[0; 6], &planes].concat();
+        let stored = [&tables[..], &[0; 8], &planes, &[0; 6]].concat();
         Memory::default().decode(codec, PartSpec::new(1, 5), &stored, 0)
     };
     assert_eq!(decode([0, 0]), Ok(vec![7; 5]));

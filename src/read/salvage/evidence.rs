@@ -3,7 +3,7 @@
 //! A chunk that was left by an older file of the same schema has the right file id and right
 //! checksums. Only the rest of the file can tell it from a chunk of this file. An entry of the
 //! index repeats all fields of a chunk's head, so it confirms the chunk as surely as CRC-32 tells,
-//! but a page of the index may be stale, too. The content id of a commit (chapter 7.1) is a hash of
+//! but a page of the index may be stale, too. The content id of a commit (chapter 7.5) is a hash of
 //! its pages, its footer and the content id before. If it is right, pages and footer belong
 //! together, and all that they list is *confirmed*. In what they cover, everything else is
 //! contradicted.

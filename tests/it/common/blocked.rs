@@ -75,7 +75,7 @@ fn blocked_chunk(file: &[u8], place: ChunkPlace, column: &Column) -> Option<Bloc
     }
     let table_bytes = match encoding ^ BLOCKS {
         2 => 4,
-        4 | 5 => 52,
+        4 | 5 => 48,
         6 => u32_at(file, start + 8),
         7 => 24,
         _ => 0,
@@ -88,6 +88,9 @@ fn blocked_chunk(file: &[u8], place: ChunkPlace, column: &Column) -> Option<Bloc
         [0].into_iter().chain((0..count).map(end)).collect::<Vec<_>>()
     };
     let (elements, stored) = (block_starts(0), block_starts(4));
+    let align = if matches!(encoding ^ BLOCKS, 4..=6) { 16 } else { 1 };
+    // blocks end with their padding, but for the last
+    let bounds: Vec<usize> = stored.iter().map(|end| end.next_multiple_of(align).min(stored[count])).collect();
     let element_bytes = column.schema().dtype.element_bytes();
     let block = |block: usize| {
         let values = elements[block] * element_bytes..elements[block + 1] * element_bytes;
@@ -95,7 +98,7 @@ fn blocked_chunk(file: &[u8], place: ChunkPlace, column: &Column) -> Option<Bloc
         let samples = place.samples.clone().zip(starts.zip(&ends));
         let has_byte = |&(_, (start, end)): &(u64, (usize, &usize))| start.max(values.start) < values.end.min(*end);
         Block {
-            bytes: front_end + stored[block]..front_end + stored[block + 1],
+            bytes: front_end + bounds[block]..front_end + bounds[block + 1],
             samples: samples.filter(has_byte).map(|(i, _)| i).collect(),
             crc: directory + 12 * block + 8,
         }

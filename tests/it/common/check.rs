@@ -341,7 +341,7 @@ fn chunk_raw_bytes(schema: &ColumnSchema, samples: &[ModelSample]) -> u64 {
     (validity + rest) as u64
 }
 
-/// Checks chapter 4.4: a chunk is as large as was asked for, or one sample. It ends only if the
+/// Checks chapter 4.6: a chunk is as large as was asked for, or one sample. It ends only if the
 /// next sample does not fit, or at a commit.
 fn check_size(
     schema: &ColumnSchema,

@@ -17,7 +17,7 @@ fn vectors(kind: &str) -> BTreeSet<&'static str> {
     names
 }
 
-/// Makes the dataset of a vector: its data files are named vectors of `SPEC.md`, in hexadecimal.
+/// Makes the dataset of a vector: its data files are named vectors of the format, in hexadecimal.
 fn unpack(kind: &str, name: &str) -> Folder {
     let (folder, vector_folder) = (Folder::new(), format!("manifests/{kind}/{name}/"));
     for (path, bytes) in vector_files() {

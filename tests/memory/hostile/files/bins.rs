@@ -72,17 +72,22 @@ impl Bins {
         let raw_bytes = samples * elements * element_bytes;
         let column = column("x", dtype, false, &[elements]);
         if samples == 1 {
-            let stored = [self.tables(), block].concat();
+            let mut stored = self.tables();
+            stored.resize(stored.len().next_multiple_of(16), 0);
+            stored.extend(block);
             return one_chunk(column, &Chunk::of_values(1, (BINS, raw_bytes, &stored)));
         }
-        let ends = (1..=samples).map(|k| (elements * k, block.len() as u32 * k));
+        let padded = block.len().next_multiple_of(16);
+        let ends = (1..=samples).map(|k| (elements * k, (padded * (k as usize - 1) + block.len()) as u32));
+        let mut blocks = [&block[..], &vec![0; padded - block.len()]].concat().repeat(samples as usize);
+        blocks.truncate(blocks.len() - (padded - block.len()));
         let stored = Stored {
             front_bytes: None,
             block_count: None,
             tables: self.tables(),
             directory: ends.collect(),
             filling: 0,
-            blocks: block.repeat(samples as usize),
+            blocks,
         };
         stored.file(column, BLOCKS | BINS, samples, raw_bytes)
     }

@@ -9,7 +9,7 @@ const BLOCKED_ZSTD: u16 = BLOCKS | ZSTD;
 const BLOCKED_RESIDUALS: u16 = BLOCKS | RESIDUAL_TIERS;
 
 /// The length of the tables of tiers.
-pub const TIER_TABLES: usize = 52;
+pub const TIER_TABLES: usize = 48;
 
 /// The elements and stored bytes of all blocks, if these are short, and of a chunk whose front is
 /// read alone.
@@ -41,17 +41,25 @@ impl Stored {
 
     /// Returns the stored bytes of a part without anything before it. All checksums are right that
     /// can be.
-    fn bytes(&self) -> Vec<u8> {
-        let length = 8 + self.tables.len() + 12 * self.directory.len() + self.filling + 4;
+    fn bytes(&self, encoding: u16) -> Vec<u8> {
+        let (of_front, of_blocks) = match encoding ^ BLOCKS {
+            0 => (64, 1),
+            4..=6 => (16, 16),
+            _ => (1, 1),
+        };
+        let length = 8 + self.tables.len() + 12 * self.directory.len() + 4;
+        let length = length.next_multiple_of(of_front) + self.filling;
         let front_bytes = self.front_bytes.unwrap_or(length as u32);
         let block_count = self.block_count.unwrap_or(self.directory.len() as u32);
         let mut stored = [front_bytes.to_le_bytes(), block_count.to_le_bytes()].concat();
         stored.extend(&self.tables);
         let mut start = 0;
-        for &(end, stored_end) in &self.directory {
-            let block = self.blocks.get(start as usize..stored_end as usize).unwrap_or(&[]);
+        for (block, &(end, stored_end)) in self.directory.iter().enumerate() {
+            let is_last = block + 1 == self.directory.len();
+            let padded = if is_last { stored_end as usize } else { (stored_end as usize).next_multiple_of(of_blocks) };
+            let block = self.blocks.get(start..padded).unwrap_or(&[]);
             stored.extend([end, stored_end, crc32fast::hash(block)].into_iter().flat_map(u32::to_le_bytes));
-            start = stored_end;
+            start = padded;
         }
         stored.resize(length, 0);
         stored.extend(&self.blocks);
@@ -69,7 +77,7 @@ impl Stored {
 
     /// A file of this column, whose only chunk has these values.
     pub fn file(&self, column: Vec<u8>, encoding: u16, samples: u32, raw_bytes: u32) -> Vec<u8> {
-        one_chunk(column, &Chunk::of_values(samples, (encoding, raw_bytes, &self.bytes())))
+        one_chunk(column, &Chunk::of_values(samples, (encoding, raw_bytes, &self.bytes(encoding))))
     }
 }
 
@@ -91,7 +99,7 @@ fn malformed(length: u32) -> Vec<Row> {
         change(&mut stored);
         row(format!("{what}, in {length}"), stored.of_bytes(length), Reading("R-5.14", "R-5.14"))
     };
-    let (quarter, front) = (length / 4, 8 + 12 * 4 + 4);
+    let (quarter, front) = (length / 4, 64);
     let directory = |ends: [u32; 4], stored_ends: [u32; 4]| {
         move |stored: &mut Stored| stored.directory = ends.into_iter().zip(stored_ends).collect()
     };
@@ -119,8 +127,8 @@ fn malformed(length: u32) -> Vec<Row> {
         changed("a front of no bytes", &|stored| stored.front_bytes = Some(0)),
         changed("a front of a byte", &|stored| stored.front_bytes = Some(1)),
         changed("a front without a checksum", &|stored| stored.front_bytes = Some(8)),
-        changed("blocks that begin in the directory", &|stored| stored.front_bytes = Some(front - 12)),
-        changed("a front with 4,096 zero bytes", &|stored| stored.filling = 4096),
+        changed("blocks that begin in the directory", &|stored| stored.front_bytes = Some(48)),
+        changed("a front with 64 zero bytes more", &|stored| stored.filling = 64),
     ]
 }
 
@@ -141,7 +149,7 @@ fn of_tables(length: u32) -> Vec<Row> {
     let block_count = Some(u32::MAX);
     let in_shape = Stored { blocks: shape.clone(), block_count, ..Stored::new(shape.len() as u32) };
     let values = vec![b'x'; length as usize];
-    let parts = [ABSENT, (BLOCKED_RAW, shape.len() as u32, &in_shape.bytes()[..]), (0, length, &values[..])];
+    let parts = [ABSENT, (BLOCKED_RAW, shape.len() as u32, &in_shape.bytes(BLOCKED_RAW)[..]), (0, length, &values[..])];
     let of_shape = one_chunk(column("x", UTF8, false, &[VARYING]), &Chunk::of_parts(length / 100, parts));
     vec![
         of_tiers("a front that ends in its tables", &[0; TIER_TABLES], Some(8 + 30), "R-5.14"),

@@ -143,11 +143,11 @@ pub fn tiers() -> Vec<Row> {
     let stream = |encoding: u16, counts: [u16; 3], rest: usize, raw: u32| {
         let mut stored = tier_tables().to_vec();
         stored.extend(counts.iter().flat_map(|count| count.to_le_bytes()));
-        stored.resize(stored.len() + rest, 0);
+        stored.resize(stored.len() + 2 + rest, 0);
         one_chunk(bytes(&[raw]), &Chunk::of_values(1, (encoding, raw, &stored)))
     };
     let cut = |encoding: u16| {
-        let stored = &tier_tables()[..51];
+        let stored = &tier_tables()[..47];
         one_chunk(bytes(&[64]), &Chunk::of_values(1, (encoding, 64, stored)))
     };
     vec![
@@ -157,8 +157,8 @@ pub fn tiers() -> Vec<Row> {
         row("4 GiB of residuals in tiers of 64 bytes", stream(RESIDUAL_TIERS, [0; 3], 64, MOST), too_large("R-5.14")),
         row("65,536 elements in one block of tiers", stream(EXPONENT_TIERS, [0; 3], 8192, 65_536), both("R-5.14")),
         row("65,535 elements in tiers of 64 bytes", stream(RESIDUAL_TIERS, [0; 3], 64, 65_535), both("R-5.17")),
-        // tier 1 takes 8 bytes, and a code of each other tier one
-        row("more symbols escape than are there", stream(EXPONENT_TIERS, [1, 1, 0], 10, 64), both("R-5.9")),
+        // tier 1 takes 8 bytes, tier 2 one and its padding, tier 3 one
+        row("more symbols escape than are there", stream(EXPONENT_TIERS, [1, 1, 0], 17, 64), both("R-5.9")),
         row("tables of exponent tiers that are cut off", cut(EXPONENT_TIERS), both("R-5.17")),
         row("tables of residual tiers that are cut off", cut(RESIDUAL_TIERS), both("R-5.17")),
     ]
