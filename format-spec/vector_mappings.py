@@ -201,6 +201,7 @@ def palette_vectors():
         palettes('u8', (64, 130), colours, fade[:130], transform='delta', **predicted),
         palettes('u8', (70, 200), colours, fade, transform='lorenzo', **predicted),
         palettes('u8', (100,), colours, fade[:100], transform='separable', weights=(4, 2), is_float=True, **predicted),
+        palettes('u16', (3,), [list(range(0, 504, 2))], [250, 3, 251], transform='delta', restart=3, stride=1),  # modulo 256
         palettes('u16', (65,), tinted, [11 * k for k in fade[:65]], 2),
         palettes('u16', (63, 100), tinted, [11 * k for k in fade[:100]], 2, transform='separable', weights=(5, 4), exceptions={99: 5}, **predicted),
         palettes('f32', (60,), [sevenths['f']], fade[:60], is_float=True, transform='delta', restart=50, stride=1),
