@@ -9,12 +9,9 @@ from contextlib import suppress
 from itertools import chain
 from types import SimpleNamespace as Record
 
-from reader_encodings import ENCODINGS, RAW, Fields, Violation, check, decode
+from reader_encodings import ENCODINGS, RAW, Fields, Violation, align, check, decode
 
 # ---- 1. Words and notation ---------------------------------------------------------------------------------
-def align(x, a):
-    return -(-x // a) * a
-
 def text(rule, data):
     check({f"{rule} a text is not UTF-8": data.decode("utf-8", "ignore").encode() == data})
     return data.decode()

@@ -6,6 +6,9 @@ from functools import partial
 from itertools import accumulate
 
 # ---- 1. Words and notation ---------------------------------------------------------------------------------
+def align(x, a):
+    return -(-x // a) * a
+
 class Violation(Exception):
     def __init__(self, rule, message):
         self.rule, self.message, self.offset = rule, message, None  # walk() knows the offset
@@ -244,9 +247,6 @@ def planes_decoder(own, w, tables):
         return undo(transform, *details, y, w)
     return decode_block
 # ---- 5.12 Blocks -------------------------------------------------------------------------------------------
-def align(n, to):
-    return -(-n // to) * to
-
 def read_directory(fields, block_count, n, stored, front_bytes, before, of_front, of_blocks):  # for each block its elements and its bytes
     directory = list(struct.iter_unpack("<III", fields.take(12 * block_count)))
     filling, blocks = fields.read(), []

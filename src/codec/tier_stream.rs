@@ -36,9 +36,9 @@ pub(super) fn overrun() -> Error {
 }
 
 impl<'a> TierStream<'a> {
-    /// Splits the sections of a stream of `count` symbols from a block, in which they begin at
-    /// `start` or after padding. `tables` are those of the head. Returns the stream and the bytes
-    /// after it; `None` if the block is too short.
+    /// Splits the sections of a stream of `count` symbols from a block. They begin at `start`, or
+    /// after the padding there. `tables` is [`TierHead::tables`]. Returns the stream and the bytes
+    /// after it, or `None` if the block is too short.
     #[inline]
     pub(super) fn split(
         head: TierHead,

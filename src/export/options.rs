@@ -34,8 +34,8 @@ impl<'a> ExportOptions<'a> {
     }
 
     /// Sets the columns that are exported, and their order. The default is all, in the order of the
-    /// file. The name of a struct stands for all its fields. A struct of which all fields are named
-    /// has them in the order of the source. A field of a struct brings the nulls of the struct with
+    /// file. The name of a struct stands for all its fields. If all fields of a struct are named,
+    /// they have the order of the source. A field of a struct brings the nulls of the struct with
     /// it.
     pub fn columns(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.columns = Some(columns.into_iter().map(Into::into).collect());

@@ -34,7 +34,7 @@ pub(crate) trait BlockCodec: Sync {
     /// The tables, parsed.
     type Tables;
 
-    /// What demands of blocks.
+    /// The limits of.
     const LIMITS: BlockLimits = BlockLimits { max_elements: usize::MAX, front_align: 1, block_align: 1 };
 
     /// The rule that tables break if the stored bytes end within them.

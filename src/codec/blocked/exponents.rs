@@ -61,10 +61,6 @@ impl BlockCodec for ExponentBlocks {
         check_tables(scratch.tier_tables.get(tables)?)
     }
 
-    fn check(&self, tables: &TierTables, block: &Block<'_>) -> Result<()> {
-        parse(tables, block).map(drop)
-    }
-
     fn decode(
         &self,
         tables: &TierTables,

@@ -45,14 +45,14 @@ pub(crate) struct Front<'a> {
     block_bytes: usize,
 }
 
-/// What demands of the blocks of an encoding.
+/// The limits of for the blocks of an encoding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockLimits {
-    /// The most elements of a block.
+    /// The maximum number of elements of a block.
     pub max_elements: usize,
-    /// The number of bytes of which the front has a multiple.
+    /// The length of the front is a multiple of this.
     pub front_align: usize,
-    /// Each block begins at a multiple of as many bytes.
+    /// Each block begins at a multiple of this.
     pub block_align: usize,
 }
 

@@ -60,11 +60,6 @@ impl BlockCodec for ResidualBlocks {
         check_tables(spec.width_and_count()?.0, scratch.tier_tables.get(tables)?)
     }
 
-    fn check(&self, tables: &TierTables, block: &Block<'_>) -> Result<()> {
-        let (residuals, _) = parse(tables, block)?;
-        check_lengths(residuals.width, residuals.lengths.literals())
-    }
-
     fn decode(
         &self,
         tables: &TierTables,

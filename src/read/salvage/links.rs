@@ -101,8 +101,8 @@ impl Foreign {
     }
 }
 
-/// Compares neighbours. Where a lost region fits between them, be it in the padding of a large
-/// alignment, nothing is known.
+/// Compares neighbours. Nothing is known if a lost region fits between them, for instance in the
+/// padding of a large alignment.
 fn link(one: &RegionHead, next: &RegionHead) -> Link {
     if next.check_previous(one.head_crc()).is_ok() {
         return Link::Right;
