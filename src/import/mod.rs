@@ -171,8 +171,9 @@
 //!   writes all of them again.
 //! - `ARROW:schema` has the schema of an Arrow or Parquet source, as Parquet files have it: the
 //!   base64 of an IPC message. It has the fields whose columns are in the file, with the first
-//!   values of dictionaries in their metadata, and without the metadata of the schema. Of more than
-//!   8 MiB, values of dictionaries are left out first, and then fields, the longest first.
+//!   values of dictionaries in their metadata, and without the metadata of the schema. It is absent
+//!   if the columns imply the same fields. Of more than 8 MiB, values of dictionaries are left out
+//!   first, and then fields, the longest first.
 //! - Of nested columns, the metadata of the outermost list come first, and then those of the
 //!   members. The fields of a struct have their own only.
 //! - Tensor extensions are left out: the shape says the same. Names of dimensions are kept under

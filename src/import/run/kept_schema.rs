@@ -1,6 +1,8 @@
 //! The metadata of sources that a file keeps: fields of their Arrow schema, and what the header has
 //! room for.
 
+#[cfg(feature = "arrow")]
+use crate::export::plain_fields;
 use crate::format::path;
 use crate::import::found::{add_dropped, fitting};
 use crate::{Metadata, Schema, arrow_type, limits, saved_schema};
@@ -13,8 +15,9 @@ use std::collections::HashSet;
 #[cfg(feature = "arrow")]
 const SAVED_BYTES: usize = limits::SCHEMA_BYTES as usize / 2; // exact: 8 MiB
 
-/// Leaves out the fields of the Arrow schema that have other columns than those of the file. What
-/// is then too long for the header is left out, too, and listed.
+/// Removes the Arrow schema if an export has the same fields without it, and otherwise the fields
+/// whose columns are not in the file. What is then too long for the header is left out, too, and
+/// listed.
 #[cfg(feature = "arrow")]
 pub(super) fn keep_fields(schema: &mut Schema) {
     let Some(bytes) = schema.metadata.get(saved_schema::KEY).map(String::len) else { return };
@@ -25,6 +28,13 @@ pub(super) fn keep_fields(schema: &mut Schema) {
         let columns = saved_schema::columns(field);
         !columns.is_empty() && columns.iter().all(|name| names.contains(name.as_str()))
     });
+    // an export of some columns orders the fields of a struct by the schema, and notes casts in
+    // fields that are not in it
+    let is_implied = schema.columns.iter().all(|column| column.cast.is_none() && column.path().is_none());
+    if is_implied && fields == plain_fields(schema) {
+        schema.metadata.remove(saved_schema::KEY);
+        return;
+    }
     if fields.len() == count && bytes <= SAVED_BYTES {
         return; // other programs may have encoded it otherwise
     }

@@ -351,8 +351,13 @@ fn the_schema_is_kept_as_parquet_files_have_it() {
         assert_eq!(file.schema().metadata["ARROW:schema"], due);
     }
     // with the fields whose columns are in the file
-    let skipped = import_with(std::slice::from_ref(&whole), &ConvertOptions::new().skip(["large"])).unwrap();
-    assert_eq!(saved(&skipped).as_ref(), Some(batch(vec![plain]).schema().as_ref()));
+    let skipped = import_with(std::slice::from_ref(&whole), &ConvertOptions::new().skip(["plain"])).unwrap();
+    assert_eq!(saved(&skipped).unwrap().fields()[..], whole.schema().fields()[..1]);
+    // columns of strings imply a field of strings
+    let implied = import_with(std::slice::from_ref(&whole), &ConvertOptions::new().skip(["large"])).unwrap();
+    assert_eq!(saved(&implied), None);
+    let found = only_batch(exported(&implied, ExportFormat::Arrow, ExportOptions::new()).unwrap(), ExportFormat::Arrow);
+    assert_eq!(found, batch(vec![plain]));
     // a copy has the same bytes
     let input = arrow_file(&folder, "a.arrow", &[whole]);
     let (first, second) = (folder.path("first.tsl"), folder.path("second.tsl"));
@@ -374,6 +379,34 @@ fn a_field_is_nullable_if_it_is_in_any_input() {
     let file = converted(&folder, &[required, nullable], &ConvertOptions::new()).unwrap();
     let found = only_batch(exported(&file, ExportFormat::Arrow, ExportOptions::new()).unwrap(), ExportFormat::Arrow);
     assert_eq!(found, of(true, vec![Some("a"), None]));
+}
+
+#[test]
+fn a_file_whose_columns_imply_the_fields_joins_one_that_keeps_a_schema() {
+    let folder = tensilo_testing::Folder::new();
+    let kept: ArrayRef = Arc::new(LargeStringArray::from(vec!["a"]));
+    let kept = batch(vec![(Field::new("x", DataType::LargeUtf8, false), kept)]);
+    let implied: ArrayRef = Arc::new(StringArray::from(vec![None, Some("b")]));
+    let implied = batch(vec![(Field::new("x", DataType::Utf8, true), implied)]);
+    let files = [("kept", kept, true), ("implied", implied, false)].map(|(name, batch, is_kept)| {
+        let source = arrow_file(&folder, &format!("{name}.arrow"), &[batch]);
+        let file = folder.path(format!("{name}.tsl"));
+        convert_with(&[source], &file, &ConvertOptions::new()).unwrap();
+        assert_eq!(saved(&read(&file)).is_some(), is_kept);
+        file
+    });
+    let [kept, implied] = files;
+    for (inputs, due) in [
+        ([kept.clone(), implied.clone()], [Some("a"), None, Some("b")]),
+        ([implied, kept], [None, Some("b"), Some("a")]),
+    ] {
+        let file = converted(&folder, &inputs, &ConvertOptions::new()).unwrap();
+        let bytes = exported(&file, ExportFormat::Arrow, ExportOptions::new()).unwrap();
+        assert_eq!(
+            strings(&import(&only_batch(bytes, ExportFormat::Arrow)), "x"),
+            due.map(|x| x.map(|x| x.as_bytes().to_vec()))
+        );
+    }
 }
 
 #[cfg(feature = "parquet")]
