@@ -1,6 +1,6 @@
 //! Decodes the parts of chunks.
 
-use super::blocked::BlockedPart;
+use super::blocked::{BlockedCodec, BlockedPart};
 use super::body::Body;
 use super::chunk_parts::StoredChunk;
 use super::encoding::Codec;
@@ -44,11 +44,19 @@ impl EncodedPart {
         PartSpec::new(self.element_bytes, self.raw_bytes).with(self.dictionary.as_deref())
     }
 
-    /// Checks a part that is to be decoded as a whole, before memory is taken for it.
-    fn check(&self, body: Body<'_>) -> Result<()> {
+    /// Returns the stored bytes, whose block index, if they have one, is parsed.
+    fn stored<'a>(&'a self, body: Body<'a>) -> Result<Stored<'a>> {
         match self.codec.blocks() {
-            Some(blocks) => blocks.check(&BlockedPart::parse(blocks, self.spec(), body, &self.range)?),
-            None => self.codec.check(self.spec(), body.get(self.range.clone()).ok_or_else(wrong_length)?),
+            Some(codec) => Ok(Stored::Blocks(codec, BlockedPart::parse(codec, self.spec(), body, &self.range)?)),
+            None => body.get(self.range.clone()).map(Stored::Whole).ok_or_else(wrong_length),
+        }
+    }
+
+    /// Checks a part that is to be decoded as a whole, before memory is taken for it.
+    fn check(&self, stored: &Stored<'_>) -> Result<()> {
+        match stored {
+            Stored::Blocks(codec, part) => codec.check(part),
+            Stored::Whole(stored) => self.codec.check(self.spec(), stored),
         }
     }
 
@@ -56,27 +64,29 @@ impl EncodedPart {
     /// length. Returns `false` if the encoding cannot decode a range alone; it always decodes all.
     fn decode(
         &self,
-        body: Body<'_>,
+        stored: &Stored<'_>,
         bytes: &Range<usize>,
         out: &mut [u8],
         scratch: &mut DecodeScratch,
     ) -> Result<bool> {
-        let (codec, spec) = (self.codec, self.spec());
+        let spec = self.spec();
         // at least 1
         let elements = bytes.start / spec.element_bytes..bytes.end / spec.element_bytes;
-        if elements.is_empty() {
-            return Ok(true);
-        }
-        if let Some(blocks) = codec.blocks() {
-            let part = BlockedPart::parse(blocks, spec, body, &self.range)?;
-            return blocks.decode_blocks(&part, &elements, out, scratch).map(|()| true);
-        }
-        let stored = body.get(self.range.clone()).ok_or_else(wrong_length)?;
-        match *bytes == (0..spec.raw_bytes) {
-            true => codec.decode(spec, stored, out, scratch).map(|()| true),
-            false => codec.decode_range(spec, stored, &elements, out, scratch),
+        match stored {
+            _ if elements.is_empty() => Ok(true),
+            Stored::Blocks(codec, part) => codec.decode_blocks(part, &elements, out, scratch).map(|()| true),
+            Stored::Whole(stored) if *bytes == (0..spec.raw_bytes) => {
+                self.codec.decode(spec, stored, out, scratch).map(|()| true)
+            }
+            Stored::Whole(stored) => self.codec.decode_range(spec, stored, &elements, out, scratch),
         }
     }
+}
+
+/// The stored bytes of a part.
+enum Stored<'a> {
+    Whole(&'a [u8]),
+    Blocks(&'a dyn BlockedCodec, BlockedPart<'a>),
 }
 
 /// Decodes chunks, one after the other, in memory that it reuses.
@@ -255,18 +265,28 @@ impl ChunkDecoder {
     }
 
     /// Decodes a range of the bytes of the values, which are whole elements, to `out`, which has
-    /// its length. `body` is that of [`ChunkDecoder::open`]. Returns `false` if the encoding cannot
-    /// decode a range alone, or if the values have been decoded. `out` may have been written to
-    /// then.
-    pub(crate) fn decode_range(&mut self, body: Body<'_>, bytes: &Range<usize>, out: &mut [u8]) -> Result<bool> {
+    /// its length. `body` is that of [`ChunkDecoder::open`]. If the values are in blocks, `check`
+    /// is called with them before any is decoded. Returns `false` if the encoding cannot decode a
+    /// range alone, or if the values have been decoded. `out` may have been written to then.
+    pub(crate) fn decode_range(
+        &mut self,
+        body: Body<'_>,
+        bytes: &Range<usize>,
+        out: &mut [u8],
+        check: impl FnOnce(&BlockedPart<'_>, &Content<'_>) -> Result<()>,
+    ) -> Result<bool> {
         let PartBytes::Encoded(part) = &self.parts[VALUES] else { return Ok(false) };
         if bytes.end > part.raw_bytes || bytes.len() != out.len() {
             return Err(wrong_length());
         }
-        if *bytes == (0..part.raw_bytes) {
-            part.check(body)?;
+        let stored = part.stored(body)?;
+        if let Stored::Blocks(_, blocks) = &stored {
+            check(blocks, &self.content(body))?;
         }
-        if !part.decode(body, bytes, out, &mut self.scratch)? {
+        if *bytes == (0..part.raw_bytes) {
+            part.check(&stored)?;
+        }
+        if !part.decode(&stored, bytes, out, &mut self.scratch)? {
             return Ok(false);
         }
         swap_to_native(part.element_bytes, out);
@@ -277,8 +297,10 @@ impl ChunkDecoder {
     /// `body` is that of [`ChunkDecoder::open`].
     pub(crate) fn blocks<'a>(&'a self, body: Body<'a>) -> Result<Option<BlockedPart<'a>>> {
         let (PartBytes::Encoded(part) | PartBytes::Stored(part, _)) = &self.parts[VALUES] else { return Ok(None) };
-        let Some(blocks) = part.codec.blocks() else { return Ok(None) };
-        BlockedPart::parse(blocks, part.spec(), body, &part.range).map(Some)
+        match part.stored(body)? {
+            Stored::Blocks(_, blocks) => Ok(Some(blocks)),
+            Stored::Whole(_) => Ok(None),
+        }
     }
 
     /// Returns the last of `ends`: the sum of the counts of all samples.
@@ -291,10 +313,11 @@ impl ChunkDecoder {
     fn decode<const PART: usize>(&mut self, body: Body<'_>) -> Result<()> {
         // in bounds, here and below: PART is one of the constants above
         let PartBytes::Encoded(part) = &self.parts[PART] else { return Ok(()) };
-        part.check(body)?;
+        let stored = part.stored(body)?;
+        part.check(&stored)?;
         let buffer = &mut self.buffers[PART];
         buffer.resize(part.raw_bytes)?;
-        part.decode(body, &(0..part.raw_bytes), buffer.as_mut_slice(), &mut self.scratch)?;
+        part.decode(&stored, &(0..part.raw_bytes), buffer.as_mut_slice(), &mut self.scratch)?;
         if PART == VALUES {
             swap_to_native(part.element_bytes, buffer.as_mut_slice());
         }

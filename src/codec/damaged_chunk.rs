@@ -187,7 +187,7 @@ pub(crate) fn decode_intact(
         }
         part.check_blocks(&part.blocks_at(&bytes))?;
         let out = values.get_mut(bytes.clone()).ok_or_else(outside)?;
-        if !decoder.decode_range(chunk.body, &bytes, out)? {
+        if !decoder.decode_range(chunk.body, &bytes, out, |_, _| Ok(()))? {
             // equal lengths: the range is inside both
             out.copy_from_slice(decoder.content(chunk.body).values.get(bytes).ok_or_else(outside)?);
         }
@@ -220,7 +220,7 @@ fn decode_block(
     scratch.clear();
     memory::resize(scratch, bytes.len(), 0)?;
     // false: the stored bytes are the decoded ones
-    decoder.decode_range(chunk.body, &bytes, scratch).map(|_| ())
+    decoder.decode_range(chunk.body, &bytes, scratch, |_, _| Ok(())).map(|_| ())
 }
 
 #[cold]

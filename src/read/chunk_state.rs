@@ -1,11 +1,20 @@
-//! The chunk that a decoder holds: how far it has been read and decoded.
+//! The chunk that a decoder holds: how much of it is at hand.
+//!
+//! A chunk is in one of three states. *Unread*: single samples are read from the file, which raw
+//! chunks of fixed samples allow. *Indexed*: the block index is in memory, and blocks are read as
+//! samples need them. *Loaded*: the body is in memory, and its values are used where they are,
+//! decoded sample by sample, or decoded whole once that pays ([`whole_chunk_pays`]).
+//!
+//! Blocks are checked where their bytes are first used: by [`HeldChunk::values_range`] if the
+//! values are used where they are, otherwise by [`HeldChunk::decode_range`], which parses the block
+//! index once for the check and the decoder.
 
 use super::chunk_bytes::is_in_blocks;
 use super::chunk_location::ChunkLocation;
 use super::kept_fronts::ChunkFront;
 use super::opened_column::OpenedColumn;
 use super::stored_parts::{StoredParts, body_in};
-use crate::codec::{Body, ChunkDecoder, StoredChunk};
+use crate::codec::{BlockedPart, Body, ChunkDecoder, StoredChunk};
 use crate::format::chunk::ChunkHead;
 use crate::format::content::Content;
 use crate::format::region::HEAD_BYTES;
@@ -23,44 +32,45 @@ const WHOLE_AFTER_ONE_IN: usize = 8;
 /// as decoding that many.
 const LEAST_SAMPLE_BYTES: usize = 1024;
 
-/// The state of a chunk.
-pub(super) enum ChunkState {
-    /// No chunk is held.
-    Closed,
-    /// Nothing of the chunk has been read but its head: its samples are read alone.
-    InFile { location: ChunkLocation, value_bytes: usize, taken: usize },
-    /// The front is in memory: validity and shape are decoded, and the blocks are read alone.
-    InBlocks { location: ChunkLocation, taken: usize },
-    /// The body is in memory, and its parts are used as they are stored.
-    Fetched { location: ChunkLocation, parts: StoredParts },
-    /// Validity and shape are decoded; the values are not. `taken` bytes of them were decoded
-    /// alone.
-    Opened { location: ChunkLocation, taken: usize },
-    /// All parts are decoded.
-    Decoded { location: ChunkLocation },
+/// How much of a chunk is at hand.
+enum ChunkState {
+    /// Only its header: its samples, which take `value_bytes` together, are read individually.
+    Unread { value_bytes: usize },
+    /// The block index, with validity and shape decoded: blocks are read individually.
+    Indexed,
+    /// The whole body. `mapped`: its parts are used where they are stored, in a file in memory.
+    /// Otherwise the decoder has validity and shape, and the values once they are decoded.
+    Loaded { mapped: Option<StoredParts> },
 }
 
-/// A chunk, and the memory to decode it. It holds no stored bytes: calls get the body.
-pub(super) struct HeldChunk {
+/// A chunk that is held.
+struct Held {
+    location: ChunkLocation,
     state: ChunkState,
+    /// Bytes of the values that were read or decoded sample by sample.
+    taken: usize,
+}
+
+/// A chunk, if one is held, and the memory to decode it. It holds no stored bytes: calls get the
+/// body.
+pub(super) struct HeldChunk {
+    held: Option<Held>,
     decoder: ChunkDecoder,
 }
 
 impl HeldChunk {
     pub(super) fn new() -> Self {
-        Self { state: ChunkState::Closed, decoder: ChunkDecoder::new() }
+        Self { held: None, decoder: ChunkDecoder::new() }
     }
 
     #[inline]
     pub(super) fn location(&self) -> Option<&ChunkLocation> {
-        match &self.state {
-            ChunkState::Closed => None,
-            ChunkState::InFile { location, .. }
-            | ChunkState::InBlocks { location, .. }
-            | ChunkState::Fetched { location, .. }
-            | ChunkState::Opened { location, .. }
-            | ChunkState::Decoded { location } => Some(location),
-        }
+        self.held.as_ref().map(|held| &held.location)
+    }
+
+    #[inline]
+    fn state(&self) -> Option<&ChunkState> {
+        self.held.as_ref().map(|held| &held.state)
     }
 
     #[inline]
@@ -69,51 +79,61 @@ impl HeldChunk {
     }
 
     /// Returns whether the body was read, so that no more of the chunk need be fetched.
+    #[inline]
     pub(super) fn has_body(&self) -> bool {
-        !matches!(self.state, ChunkState::Closed | ChunkState::InFile { .. } | ChunkState::InBlocks { .. })
+        matches!(self.state(), Some(ChunkState::Loaded { .. }))
     }
 
-    /// Returns whether the parts are used as they are stored.
+    /// Returns whether the parts are used where they are stored.
     #[inline]
-    pub(super) fn is_stored(&self) -> bool {
-        matches!(self.state, ChunkState::Fetched { .. })
+    pub(super) fn is_mapped(&self) -> bool {
+        self.mapped().is_some()
     }
 
-    /// Returns whether the samples of the chunk are read alone.
     #[inline]
-    pub(super) fn is_in_file(&self) -> bool {
-        matches!(self.state, ChunkState::InFile { .. })
-    }
-
-    /// Returns the number of bytes that were taken sample by sample.
-    pub(super) fn taken(&self) -> usize {
-        match self.state {
-            ChunkState::InFile { taken, .. }
-            | ChunkState::InBlocks { taken, .. }
-            | ChunkState::Opened { taken, .. } => taken,
-            _ => 0,
+    fn mapped(&self) -> Option<&StoredParts> {
+        match self.state() {
+            Some(ChunkState::Loaded { mapped }) => mapped.as_ref(),
+            _ => None,
         }
     }
 
-    /// Returns whether the blocks of the chunk are read alone.
+    /// Returns whether the samples of the chunk are read individually.
     #[inline]
-    pub(super) fn is_in_blocks(&self) -> bool {
-        matches!(self.state, ChunkState::InBlocks { .. })
+    pub(super) fn is_unread(&self) -> bool {
+        matches!(self.state(), Some(ChunkState::Unread { .. }))
     }
 
+    /// Returns whether the blocks of the chunk are read individually.
+    #[inline]
+    pub(super) fn is_indexed(&self) -> bool {
+        matches!(self.state(), Some(ChunkState::Indexed))
+    }
+
+    /// Returns the bytes of the values that were read or decoded sample by sample.
+    pub(super) fn taken(&self) -> usize {
+        self.held.as_ref().map_or(0, |held| held.taken)
+    }
+
+    #[inline]
     pub(super) fn close(&mut self) {
-        self.state = ChunkState::Closed;
+        self.held = None;
     }
 
-    /// Holds a chunk whose samples are read alone.
-    pub(super) fn leave_in_file(&mut self, location: ChunkLocation, value_bytes: usize, taken: usize) {
-        self.state = ChunkState::InFile { location, value_bytes, taken };
-    }
-
-    /// Holds a chunk whose parts are used as they are stored.
     #[inline]
-    pub(super) fn hold_stored(&mut self, location: &ChunkLocation, parts: StoredParts) {
-        self.state = ChunkState::Fetched { location: *location, parts };
+    fn hold(&mut self, location: &ChunkLocation, state: ChunkState, taken: usize) {
+        self.held = Some(Held { location: *location, state, taken });
+    }
+
+    /// Holds a chunk whose samples are read individually. `taken` of its bytes were read before.
+    pub(super) fn hold_unread(&mut self, location: &ChunkLocation, value_bytes: usize, taken: usize) {
+        self.hold(location, ChunkState::Unread { value_bytes }, taken);
+    }
+
+    /// Holds a chunk whose parts are used where they are stored.
+    #[inline]
+    pub(super) fn hold_mapped(&mut self, location: &ChunkLocation, parts: StoredParts) {
+        self.hold(location, ChunkState::Loaded { mapped: Some(parts) }, 0);
     }
 
     /// Opens a chunk of a file that is in memory, checked as the reader's policy asks.
@@ -125,7 +145,7 @@ impl HeldChunk {
     ) -> Result<()> {
         self.close();
         if let Some(parts) = column.stored_parts(file, location).map_err(|error| in_chunk(error, location))? {
-            self.hold_stored(location, parts);
+            self.hold_mapped(location, parts);
             return Ok(());
         }
         let checked = column.chunk_in_memory(location, file);
@@ -133,25 +153,49 @@ impl HeldChunk {
         self.open(column, location, &head, Body::whole(body))
     }
 
-    /// Holds a chunk whose blocks are read alone, of which `taken` bytes were.
+    /// Holds a chunk whose blocks are read individually. `taken` of its bytes were decoded before.
     pub(super) fn open_front(&mut self, column: &OpenedColumn, front: &ChunkFront, taken: usize) -> Result<()> {
+        let (body, state) = (Body::whole(front.body()), ChunkState::Indexed);
+        self.open_as(state, column, &front.location, &front.head, body)?;
+        self.held.iter_mut().for_each(|held| held.taken = taken);
+        Ok(())
+    }
+
+    /// Decodes all but the values of a chunk that was checked.
+    pub(super) fn open(
+        &mut self,
+        column: &OpenedColumn,
+        location: &ChunkLocation,
+        head: &ChunkHead,
+        body: Body<'_>,
+    ) -> Result<()> {
+        self.open_as(ChunkState::Loaded { mapped: None }, column, location, head, body)
+    }
+
+    fn open_as(
+        &mut self,
+        state: ChunkState,
+        column: &OpenedColumn,
+        location: &ChunkLocation,
+        head: &ChunkHead,
+        body: Body<'_>,
+    ) -> Result<()> {
         self.close();
-        let (location, body) = (front.location, Body::whole(front.body()));
-        let chunk = StoredChunk { layout: column.layout(), tables: column, head: &front.head, body };
-        self.decoder.open(&chunk).map_err(|error| in_chunk(error, &location))?;
-        self.state = ChunkState::InBlocks { location, taken };
+        let chunk = StoredChunk { layout: column.layout(), tables: column, head, body };
+        self.decoder.open(&chunk).map_err(|error| in_chunk(error, location))?;
+        self.hold(location, state, 0);
         Ok(())
     }
 
     /// Returns the range in the body of the blocks that bytes of the values need; `None` if the
-    /// values are not in blocks. `body` has the front.
+    /// values are not in blocks. `body` has the block index.
     pub(super) fn blocks_of(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<Option<Range<usize>>> {
         let part = self.decoder.blocks(body)?.filter(|_| !bytes.is_empty());
         part.map(|part| part.stored_range(bytes)).transpose()
     }
 
-    /// Checks the blocks that bytes of the values need, as the reader's policy asks: of a chunk
-    /// that is not in blocks, all was checked before.
+    /// Checks the blocks of values that are used where they are, as the reader's policy asks: of a
+    /// chunk that is not in blocks, all was checked before.
     #[inline]
     fn check(&self, column: &OpenedColumn, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
         match self.location() {
@@ -169,90 +213,63 @@ impl HeldChunk {
         body: Body<'_>,
         bytes: &Range<usize>,
     ) -> Result<()> {
-        let part = match &self.state {
-            ChunkState::Fetched { parts, .. } => column.stored_blocks(location, parts, body)?,
-            _ => self.decoder.blocks(body)?,
+        let part = match self.mapped() {
+            Some(parts) => column.stored_blocks(location, parts, body)?,
+            None => self.decoder.blocks(body)?,
         };
         part.map_or(Ok(()), |part| column.check_blocks(location, &part, &self.content(body), bytes))
     }
 
-    /// Decodes all but the values of a chunk that was checked.
-    pub(super) fn open(
-        &mut self,
-        column: &OpenedColumn,
-        location: &ChunkLocation,
-        head: &ChunkHead,
-        body: Body<'_>,
-    ) -> Result<()> {
-        self.close();
-        let chunk = StoredChunk { layout: column.layout(), tables: column, head, body };
-        self.decoder.open(&chunk).map_err(|error| in_chunk(error, location))?;
-        self.state = match self.decoder.encoded_bytes() {
-            Some(_) => ChunkState::Opened { location: *location, taken: 0 },
-            None => ChunkState::Decoded { location: *location },
-        };
-        Ok(())
-    }
-
-    /// Returns the length of the values, if they are neither decoded nor used as they are stored.
+    /// Returns the length of the values, if they are neither decoded nor used where they are.
     #[inline]
     pub(super) fn encoded_bytes(&self) -> Option<usize> {
-        match &self.state {
-            ChunkState::InFile { value_bytes, .. } => Some(*value_bytes),
-            ChunkState::Opened { .. } | ChunkState::InBlocks { .. } => self.decoder.encoded_bytes(),
-            _ => None,
+        match self.state()? {
+            ChunkState::Unread { value_bytes } => Some(*value_bytes),
+            ChunkState::Loaded { mapped: Some(_) } => None,
+            ChunkState::Indexed | ChunkState::Loaded { mapped: None } => self.decoder.encoded_bytes(),
         }
     }
 
     /// Counts `count` more samples as taken. Returns whether the chunk is to be decoded whole.
     #[inline]
     pub(super) fn count_taken(&mut self, count: usize) -> bool {
-        let Some(bytes) = self.encoded_bytes() else { return false };
-        match &mut self.state {
-            ChunkState::InFile { location, taken, .. }
-            | ChunkState::InBlocks { location, taken }
-            | ChunkState::Opened { location, taken } => {
-                let (after, whole) = whole_chunk_pays(location, bytes, *taken, count);
-                *taken = after;
-                whole
-            }
-            _ => false,
-        }
+        let (Some(bytes), Some(held)) = (self.encoded_bytes(), &mut self.held) else { return false };
+        let (after, whole) = whole_chunk_pays(&held.location, bytes, held.taken, count);
+        held.taken = after;
+        whole
     }
 
     /// Decodes the values, unless that was done before. If the values are in blocks and one of them
     /// is damaged, they are left: samples of the others can be decoded alone.
     pub(super) fn decode(&mut self, column: &OpenedColumn, body: Body<'_>) -> Result<()> {
-        let ChunkState::Opened { location, .. } = &self.state else { return Ok(()) };
-        let all = 0..self.decoder.encoded_bytes().unwrap_or(0);
+        let (Some(Held { location, state: ChunkState::Loaded { mapped: None }, .. }), Some(bytes)) =
+            (&self.held, self.decoder.encoded_bytes())
+        else {
+            return Ok(());
+        };
         let decoded = self
-            .check(column, body, &all)
+            .check(column, body, &(0..bytes))
             .and_then(|()| self.decoder.decode_values(body).map_err(|error| in_chunk(error, location)));
         match decoded {
-            Ok(()) => self.state = ChunkState::Decoded { location: *location },
-            Err(error) if !is_in_blocks(&location.entry)? => return Err(error),
-            Err(_) => {}
+            Err(error) if !is_in_blocks(&location.entry)? => Err(error),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Returns the parts of the chunk; without the values, if they are not decoded.
     #[inline]
     pub(super) fn content<'a>(&'a self, body: Body<'a>) -> Content<'a> {
-        match &self.state {
-            ChunkState::Fetched { parts, .. } => parts.content(body.start()),
-            ChunkState::Opened { .. } | ChunkState::InBlocks { .. } | ChunkState::Decoded { .. } => {
-                self.decoder.content(body)
-            }
-            ChunkState::InFile { location, .. } => {
-                Content { sample_count: location.sample_count(), validity: None, shape: &[], values: &[] }
-            }
-            ChunkState::Closed => Content { sample_count: 0, validity: None, shape: &[], values: &[] },
+        let nothing = Content { sample_count: 0, validity: None, shape: &[], values: &[] };
+        let Some(held) = &self.held else { return nothing };
+        match &held.state {
+            ChunkState::Loaded { mapped: Some(parts) } => parts.content(body.start()),
+            ChunkState::Loaded { mapped: None } | ChunkState::Indexed => self.decoder.content(body),
+            ChunkState::Unread { .. } => Content { sample_count: held.location.sample_count(), ..nothing },
         }
     }
 
-    /// Returns the range of some samples among the values. If their bytes are at hand, their blocks
-    /// are then checked as the reader's policy asks.
+    /// Returns the range of some samples among the values. If their bytes are used where they are,
+    /// their blocks are then checked as the reader's policy asks.
     #[inline]
     pub(super) fn values_range(
         &self,
@@ -261,24 +278,24 @@ impl HeldChunk {
         samples: &Range<usize>,
     ) -> Result<Range<usize>> {
         let content = self.content(body);
-        let bytes = self.encoded_bytes().unwrap_or(content.values.len());
-        let range = content.range_within(column.layout(), samples, bytes)?;
-        if self.has_body() {
+        let encoded = self.encoded_bytes();
+        let range = content.range_within(column.layout(), samples, encoded.unwrap_or(content.values.len()))?;
+        if encoded.is_none() {
             self.check(column, body, &range)?;
         }
         Ok(range)
     }
 
-    /// Returns the range in the file of bytes of the values, if these are used as they are stored.
+    /// Returns the range in the file of bytes of the values, if these are used where they are.
     #[inline]
     pub(super) fn range_in_memory(&self, values: &Range<usize>) -> Option<Range<usize>> {
-        let ChunkState::Fetched { location, parts } = &self.state else { return None };
-        let start = location.body_start().saturating_add(parts.values_start());
+        let start = self.location()?.body_start().saturating_add(self.mapped()?.values_start());
         Some(start.saturating_add(values.start)..start.saturating_add(values.end))
     }
 
-    /// Decodes bytes of the values, which are some samples, to `out`, which is as long. `false`:
-    /// the encoding decodes all values or none; then all are decoded now.
+    /// Checks, as the reader's policy asks, and decodes bytes of the values, which are some
+    /// samples, to `out`, which is as long. `false`: the encoding decodes all values or none; then
+    /// all are decoded now.
     pub(super) fn decode_range(
         &mut self,
         column: &OpenedColumn,
@@ -286,13 +303,16 @@ impl HeldChunk {
         bytes: &Range<usize>,
         out: &mut [u8],
     ) -> Result<bool> {
-        let (ChunkState::Opened { location, .. } | ChunkState::InBlocks { location, .. }) = &self.state else {
+        let Some(Held { location, state: ChunkState::Indexed | ChunkState::Loaded { mapped: None }, .. }) = &self.held
+        else {
             return Ok(false);
         };
-        if self.is_in_blocks() {
-            self.check(column, body, bytes)?;
-        }
-        if self.decoder.decode_range(body, bytes, out).map_err(|error| in_chunk(error, location))? {
+        let check = |part: &BlockedPart<'_>, content: &Content<'_>| match column.is_checked(location.chunk) {
+            true => Ok(()),
+            false => column.check_blocks(location, part, content, bytes),
+        };
+        let decoded = self.decoder.decode_range(body, bytes, out, check);
+        if decoded.map_err(|error| in_chunk(error, location))? {
             return Ok(true);
         }
         self.decode(column, body).map(|()| false)

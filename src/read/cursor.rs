@@ -146,11 +146,11 @@ impl Cursor {
         let Some(out) = out.get_mut(..bytes.len()) else {
             return Err(too_short(bytes.len(), have, column.layout().dtype.element_bytes()));
         };
-        if decoder.chunk.is_in_file() {
+        if decoder.chunk.is_unread() {
             read_values(column, &location, &bytes, out)?;
             return Ok((is_null, bytes.len()));
         }
-        if decoder.chunk.is_in_blocks() {
+        if decoder.chunk.is_indexed() {
             self.read_blocks(&location, &bytes).map_err(|error| in_chunk(error, &location))?;
         }
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
@@ -278,7 +278,7 @@ impl Cursor {
             return decoder.chunk.open_in_memory(column, location, file);
         }
         if let Some(value_bytes) = column.readable_alone(location)? {
-            decoder.chunk.leave_in_file(*location, value_bytes, 0);
+            decoder.chunk.hold_unread(location, value_bytes, 0);
             return Ok(());
         }
         let front = match front {
@@ -322,7 +322,7 @@ impl Cursor {
 
     /// Decodes the values of the chunk that is held.
     fn decode(&mut self, location: &ChunkLocation) -> Result<()> {
-        if self.gatherer.decoder.chunk.is_in_file() || self.gatherer.decoder.chunk.is_in_blocks() {
+        if self.gatherer.decoder.chunk.is_unread() || self.gatherer.decoder.chunk.is_indexed() {
             self.load(location).map_err(|error| in_chunk(error, location))?;
         }
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
@@ -342,10 +342,10 @@ impl Cursor {
         let bytes = decoder.chunk.values_range(column, body, &(i..i + 1))?;
         // at most three quarters of a chunk, or all of one that has one sample: `go_to`
         sample.resize(bytes.len())?;
-        if decoder.chunk.is_in_file() {
+        if decoder.chunk.is_unread() {
             return read_values(column, &location, &bytes, sample.as_mut_slice()).map(|()| true);
         }
-        if decoder.chunk.is_in_blocks() {
+        if decoder.chunk.is_indexed() {
             self.read_blocks(&location, &bytes).map_err(|error| in_chunk(error, &location))?;
         }
         let Self { gatherer: Gatherer { column, decoder, .. }, sample, .. } = self;

@@ -110,7 +110,7 @@ impl Decoder {
                 TaskBytes::Fetched(bytes) => bytes,
                 TaskBytes::AtHand => &[], // none of the samples has an element
             };
-            if !self.chunk.holds(location) || !self.chunk.is_in_blocks() {
+            if !self.chunk.holds(location) || !self.chunk.is_indexed() {
                 self.chunk.open_front(column, front, 0)?;
             }
             self.chunk.count_taken(task.ranks.len());
@@ -251,7 +251,7 @@ impl Decoder {
         }
         if task.is_last {
             self.enter_column(column);
-            self.chunk.hold_stored(location, parts);
+            self.chunk.hold_mapped(location, parts);
         }
         Ok(true)
     }
@@ -321,7 +321,7 @@ impl Decoder {
         while rank < task.ranks.end {
             let run = selection.run(rank, task.ranks.end).max(1);
             let values = self.describe(column, selection, task, body, rank..rank + run, out)?;
-            if !self.chunk.is_stored() {
+            if !self.chunk.is_mapped() {
                 let start = self.staging.values.as_slice().len();
                 self.staging.values.resize(start.saturating_add(values.len()))?;
                 let to = self.staging.values.as_mut_slice().get_mut(start..).unwrap_or(&mut []);

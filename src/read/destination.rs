@@ -109,7 +109,7 @@ impl Decoder {
         if let Some(task) = last.filter(|task| task.fetch == Fetch::Values) {
             let (value_bytes, taken) = tasks.left_in_file;
             self.enter_column(column);
-            self.chunk.leave_in_file(task.location, value_bytes, taken);
+            self.chunk.hold_unread(&task.location, value_bytes, taken);
         }
         Ok(self.nulls.len())
     }
