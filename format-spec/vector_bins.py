@@ -65,7 +65,7 @@ def coded(groups, K, V, F, start, early):
 
 
 def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,), frequencies=None, filling=0,
-         mapping=None, tables=None, rewrite=None, start=None, early=(), front=None, **details):
+         mapping=None, tables=None, rewrite=None, start=None, early=(), has_index=None, **details):
     """`K`: of each bin; else there is a bin for each bit length. `classes`, repeated as needed: of the groups of all
     blocks. `frequencies`: *first* and a list for each class; else those of the data.
     `mapping`: its code, the bytes of a number, its fields, and for each block its numbers and its first pieces; see
@@ -118,8 +118,8 @@ def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,
             found.update({'low bytes %d' % k: piece for k, piece in enumerate(low)})
             found.update(coded(groups, widths, V, [every_F[c] for c in used], *(({}, ()) if todo else (start or {}, early))))
             return rewrite(found) if rewrite and not todo else found
-        return blocks('bins', ends, block, own, filling, front)[1](data, w)
-    return in_form('bins', ends, front), pieces
+        return blocks('bins', ends, block, own, filling, has_index)[1](data, w)
+    return in_form('bins', ends, has_index), pieces
 
 
 # ---- the vectors -----------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def valid_vectors():
     n = sum(LENGTHS)
     yield 'bins-lengths', 'blocks of bins of 1, 63, 64, 65, 128, 129 and 200 elements', of_many(
         ('u16', little(n, 50, 2), bins(ends_of(LENGTHS))), ('u8', little(n, 12), bins(ends_of(LENGTHS[::-1]), (1, 1, 2, 3, 4, 5, 6, 7))))
-    yield 'bins-transforms', 'blocks of bins with each transform, which begins anew with each block', of_many(
+    yield 'bins-transforms', 'blocks of bins with each transform, which restarts with each block', of_many(
         ('bf16', floats(2, 150), bins((70, 150), WEIGHTS)), ('bf16', floats(2, 150), bins((64, 150))),
         ('bf16', floats(2, 150), bins((63, 150), (12,) * 16, 'delta', **PREDICTED)),
         ('bf16', floats(2, 150), bins((65, 150), (11,) * 32, 'lorenzo', **PREDICTED)),
@@ -154,7 +154,7 @@ def valid_vectors():
         ('i32', little(70, 2000, 4), bins((66, 70), transform='delta', restart=VARIES, stride=1)),
         ('i32', little(70, 30000, 4), bins((70,), transform='lorenzo', low_bytes=1, restart=30, stride=7)))
     yield 'bins-separable', ('blocks of bins of separable: all element bytes, weights 0 to 8, '
-                                     'stride 1, restart no multiple of stride, stride >= restart, restart over n'), of_many(*(
+                                     'stride 1, restart not a multiple of stride, stride >= restart, restart over n'), of_many(*(
         (dtype, little(n, 3000 if w > 1 else 90, w), bins((n // 2, n), low_bytes=max(0, w - 2), transform='separable',
                                                           restart=restart, stride=stride, weights=weights))
         for dtype, w, n, restart, stride, weights in (
@@ -215,7 +215,7 @@ def table_cases():
 
     two = dict(class_count=2, classes=(1,), frequencies=[(0, (128, 64, 64)), (0, (128, 64, 64))])
     size = 4 + 16 + 4 + 3 + 2 * 5  # of the tables with these
-    shifted = ['R-5.14']  # the directory is not where the tables end
+    shifted = ['R-5.14']  # the entries are not where the tables end
     yield table('short', 'table_bytes of one less than the tables have', 'table_bytes', size - 1, **two)
     yield table('short-cut', 'tables without their last byte, as table_bytes says', 'table_bytes', size - 1, tables={'frequencies 1': b'\x80\x40'}, **two)
     yield table('short-fields', 'tables that end within their first 24 bytes', 'table_bytes', 23)
@@ -239,7 +239,7 @@ def table_cases():
     yield table('no-class', 'class_count 0', 'class_count', tables={
         'class_count': 0, 'first 0': b'', 'count 0': b'', 'frequencies 0': b''})
     yield table('5-classes', 'five classes', 'class_count', class_count=5)
-    yield table('mapping', 'a palette, without its fields', 'mapping', 1)
+    yield table('mapping', 'a dictionary, without its fields', 'mapping', 1)
 
     yield table('K-17', 'a bin of 2^17 values', 'K', b'\x11\x0E\x0F')
     yield table('K-64', 'a bin of 2^64 values, which has one if that wraps', 'K', bytes([64, *range(16)]), K=(0, *range(16)))
@@ -285,19 +285,19 @@ def table_cases():
     yield table('blocks-short', 'table_bytes of one less than the tables have, in blocks', 'table_bytes', 31, shifted, **in_blocks)
     yield table('blocks-zero', 'table_bytes 0, in blocks', 'table_bytes', 0, rule='R-5.14', **in_blocks)
     yield table('blocks-long', 'a byte after the frequencies, inside the tables, in blocks', ['table_bytes', '+more'], tables={'+more': b'\0'}, **in_blocks)
-    yield table('blocks-beyond', 'tables that reach beyond the front', 'table_bytes', 32 + 24 + 12 + 1, rule='R-5.14', **in_blocks)
+    yield table('blocks-beyond', 'tables that reach beyond the block index', 'table_bytes', 32 + 24 + 12 + 1, rule='R-5.14', **in_blocks)
     yield table('blocks-huge', 'tables of 2^32 - 1 bytes, in blocks', 'table_bytes', VARIES, rule='R-5.14', **in_blocks)
     yield table('blocks-low-bytes', '255 low bytes, in blocks', 'low_bytes', 255, **in_blocks)
     yield table('blocks-K', 'a bin of 2^17 values, in blocks', 'K', b'\x11\x0E\x0F', **in_blocks)
     yield table('blocks-sum', 'frequencies that add up to 255, in blocks', 'frequencies 0', frequencies=[(0, (128, 64, 63))], **in_blocks)
     yield transform('blocks-rotate', 'rotate, which is not for bins, in blocks', 'transform', 1, **in_blocks)
-    for name, size, what in (('front-short', 38, 'within the tables'), ('front-shorter', 8 + 2 + 4, 'within table_bytes')):
-        yield 'R-5.14', 'bins-' + name, 'a front that ends %s' % what, one(
-            [FEW], bins(**{**THREE, **in_blocks}), tweak={'values: front_bytes': size})
+    for name, size, what in (('index-short', 38, 'within the tables'), ('index-shorter', 8 + 2 + 4, 'within table_bytes')):
+        yield 'R-5.14', 'bins-' + name, 'a block index that ends %s' % what, one(
+            [FEW], bins(**{**THREE, **in_blocks}), tweak={'values: index_bytes': size})
     yield 'R-5.18', 'bins-padding', 'a byte between the tables and the block', one(
         [FEW], bins(**{**THREE, **two}), tweak={'values: padding': bytes(10) + b'\1'})
-    yield 'R-5.14', 'bins-one-block', 'bins in blocks, of one block', one([FEW], bins(**THREE, front=True))
-    yield 'R-5.15', 'front-crc-bins', 'front_crc of bins', one([FEW], bins(**{**THREE, **in_blocks}), tweak={'values: front_crc': 1})
+    yield 'R-5.14', 'bins-one-block', 'bins in blocks, of one block', one([FEW], bins(**THREE, has_index=True))
+    yield 'R-5.15', 'index-crc-bins', 'index_crc of bins', one([FEW], bins(**{**THREE, **in_blocks}), tweak={'values: index_crc': 1})
     yield 'R-5.16', 'block-crc-bins', 'block_crc of the second block of bins', one(
         [FEW], bins(**{**THREE, **in_blocks}), tweak={'values: block_crc 1': 1})
     for name, ends, what in (('part', (65536,), 'without blocks'), ('block', (65536, 65537), 'in a block')):
@@ -359,8 +359,8 @@ def block_cases():
     yield block('low-bits-7', 'low bits of 128 in a bin of 128 values', 'lower', start={10: 256 + 128 - 5}, data=bytes([133]) * 75, dtype='u8', ends=(75,))
     yield block('final', 'a final state of 512', 'lower', start={0: 512}, **small)
     yield block('final-high', 'a final state of 65,280', 'lower', start={3: 65280}, **small)
-    yield block('final-absent', 'a final state of 512, of which the last group has no element', 'lower', start={63: 512}, **small)
-    yield block('final-bits', 'a final state of 257, of which the last group has no element', 'lower', start={11: 257}, **small)
+    yield block('final-absent', 'a final state of 512, in a state that the last group does not use', 'lower', start={63: 512}, **small)
+    yield block('final-bits', 'a final state of 257, in a state that the last group does not use', 'lower', start={11: 257}, **small)
     yield block('final-second', 'a final state of 512, in the second of two blocks', 'lower', start={0: 512}, **{
         **small, 'ends': (3, 75)})
 
