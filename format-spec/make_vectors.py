@@ -23,7 +23,7 @@ import vector_filters
 import vector_mappings
 import vector_nested
 import vector_options
-from vector_faults import invalid_vectors
+from vector_faults import CONTENT, invalid_vectors, with_offset
 from vector_text import DOCUMENTS, example_vectors, wrong_examples, wrong_index
 
 
@@ -84,6 +84,11 @@ def valid_vectors():
     f.chunk(0, [((2, 3), bytes(range(12))), ((0, 5), b''), None, ((3, 0), b''), ((1, 1), b'\xFE\xFF')])
     f.chunk(0, [((1, 2), b'wxyz')])
     yield 'ragged-two', 'two varying extents and a fixed one between; extents of empty samples are kept; a null', f.commit()
+
+    f = Tsl([col('x', 'u8', [None, 0])])
+    f.chunk(0, [((VARIES - 1,), b'')])
+    f.chunk(0, [((0,), b''), ((VARIES - 1,), b''), ((0,), b'')])
+    yield 'ragged-largest-extent', 'an extent of 2^32 - 2 of samples of no elements, the only one that varies', f.commit()
 
     f = Tsl([col('x', 'u8', [None] * 4)])
     f.chunk(0, [((VARIES - 1,) * 3 + (0,), b''), ((0,) + (VARIES - 1,) * 3, b''), ((1, 2, 1, 1), b'ab')])
@@ -212,6 +217,13 @@ def valid_vectors():
     f.chunk(1, [el('i', 3, 4)] * 3)
     f.chunk(2, [ZSTD_DICTIONARY_TEXT[:11], ZSTD_DICTIONARY_TEXT[11:], b''], with_dictionary(0, ZSTD_DICTIONARY_FRAME))
     yield 'zstd-dictionary', 'encoding zstd with a table: a compressed block, raw blocks, all parts, a table of an earlier commit, any Dictionary_ID', f.commit()
+
+    f = Tsl([col('t', 'utf8', [None])])
+    for k in range(3):
+        f.table(0, with_offset(k, CONTENT))
+    for k in range(3):
+        f.chunk(0, [ZSTD_DICTIONARY_TEXT], with_dictionary(k))
+    yield 'zstd-dictionary-offsets', 'Zstandard dictionaries with an offset that is the length of the content', f.commit()
 
     yield 'long-run', '127 chunks in a run: two pages, samples_per_chunk 2', run_of([2] * 126 + [1])
     yield 'long-run-varying', '127 chunks in a run, of varying size: samples_per_chunk 0', run_of([1, 2] * 63 + [2])

@@ -27,17 +27,18 @@ def packed(codes, bits):
     return le(sum(code << bits * i for i, code in enumerate(codes)), (bits * len(codes) + 7) // 8)
 
 
-def coded(groups, K, V, F, start, early):
+def coded(groups, K, V, F, start, early, ends_in):
     """The states and the stream of a block. `groups`: of windows; `F`: the frequencies of each group.
-    For faults `start` has states to begin with, and the states `early` move a byte that they need not."""
+    For faults `start` has states to begin with, the states `early` move a byte that they need not, and the stream ends
+    in the step `ends_in`, 'refill 1', 'refill 2' or 'low': the last one that takes several bytes lacks its last byte."""
     states = [256] * len(groups[0] if groups else ())
     for i, state in start.items():
         states[i] = state
     stream = []  # backwards
 
-    def move(i, limit):
+    def move(i, limit, step):
         if states[i] >= limit:
-            stream.append(states[i] & 255)
+            stream.append((states[i] & 255, step))
             states[i] >>= 8
 
     for g in reversed(range(len(groups))):
@@ -49,29 +50,33 @@ def coded(groups, K, V, F, start, early):
             if is_last:
                 states[i] += rest & 255
             elif K[b] >= 8:
-                stream.append(rest & 255)
+                stream.append((rest & 255, (g, 'low')))
         for i, b, rest in elements_of_group:
             if K[b] >= 8 or not is_last:
-                move(i, 1 << 16 - K[b] % 8)
+                move(i, 1 << 16 - K[b] % 8, (g, 'refill 2'))
                 states[i] = (states[i] << K[b] % 8) + (rest >> 8 if K[b] >= 8 else rest)
         for i, b, rest in elements_of_group:
             if g == 0 and i in early:
                 assert states[i] < F[g][b] << 8
-                move(i, 0)
-            move(i, F[g][b] << 8)
+                move(i, 0, (g, 'refill 1'))
+            move(i, F[g][b] << 8, (g, 'refill 1'))
             states[i] = (states[i] // F[g][b] << 8) + states[i] % F[g][b] + sum(F[g][:b])
+    if ends_in:
+        steps = [step for _, step in stream]
+        last = next(step for step in steps if step[1] == ends_in and steps.count(step) > 1)
+        stream = stream[steps.index(last) + 1:]
     return {'lower': bytes(state & 255 for state in states), 'upper': bytes(state >> 8 for state in states),
-            'stream': bytes(stream[::-1])}
+            'stream': bytes(byte for byte, _ in stream[::-1])}
 
 
 def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,), frequencies=None, filling=0,
-         mapping=None, tables=None, rewrite=None, start=None, early=(), has_index=None, **details):
+         mapping=None, tables=None, rewrite=None, start=None, early=(), ends_in=None, has_index=None, **details):
     """`K`: of each bin; else there is a bin for each bit length. `classes`, repeated as needed: of the groups of all
     blocks. `frequencies`: *first* and a list for each class; else those of the data.
     `mapping`: its code, the bytes of a number, its fields, and for each block its numbers and its first pieces; see
     vector_mappings.py.
     For faults, `tables` replaces or adds pieces of the tables, `rewrite` returns other pieces of the last block, and
-    `start` and `early` are for its states: see `coded`."""
+    `start`, `early` and `ends_in` are for its states and its stream: see `coded`."""
     def pieces(data, w):
         code, v, fields, mapped = mapping or (0, w, {}, None)
         widths, code_bits = tuple(K or (0, *range(8 if v == 1 else 16))), class_bits(class_count)
@@ -116,7 +121,7 @@ def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,
             of_mapping, low, groups, of_groups, used = todo.pop(0)
             found = {**of_mapping, 'classes': packed(of_groups, code_bits)}
             found.update({'low bytes %d' % k: piece for k, piece in enumerate(low)})
-            found.update(coded(groups, widths, V, [every_F[c] for c in used], *(({}, ()) if todo else (start or {}, early))))
+            found.update(coded(groups, widths, V, [every_F[c] for c in used], *(({}, (), None) if todo else (start or {}, early, ends_in))))
             return rewrite(found) if rewrite and not todo else found
         return blocks('bins', ends, block, own, filling, has_index)[1](data, w)
     return in_form('bins', ends, has_index), pieces
@@ -347,6 +352,8 @@ def block_cases():
     yield block('state-0', 'a state of 0', 'upper', lambda found: {
         **found, 'lower': first(0)(found['lower']), 'upper': first(0)(found['upper'])})
     yield block('stream-short', 'a stream without its last byte', 'stream', lambda found: {**found, 'stream': found['stream'][:-1]})
+    yield block('stream-ends-in-refill', 'a stream that ends within the second refill of a group', 'stream', ends_in='refill 2')
+    yield block('stream-ends-in-low', 'a stream that ends within the bytes `low` of a group', 'stream', ends_in='low')
     yield block('stream-long', 'a byte after the stream', 'stream', lambda found: {**found, 'stream': found['stream'] + b'\0'})
     yield block('no-stream', 'a block without its stream, which is one byte', 'upper', lambda found: {**found, 'stream': found['stream'][1:]},
                 data=FEW[:8], **{

@@ -126,7 +126,7 @@ def block_index_cases():
     samples, ends = [NUMBERS[:100], NUMBERS[100:200]], (25, 50, 100)
 
     def fault(name, what, tweak, also=(), enc=None):
-        tweak = {k if k == '+more' else 'values: ' + k: v for k, v in tweak.items()}
+        tweak = {'+values: ' + k[1:] if k[0] == '+' else 'values: ' + k: v for k, v in tweak.items()}
         return 'R-5.14', name, what, one(samples, enc or raw(ends), tweak=tweak), {'also': list(also)}
 
     stored = 64 + 200
@@ -151,6 +151,14 @@ def block_index_cases():
     yield fault('stored-end-beyond', 'the last stored_end is 2^32 - 1', {'stored_end 2': VARIES})
     yield fault('stored-end-descends', 'stored ends that descend', {'stored_end 0': 120}, ['R-5.3'])
     yield fault('stored-end-equal', 'a block of no stored bytes', {'stored_end 1': 50}, ['R-5.3'])
+    for name, enc in (('exponent-tiers', exponents), ('residual-tiers', residuals)):
+        stored = enc(ends)[1](b''.join(samples), 2)
+        begin = int.from_bytes(stored['stored_end 0'], 'little')
+        assert begin % 16 and sum(map(len, stored.values())) % 16
+        yield fault('stored-end-in-padding-' + name, 'a stored_end of block 1 that lies within the padding after block 0, of ' + name, {
+            'stored_end 1': begin + 1}, enc=enc(ends))
+        yield fault('last-block-padded-' + name, 'zero bytes after the last block, up to a multiple of 16, of ' + name, {
+            '+block 2: padding': bytes(-sum(map(len, stored.values())) % 16)}, enc=enc(ends))
     yield fault('filling', 'a byte of the filling is 1', {'filling': b'\0\1' + bytes(14)})
     yield fault('filling-long', '64 zero bytes more in a block index than alignment takes', {}, enc=raw(ends, filling=64))
     yield fault('filling-of-frames', 'a zero byte in a block index that needs no alignment', {}, enc=frames(ends, filling=1))

@@ -162,6 +162,14 @@ def regions_cases():
     f.pages(0)
     f.footer()
     yield 'R-2.9', 'two-footers', 'two footers before a trailer', f.commit()
+    f = worked()
+    f.pages(0)
+    f.footer_offset = f.regions[-1].offset
+    f.trailer()
+    yield 'R-2.9', 'trailer-without-footer', 'a trailer directly after an index page; there is no footer', f
+    f = worked().commit(finished=False)
+    f.trailer()
+    yield 'R-2.9', 'trailer-after-trailer', 'a second trailer directly after the first; a complete commit follows', f.commit()
     yield 'R-2.10', 'file-header', 'previous of the file header is not 0', schema(put(previous=1))
     for name, which in (('chunk', 'a chunk'), ('page', 'an index page'), ('footer', 'the only footer'), ('trailer', 'the only trailer')):
         yield 'R-2.10', name, 'previous of %s is not the header_crc of the region before' % which, broken(**{name: put(previous=WRONG)})
@@ -312,6 +320,9 @@ def chunk_cases():
     yield 'R-4.7', 'product-wraps', 'extents whose product is 0 modulo 2^32', broken(TWO_D, [((0, 1), b'')], chunk=put(
         shape=el('I', 0, 65536, 65536)))
     yield 'R-4.7', 'extent-over-limit', 'a varying extent of 2^32 - 1', broken(TWO_D, [((0, VARIES), b'')])
+    no_elements = col('x', 'u8', [None, 0])
+    yield 'R-4.7', 'extent-over-limit-of-one', 'an extent of 2^32 - 1, the only one that varies: ends[0] is 2^32 - 1', broken(no_elements, [((VARIES,), b'')])
+    yield 'R-4.7', 'extent-over-limit-of-last', 'extents of 0 and 2^32 - 1, in ends that ascend', broken(no_elements, [((0,), b''), ((VARIES,), b'')])
     yield 'R-4.8', 'fixed', 'a null sample that is not zero', broken(col('x', 'u8', nullable=True), [None, b'\2'], chunk=put(values=b'\1\2'))
     yield 'R-4.8', 'ragged', 'a null sample that is not empty', broken(RAGGED, [b'a', None, b'cd'], chunk=put(
         shape=el('I', 1, 2, 3)))
@@ -401,6 +412,14 @@ def encoding_cases():
         col('x', 'u16'), [b'\1\0', b'\2\0'], enc=shuffled(frame(b'\1\0\2')), chunk=put(raw_bytes=3))
 
 
+CONTENT = 181  # bytes of content of ZSTD_DICTIONARY, which its three offsets of 4 bytes precede
+
+
+def with_offset(k, value):
+    at = len(ZSTD_DICTIONARY) - CONTENT - 12 + 4 * k
+    return ZSTD_DICTIONARY[:at] + le(value, 4) + ZSTD_DICTIONARY[at + 4:]
+
+
 def zstd_dictionary_cases():
     for name, what, table, stored in (
             ('short', 'three stored bytes', ZSTD_DICTIONARY, ('zstd', lambda data, w: {'table': bytes(3)})),
@@ -412,7 +431,11 @@ def zstd_dictionary_cases():
             ('empty-table', 'an empty table', b'', with_dictionary(0)),
             ('magic-alone', 'a table of a magic number and nothing else', ZSTD_DICTIONARY[:4], with_dictionary(0)),
             ('entropy', 'a Zstandard dictionary with malformed entropy tables', ZSTD_DICTIONARY[:8] + b'\xFF' * 32 + ZSTD_DICTIONARY[40:], with_dictionary(0)),
-            ('cut', 'a Zstandard dictionary that is cut', ZSTD_DICTIONARY[:80], with_dictionary(0))):
+            ('cut', 'a Zstandard dictionary that is cut', ZSTD_DICTIONARY[:80], with_dictionary(0)),
+            *(('offset-%d-%s' % (k, name), 'offset %d of a Zstandard dictionary is %s' % (k, what), with_offset(k, value), with_dictionary(0))
+              for k, name, what, value in ((0, '0', '0', 0), (1, '0', '0', 0), (2, '0', '0', 0), (0, 'beyond', 'one more than the length of the content', CONTENT + 1),
+                                           (2, 'beyond', 'one more than the length of the content', CONTENT + 1), (2, 'max', '2^32 - 1', VARIES))),
+            ('no-content', 'a Zstandard dictionary without content', ZSTD_DICTIONARY[:-CONTENT], with_dictionary(0))):
         f = Tsl([col('t', 'utf8', [None])])
         f.table(0, table)
         f.chunk(0, [ZSTD_DICTIONARY_TEXT], stored)
@@ -738,6 +761,13 @@ def footer_cases():
         if name == 'table-order':
             tweak = {'table %d: %s' % (i, k): f.tables[1 - i][2].header[k] for i in (0, 1) for k, _ in one}
         yield 'R-7.4', name, what, f.commit(footer=tweak)
+    for name, what, column, shift in (('table-overlap', 'the second table of a column begins within the body of its first', 0, 64),
+                                      ('table-overlap-of-column', 'a table begins within the body of a table of another column', 1, 128),
+                                      ('table-at-same-offset', 'two tables of a column are at the same offset', 0, 0)):
+        f = chunks(None, columns=2, commit=False)
+        f.table(0, bytes(range(200)))
+        f.table(column, b'other')
+        yield 'R-7.4', name, what, f.commit(footer={'table 1: offset': f.tables[0][2].offset + shift})
     yield 'R-7.5', 'commit-1', 'the first commit has number 1', broken(footer=put(commit=1))
     yield 'R-7.5', 'commit-twice', 'two commits of number 0', worked().commit(False).commit(footer=put(commit=0))
     yield 'R-7.5', 'samples-over-limit', 'sample_count 2^63 (a file without columns)', Tsl([]).commit(samples=1 << 63)
