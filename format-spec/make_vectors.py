@@ -23,11 +23,11 @@ import vector_filters
 import vector_mappings
 import vector_nested
 import vector_options
-from vector_faults import invalid_vectors
+from vector_faults import CONTENT, invalid_vectors, with_offset
 from vector_text import DOCUMENTS, example_vectors, wrong_examples, wrong_index
 
 
-FORGED_ID = b'forged chunkC5(\x9D'  # chosen so that the head_crc of a certain head is 0
+FORGED_ID = b'forged chunkC5(\x9D'  # chosen so that the header_crc of a certain header is 0
 
 
 def valid_vectors():
@@ -84,6 +84,11 @@ def valid_vectors():
     f.chunk(0, [((2, 3), bytes(range(12))), ((0, 5), b''), None, ((3, 0), b''), ((1, 1), b'\xFE\xFF')])
     f.chunk(0, [((1, 2), b'wxyz')])
     yield 'ragged-two', 'two varying extents and a fixed one between; extents of empty samples are kept; a null', f.commit()
+
+    f = Tsl([col('x', 'u8', [None, 0])])
+    f.chunk(0, [((VARIES - 1,), b'')])
+    f.chunk(0, [((0,), b''), ((VARIES - 1,), b''), ((0,), b'')])
+    yield 'ragged-largest-extent', 'an extent of 2^32 - 2 of samples of no elements, the only one that varies', f.commit()
 
     f = Tsl([col('x', 'u8', [None] * 4)])
     f.chunk(0, [((VARIES - 1,) * 3 + (0,), b''), ((0,) + (VARIES - 1,) * 3, b''), ((1, 2, 1, 1), b'ab')])
@@ -158,13 +163,13 @@ def valid_vectors():
     f.table(1, b'at a multiple of 4096')
     yield 'alignment-4096', 'alignment 4096; the second chunk follows the first without padding', f.commit()
 
-    # FORGED_ID: file_id and previous; the 32 bytes of cast facts, and the zeros of the facts after them, are an intact head of a chunk at 4032
+    # FORGED_ID: file_id and previous; the 32 bytes of cast facts, and the zeros of the facts after them, are an intact header of a chunk at 4032
     forged = b'TSLC' + bytes(4) + FORGED_ID + le(4032, 8)
     assert zlib.crc32(forged + bytes(28)) == 0
     cast = ('f32', *struct.unpack('<dd', forged[:16]), *struct.unpack('<QQ', forged[16:]))
     f = Tsl([col('x', 'bf16', cast=cast), col('y', 'u8')], [('k', ' ' * 1873)], A=4096, file_id=FORGED_ID[:12]).commit()
     assert f.regions[1].offset == 1984 and f.bytes()[4032:].startswith(forged)
-    yield 'chunk-in-footer', 'alignment 4096; where a chunk could be, the body of the footer has the intact head of one', f
+    yield 'chunk-in-footer', 'alignment 4096; where a chunk could be, the body of the footer has the intact header of one', f
 
     f = Tsl([col('h\u00e9', 'u8', meta=[('unit', '\u00b5m')]), col('he\u0301', 'u8')], meta=[
         ('Z', ''), ('a', 'line\nbreak\0\x7f'), ('\u00e9', '\u65e5\u672c'), ('\uff5e', 'before'), ('\U0001F600', 'after')])
@@ -200,18 +205,25 @@ def valid_vectors():
 
     f = Tsl([col('t', 'utf8', [None], nullable=True), col('x', 'i32', [2]), col('b', 'bytes', [None])])
     f.table(0, b'not needed')
-    f.table(0, DICTIONARY)
-    f.table(2, other_id(DICTIONARY))
-    f.chunk(0, [DICTIONARY_TEXT], dictionary(1, DICTIONARY_FRAME))
-    f.chunk(0, [b'raw', None, b'blocks'], dictionary(1), dictionary(1), dictionary(1))
-    f.table(1, DICTIONARY)
-    f.chunk(1, [el('i', 1, 2)] * 4, dictionary(0))
-    f.chunk(2, [DICTIONARY_TEXT, b'', b'', b''], dictionary(0, DICTIONARY_FRAME))
+    f.table(0, ZSTD_DICTIONARY)
+    f.table(2, other_id(ZSTD_DICTIONARY))
+    f.chunk(0, [ZSTD_DICTIONARY_TEXT], with_dictionary(1, ZSTD_DICTIONARY_FRAME))
+    f.chunk(0, [b'raw', None, b'blocks'], with_dictionary(1), with_dictionary(1), with_dictionary(1))
+    f.table(1, ZSTD_DICTIONARY)
+    f.chunk(1, [el('i', 1, 2)] * 4, with_dictionary(0))
+    f.chunk(2, [ZSTD_DICTIONARY_TEXT, b'', b'', b''], with_dictionary(0, ZSTD_DICTIONARY_FRAME))
     f.commit(finished=False)
-    f.chunk(0, [DICTIONARY_TEXT] * 3, zstd())
+    f.chunk(0, [ZSTD_DICTIONARY_TEXT] * 3, zstd())
     f.chunk(1, [el('i', 3, 4)] * 3)
-    f.chunk(2, [DICTIONARY_TEXT[:11], DICTIONARY_TEXT[11:], b''], dictionary(0, DICTIONARY_FRAME))
+    f.chunk(2, [ZSTD_DICTIONARY_TEXT[:11], ZSTD_DICTIONARY_TEXT[11:], b''], with_dictionary(0, ZSTD_DICTIONARY_FRAME))
     yield 'zstd-dictionary', 'encoding zstd with a table: a compressed block, raw blocks, all parts, a table of an earlier commit, any Dictionary_ID', f.commit()
+
+    f = Tsl([col('t', 'utf8', [None])])
+    for k in range(3):
+        f.table(0, with_offset(k, CONTENT))
+    for k in range(3):
+        f.chunk(0, [ZSTD_DICTIONARY_TEXT], with_dictionary(k))
+    yield 'zstd-dictionary-offsets', 'Zstandard dictionaries with an offset that is the length of the content', f.commit()
 
     yield 'long-run', '127 chunks in a run: two pages, samples_per_chunk 2', run_of([2] * 126 + [1])
     yield 'long-run-varying', '127 chunks in a run, of varying size: samples_per_chunk 0', run_of([1, 2] * 63 + [2])
@@ -229,8 +241,8 @@ def valid_vectors():
     f = worked().commit(finished=False)
     yield 'empty-commit', 'a last commit without chunks, that only finishes', f.commit()
 
-    yield 'unknown-compat', 'a compat flag nobody knows, in header and footer', worked(flags=(0, 0, 1 << 31)).commit()
-    yield 'unknown-ro-compat', 'a ro_compat flag nobody knows, in header and footer', worked(flags=(0, 4, 0)).commit()
+    yield 'unknown-compat', 'an unknown compat flag, in file header and footer', worked(flags=(0, 0, 1 << 31)).commit()
+    yield 'unknown-ro-compat', 'an unknown ro_compat flag, in file header and footer', worked(flags=(0, 4, 0)).commit()
     yield 'compat-added', 'a compat flag that only the second footer has', worked().commit(False).commit(flags=(0, 0, 2))
     yield 'file-id-ff', 'file_id all FF', worked(file_id=b'\xFF' * 12).commit()
 
@@ -285,7 +297,7 @@ def tier_vectors():
     numbers = [(dtype, n, w) for dtype, n, w in (('bf16', 75, 2), ('f32', 44, 4), ('f64', 26, 8))]
     for transform in ('delta', 'lorenzo'):
         yield 'residual-tiers-' + transform, ('encoding residual-tiers, %s: stride 1, 0 < stride < restart, stride >= '
-                                              'restart, restart no multiple of stride, restart 1, restart over n' % transform), of_many(*(
+                                              'restart, restart not a multiple of stride, restart 1, restart over n' % transform), of_many(*(
             (dtype, floats(w, n), residual_tiers(transform, widths, restart=restart, stride=stride))
             for dtype, n, w in numbers for widths, restart, stride in (
                 ((1, 2, 2), 10, 1), ((3, 3, 4), 17, 5), ((2, 1, 3), 12, 4), ((1, 1, 1), 1, 1))), *(

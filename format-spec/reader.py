@@ -24,10 +24,10 @@ class Block(Fields):  # of the schema or a footer
     def text(self, least, most):
         return text("R-3.4", self.take(self.count("R-3.4 length of a text:", least, most)))
 # ---- 2. Regions --------------------------------------------------------------------------------------------
-HEADER, CHUNK, TABLE, INDEX, FOOTER, TRAILER = b"\x89TSL", b"TSLC", b"TSLT", b"TSLI", b"TSLF", b"TSLE"
+FILE_HEADER, CHUNK, TABLE, INDEX, FOOTER, TRAILER = b"\x89TSL", b"TSLC", b"TSLT", b"TSLI", b"TSLF", b"TSLE"
 MAX_CHUNK, VARYING = (1 << 32) - (1 << 16), 0xFFFFFFFF
 KINDS = {  # the limit of body_bytes, and the layout of the fields that depend on the kind: at 4, 32 and 48
-    HEADER: (16 << 20, "<4s" "III" "II"),  # magic_tail, three words of flags, alignment, edition
+    FILE_HEADER: (16 << 20, "<4s" "III" "II"),  # magic_tail, three words of flags, alignment, edition
     CHUNK: (MAX_CHUNK, "<I" "QI" "IHH"),  # column, first_sample, sample_count, raw_bytes, encoding, flags
     TABLE: (16 << 20, "<I" "IQ" "Q"),  # column, table, reserved, reserved
     INDEX: (4032, "<I" "QI" "Q"),  # column, first_sample, entry_count, first_chunk
@@ -35,21 +35,21 @@ KINDS = {  # the limit of body_bytes, and the layout of the fields that depend o
     TRAILER: (0, "<I" "QI" "Q")}  # trailer_flags, footer_offset, reserved, previous_trailer
 FOLLOW = {**dict.fromkeys(KINDS, (CHUNK, TABLE, INDEX, FOOTER)), INDEX: (INDEX, FOOTER), FOOTER: (TRAILER,)}
 
-def read_region(file, at, kinds, head_only=False):
-    head = file.data[at:at + 64]
-    check({"R-2.5 the head reaches beyond the end of the file": len(head) == 64})
-    kind, file_id, previous, offset, body_bytes, body_crc, head_crc = struct.unpack("<4s4x12sIQ12xI8xII", head)
-    check({"R-2.1 head_crc": zlib.crc32(head[:60]) == head_crc, f"R-2.2 magic {kind}": kind in kinds,
+def read_region(file, at, kinds, header_only=False):
+    header = file.data[at:at + 64]
+    check({"R-2.5 the header reaches beyond the end of the file": len(header) == 64})
+    kind, file_id, previous, offset, body_bytes, body_crc, header_crc = struct.unpack("<4s4x12sIQ12xI8xII", header)
+    check({"R-2.1 header_crc": zlib.crc32(header[:60]) == header_crc, f"R-2.2 magic {kind}": kind in kinds,
            "R-2.3 file_id": file.file_id in (None, file_id), f"R-2.4 offset {offset}": offset == at and at % 64 == 0})
     (limit, layout), end = KINDS[kind], at + 64 + body_bytes
     check({f"R-2.5 body_bytes {body_bytes}": body_bytes <= limit and end <= len(file.data)})
-    body, fields = file.data[at + 64:end], struct.unpack(layout, head[4:8] + head[32:44] + head[48:56])
-    check({"R-2.6 body_crc": head_only or zlib.crc32(body) == body_crc})
-    return Record(kind=kind, file_id=file_id, previous=previous, head_crc=head_crc, at=at, body=body, body_crc=body_crc, end=end, fields=fields)
+    body, fields = file.data[at + 64:end], struct.unpack(layout, header[4:8] + header[32:44] + header[48:56])
+    check({"R-2.6 body_crc": header_only or zlib.crc32(body) == body_crc})
+    return Record(kind=kind, file_id=file_id, previous=previous, header_crc=header_crc, at=at, body=body, body_crc=body_crc, end=end, fields=fields)
 
-def intact_head(file, at, kinds):
+def intact_header(file, at, kinds):
     with suppress(Violation):
-        return read_region(file, at, kinds, head_only=True)
+        return read_region(file, at, kinds, header_only=True)
 
 def read_next(file):  # walks to the region after file.previous
     data, e = file.data, file.previous.end
@@ -57,16 +57,16 @@ def read_next(file):  # walks to the region after file.previous
     magic, other, file.at = data[s:s + 4], data[c:c + 4], s
     check({"R-2.9 the file ends without a trailer": s < len(data) and (any(magic) or c < len(data))})
     if not any(magic):
-        right = c > s and any(other) and other not in (HEADER, INDEX, FOOTER, TRAILER)
+        right = c > s and any(other) and other not in (FILE_HEADER, INDEX, FOOTER, TRAILER)
         check({f"R-2.7 no region here, and no chunk or table at {c}": right})
         file.at = c
-    elif c > s and not intact_head(file, s, KINDS) and intact_head(file, c, (CHUNK, TABLE)):
+    elif c > s and not intact_header(file, s, KINDS) and intact_header(file, c, (CHUNK, TABLE)):
         file.at = c  # after padding that is damaged
     check({"R-2.8 the padding before this place": not any(data[e:file.at])})
     region = read_region(file, file.at, KINDS)
     check({f"R-2.7 the region must stand at {c}": file.at == c or region.kind not in (CHUNK, TABLE),
            f"R-2.9 {region.kind} after {file.previous.kind}": region.kind in FOLLOW[file.previous.kind],
-           "R-2.10 previous": region.previous == file.previous.head_crc})
+           "R-2.10 previous": region.previous == file.previous.header_crc})
     return region
 # ---- 3. Header and schema ----------------------------------------------------------------------------------
 DTYPES = ("- bf16 f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool bytes utf8 f8_e4m3fn f8_e4m3fnuz f8_e5m2 f8_e5m2fnuz "
@@ -75,12 +75,12 @@ ELEMENT_BYTES = (0, 2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8) + 13 * (1,) + (8,)
 BITS = {"bool": 1, "f6_e2m3": 6, "f6_e3m2": 6, "f4_e2m1": 4, "i4": 4, "u4": 4}  # of a byte, if not all
 NESTED = 1  # of incompat_flags
 
-def read_header(file):
-    file.previous = header = read_region(file, 0, (HEADER,))
+def read_file_header(file):
+    file.previous = header = read_region(file, 0, (FILE_HEADER,))
     magic_tail, *file.flags, file.alignment, edition = header.fields
     check({"R-3.9 written before edition 1: convert the source again": edition != 0, f"R-3.9 the newer edition {edition}": edition <= 1,
            "R-9.1 incompat_flags": file.flags[0] & ~NESTED == 0, "R-3.1 magic_tail": magic_tail == b"\r\n\x1a\n",
-           "R-2.10 previous of the header": header.previous == 0, "R-3.2 alignment": file.alignment in (64, 4096)})
+           "R-2.10 previous of the file header": header.previous == 0, "R-3.2 alignment": file.alignment in (64, 4096)})
     file.file_id, file.schema, fields = header.file_id, header.body, Block(header.body, "R-3.3")
     column_count, file.metadata = fields.count("R-3.6 column_count"), read_metadata(fields)
     file.columns = [read_column(fields) for _ in range(column_count)]
@@ -304,8 +304,8 @@ def find_last_trailer(file):  # 7.3: the offset of the last valid trailer, and i
             with suppress(Violation):
                 trailer = read_region(file, at, (TRAILER,))
                 flags, footer_offset, reserved, _ = trailer.fields
-                footer = read_region(file, footer_offset, (FOOTER,), head_only=True)
-                right = flags < 2 and reserved == 0 and trailer.previous == footer.head_crc
+                footer = read_region(file, footer_offset, (FOOTER,), header_only=True)
+                right = flags < 2 and reserved == 0 and trailer.previous == footer.header_crc
                 if right and align(footer.end, 64) == at:
                     return at, read_region(file, footer_offset, (FOOTER,))
     return None, None
@@ -316,7 +316,7 @@ def walk(data, wanted=(), to_the_end=False):  # up to the last valid trailer; wi
     file = Record(data=data, wanted=wanted, at=0, file_id=None, commits=0, sample_count=0, trailer=0,
                   content=bytes(16))
     try:
-        read_header(file)
+        read_file_header(file)
         last, footer = find_last_trailer(file)
         if footer:  # what is not known is refused first
             file.at = footer.at
@@ -369,7 +369,7 @@ def main():
         with open(options.FILE, "rb") as stream:
             result = read(stream.read(), wanted, options.verify)
         if not {column["name"] for column in result["columns"]}.issuperset(wanted or ()):
-            parser.error("there is no such column")
+            parser.error("no such column")
         print("ok" if options.verify else json.dumps(result, separators=(",", ":")), flush=True)
     except Violation as violation:
         print(violation, file=sys.stdout if options.verify else sys.stderr)

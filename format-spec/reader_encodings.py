@@ -37,7 +37,7 @@ BLOCKS = 1 << 8
 ENCODINGS = {**dict(enumerate(NAMES)), **{BLOCKS | i: f"{name} in blocks" for i, name in enumerate(NAMES) if i != CONSTANT}}
 TABLES = {ZSTD: (4, "R-5.13"), EXPONENT_TIERS: (48, "R-5.17"), RESIDUAL_TIERS: (48, "R-5.17"), BINS: (4, "R-5.18"),
           PLANES_ZSTD: (24, "R-5.12")}  # their length, of bins that of table_bytes, and what is broken if they are cut off
-ALIGNMENTS = {RAW: (64, 1), EXPONENT_TIERS: (16, 16), RESIDUAL_TIERS: (16, 16), BINS: (16, 16)}  # of the front, of blocks
+ALIGNMENTS = {RAW: (64, 1), EXPONENT_TIERS: (16, 16), RESIDUAL_TIERS: (16, 16), BINS: (16, 16)}  # of the block index, of blocks
 
 def decode(stored, length, encoding, before, w, tables=()):  # `before`: the bytes of the body before the part
     check({f"R-5.1 unknown {encoding}": encoding in ENCODINGS, "R-5.2 empty": length or encoding == RAW and not stored,
@@ -45,13 +45,13 @@ def decode(stored, length, encoding, before, w, tables=()):  # `before`: the byt
     if encoding == CONSTANT or not length:
         return stored * (length // w)  # which is whole: the caller has checked `length` with
     kind, n = encoding & 255, length // w
-    (table_bytes, rule), (of_front, of_blocks) = TABLES.get(kind, (0, "")), ALIGNMENTS.get(kind, (1, 1))
+    (table_bytes, rule), (of_index, of_blocks) = TABLES.get(kind, (0, "")), ALIGNMENTS.get(kind, (1, 1))
     if encoding & BLOCKS:
-        front_bytes, block_count = Fields(stored, "R-5.14").unpack("II")
-        check({"R-5.14 the front reaches beyond the stored bytes": front_bytes <= len(stored),
-               "R-5.14 the front is cut off": front_bytes >= 12, f"R-5.14 block_count {block_count}": block_count >= 2,
-               "R-5.14 alignment of the front": front_bytes % of_front == 0})
-        fields = Fields(stored[8:front_bytes - 4], "R-5.14")
+        index_bytes, block_count = Fields(stored, "R-5.14").unpack("II")
+        check({"R-5.14 the block index reaches beyond the stored bytes": index_bytes <= len(stored),
+               "R-5.14 the block index is cut off": index_bytes >= 12, f"R-5.14 block_count {block_count}": block_count >= 2,
+               "R-5.14 alignment of the block index": index_bytes % of_index == 0})
+        fields = Fields(stored[8:index_bytes - 4], "R-5.14")
     else:
         fields = Fields(stored, rule)
     own = fields.take(table_bytes)
@@ -62,7 +62,7 @@ def decode(stored, length, encoding, before, w, tables=()):  # `before`: the byt
         table_bytes += others
     decode_block = DECODERS[kind](own, w, tables)
     if encoding & BLOCKS:
-        blocks = read_directory(fields, block_count, n, stored, front_bytes, before, of_front, of_blocks)
+        blocks = read_block_index(fields, block_count, n, stored, index_bytes, before, of_index, of_blocks)
     else:
         check({f"{rule} the bytes after the tables": not any(fields.take(align(table_bytes, of_blocks) - table_bytes))})
         blocks = [(n, fields.read())]
@@ -77,32 +77,32 @@ def raw_decoder(own, w, tables):
     return decode_block
 
 def zstd_decoder(own, w, tables):
-    dictionary = None if own == b"\xff" * 4 else find_dictionary(int.from_bytes(own, "little"), tables)
-    return lambda block, n: unframe(block, n * w, dictionary)
+    zstd_dictionary = None if own == b"\xff" * 4 else find_zstd_dictionary(int.from_bytes(own, "little"), tables)
+    return lambda block, n: unframe(block, n * w, zstd_dictionary)
 
 def bitshuffle_decoder(own, w, tables):
     return lambda block, n: unshuffle(unframe(block, n * w), w)
 
-def unframe(stored, length, dictionary=None):
+def unframe(stored, length, zstd_dictionary=None):
     import zstandard
     with suppress(zstandard.ZstdError):
         frame = zstandard.get_frame_parameters(stored)
         right = stored[:4] == b"\x28\xb5\x2f\xfd" and frame.content_size == length and frame.dict_id == 0
         window = frame.window_size <= 8 << 20  # that of a single segment is its content size
-        check({"R-5.5 magic, content size or dictionary": right, "R-5.5 window": window})
-        return zstandard.ZstdDecompressor(dictionary).decompress(stored, allow_extra_data=False)
-    raise Violation("R-5.5", "not exactly one good frame")
+        check({"R-5.5 magic, content size or dictionary id": right, "R-5.5 window": window})
+        return zstandard.ZstdDecompressor(zstd_dictionary).decompress(stored, allow_extra_data=False)
+    raise Violation("R-5.5", "not exactly one valid frame")
 
-def find_dictionary(table, tables):  # `tables` are the bodies of those of the column that precede the chunk
+def find_zstd_dictionary(table, tables):  # `tables`: the bodies of the tables of the column before the chunk
     import zstandard
     check({f"R-5.13 no table {table}": table < len(tables)})
     body = tables[table]
     check({"R-5.13 magic or length": body[:4] == b"\x37\xa4\x30\xec" and 8 <= len(body) <= 1 << 20})
-    dictionary = zstandard.ZstdCompressionDict(body)
-    with suppress(zstandard.ZstdError):  # of an empty frame, to see whether the dictionary is one
-        zstandard.ZstdDecompressor(dictionary).decompress(bytes.fromhex("28b52ffd2000010000"))
-        return dictionary
-    raise Violation("R-5.13", "no good dictionary")
+    zstd_dictionary = zstandard.ZstdCompressionDict(body)
+    with suppress(zstandard.ZstdError):  # of an empty frame, to see whether it is a dictionary
+        zstandard.ZstdDecompressor(zstd_dictionary).decompress(bytes.fromhex("28b52ffd2000010000"))
+        return zstd_dictionary
+    raise Violation("R-5.13", "not a valid Zstandard dictionary")
 
 def unshuffle(shuffled, w):
     m, result = len(shuffled) // w // 8, bytearray(shuffled)  # the last n mod 8 elements stay
@@ -247,18 +247,18 @@ def planes_decoder(own, w, tables):
         return undo(transform, *details, y, w)
     return decode_block
 # ---- 5.12 Blocks -------------------------------------------------------------------------------------------
-def read_directory(fields, block_count, n, stored, front_bytes, before, of_front, of_blocks):  # for each block its elements and its bytes
-    directory = list(struct.iter_unpack("<III", fields.take(12 * block_count)))
+def read_block_index(fields, block_count, n, stored, index_bytes, before, of_index, of_blocks):  # for each block its elements and its bytes
+    entries = list(struct.iter_unpack("<III", fields.take(12 * block_count)))
     filling, blocks = fields.read(), []
-    starts = [(0, 0)] + [(end, align(stored_end, of_blocks)) for end, stored_end, _ in directory[:-1]]
-    ascends = all(a < c and b < d for (a, b), (c, d, _) in zip(starts, directory))
-    front_crc = zlib.crc32(stored[:front_bytes - 4], zlib.crc32(before))
-    check({"R-5.14 filling": not any(filling) and len(filling) < of_front, "R-5.14 the directory does not ascend": ascends,
-           "R-5.14 ends": directory[-1][:2] == (n, len(stored) - front_bytes),
-           "R-5.15 front_crc": front_crc.to_bytes(4, "little") == stored[front_bytes - 4:front_bytes]})
-    next_starts = [stored_start for _, stored_start in starts[1:]] + [directory[-1][1]]
-    for (begin, stored_start), (end, stored_end, block_crc), next_start in zip(starts, directory, next_starts):
-        block = stored[front_bytes + stored_start:front_bytes + next_start]
+    starts = [(0, 0)] + [(end, align(stored_end, of_blocks)) for end, stored_end, _ in entries[:-1]]
+    ascends = all(a < c and b < d for (a, b), (c, d, _) in zip(starts, entries))
+    index_crc = zlib.crc32(stored[:index_bytes - 4], zlib.crc32(before))
+    check({"R-5.14 filling": not any(filling) and len(filling) < of_index, "R-5.14 the entries do not ascend": ascends,
+           "R-5.14 ends": entries[-1][:2] == (n, len(stored) - index_bytes),
+           "R-5.15 index_crc": index_crc.to_bytes(4, "little") == stored[index_bytes - 4:index_bytes]})
+    next_starts = [stored_start for _, stored_start in starts[1:]] + [entries[-1][1]]
+    for (begin, stored_start), (end, stored_end, block_crc), next_start in zip(starts, entries, next_starts):
+        block = stored[index_bytes + stored_start:index_bytes + next_start]
         length = stored_end - stored_start
         check({"R-5.16 block_crc": zlib.crc32(block) == block_crc, "R-5.16 padding": not any(block[length:])})
         blocks.append((end - begin, block[:length]))
@@ -275,11 +275,11 @@ def bin_decoder(own, w, tables):  # `own` begins after table_bytes
     V = [0, *accumulate(1 << k for k in K)]  # and where the last bin ends
     check({"R-5.18 K": max(K) <= 15, "R-5.18 V": not any(v % (1 << k) for v, k in zip(V, K))})
     classes = [read_frequencies(fields, K, V) for _ in range(class_count)]
-    v, detail_bits, to_elements = (read_no_mapping, read_palettes, read_quotient, read_multiple)[mapping](fields, w)
-    filler, *rice_gaps = fields.unpack(f"{w}sBB") if has_gaps else (b"", 0, 0)
-    check({"R-5.22 between or marked": max(rice_gaps) <= 15})
-    upper_bits, *rice_outliers = fields.unpack("BBB") if has_outliers else (0, 0, 0)
-    check({"R-5.22 upper_bits 0": upper_bits or not has_outliers, "R-5.22 between or marked": max(rice_outliers) <= 15})
+    v, detail_bits, to_elements = (read_no_mapping, read_dictionaries, read_float_multiple, read_int_multiple)[mapping](fields, w)
+    filler, *gap_parameters = fields.unpack(f"{w}sBB") if has_gaps else (b"", 0, 0)
+    check({"R-5.22 rice_unmarked or rice_marked": max(gap_parameters) <= 15})
+    upper_bits, *outlier_parameters = fields.unpack("BBB") if has_outliers else (0, 0, 0)
+    check({"R-5.22 upper_bits 0": upper_bits or not has_outliers, "R-5.22 rice_unmarked or rice_marked": max(outlier_parameters) <= 15})
     restart_segments, zero, filters = read_filters(fields) if has_filters else (1, 0, [()])
     window_bytes = min(v, 2)  # what depends on v, which is among the last fields
     bytes_above = v - s - window_bytes
@@ -289,7 +289,7 @@ def bin_decoder(own, w, tables):  # `own` begins after table_bytes
            "R-5.22 number bytes or transform of filters": not has_filters or v == 2 and transform == NONE})
 
     def decode_numbers(fields, n):  # their bytes; without a mapping, they are the elements
-        above = read_uppers(fields, n, rice_outliers, upper_bits, bytes_above) if has_outliers else bytes(n * bytes_above)
+        above = read_uppers(fields, n, outlier_parameters, upper_bits, bytes_above) if has_outliers else bytes(n * bytes_above)
         fields.rule = "R-5.23"
         filter_codes = read_class_codes(fields, -(-n // 128), len(filters))
         fields.rule, groups, m = "R-5.19", -(-n // 64), min(n, 64)
@@ -312,19 +312,19 @@ def bin_decoder(own, w, tables):  # `own` begins after table_bytes
         e, = fields.unpack("H")
         base, = fields.unpack("q") if mapping > 1 else (0,)
         detail_bytes, = fields.unpack("I") if detail_bits else (0,)
-        positions, exceptions, details = fields.unpack(f"{e}H"), fields.take(w * e), fields.take(detail_bytes)
+        positions, patches, details = fields.unpack(f"{e}H"), fields.take(w * e), fields.take(detail_bytes)
         ascend = all(a < b for a, b in zip((-1, *positions), (*positions, n)))
-        check({"R-5.21 the positions of exceptions": ascend})
+        check({"R-5.21 the positions of patches": ascend})
         elements = bytearray(to_elements(decode_numbers(fields, n), base, details))
         for j, i in enumerate(positions):
-            elements[w * i:w * i + w] = exceptions[w * j:w * j + w]
+            elements[w * i:w * i + w] = patches[w * j:w * j + w]
         return bytes(elements)
 
     def decode_block(block, n):
         fields = Fields(block, "R-5.23")
         if not has_gaps:
             return decode_elements(fields, n)
-        marks = read_marks(fields, n, rice_gaps)
+        marks = read_marks(fields, n, gap_parameters)
         elements = io.BytesIO(decode_elements(fields, marks.count(0)))
         return b"".join(filler if is_marked else elements.read(w) for is_marked in marks)
     return decode_block
@@ -375,21 +375,21 @@ def refill(state, stream):  # those of elements that the group does not have nee
 def read_no_mapping(_, w):
     return w, 0, None
 
-def read_palettes(fields, w):
-    v, flags, palette_count, reserved = fields.unpack("4B")
-    check({f"R-5.20 number_bytes {v}": v in (1, 2) and v <= w, "R-5.20 palette_flags or reserved": flags < 2 and reserved == 0,
-           "R-5.20 palette_count": palette_count > 0})
-    palettes, top = [], 1 << 8 * w - 1
-    for _ in range(palette_count):
+def read_dictionaries(fields, w):
+    v, flags, dictionary_count, reserved = fields.unpack("4B")
+    check({f"R-5.20 number_bytes {v}": v in (1, 2) and v <= w, "R-5.20 dictionary_flags or reserved": flags < 2 and reserved == 0,
+           "R-5.20 dictionary_count": dictionary_count > 0})
+    dictionaries, top = [], 1 << 8 * w - 1
+    for _ in range(dictionary_count):
         steps = [read_step(fields, w) for _ in range(fields.unpack("H")[0] + 1)]
         sums = accumulate(accumulate(~(step >> 1) if step & 1 else step >> 1 for step in steps))
         m = [value & 2 * top - 1 for value in sums]
-        palettes.append([(value ^ top - 1 if flags and value & top else value).to_bytes(w, "little") for value in m])
+        dictionaries.append([(value ^ top - 1 if flags and value & top else value).to_bytes(w, "little") for value in m])
 
     def to_elements(numbers, *_):
-        numbers = [(number, palettes[i % palette_count]) for i, number in enumerate(memoryview(numbers).cast("_BH"[v]))]
-        check({"R-5.21 a number is greater than greatest": all(number < len(palette) for number, palette in numbers)})
-        return b"".join(palette[number] for number, palette in numbers)
+        numbers = [(number, dictionaries[i % dictionary_count]) for i, number in enumerate(memoryview(numbers).cast("_BH"[v]))]
+        check({"R-5.21 a number is greater than max_number": all(number < len(dictionary) for number, dictionary in numbers)})
+        return b"".join(dictionary[number] for number, dictionary in numbers)
     return v, 0, to_elements
 
 def read_step(fields, w):
@@ -400,7 +400,7 @@ def read_step(fields, w):
         check({"R-5.20 a step that is too great": step >> 8 * w == 0, "R-5.20 a step with too many bytes": byte or bits == 7})
     return step
 
-def read_quotient(fields, w):
+def read_float_multiple(fields, w):
     v, float_type, D, reserved, divisor, exponent, reserved_2 = fields.unpack("4BIhH")
     is_f64 = float_type == 4
     check({f"R-5.20 float_type {float_type}": {1: 2, 2: 2, 3: 4, 4: 8}.get(float_type) == w,
@@ -428,7 +428,7 @@ def read_quotient(fields, w):
         return (bits + 0x7FFF + (bits >> 16 & 1) >> 16).to_bytes(2, "little")
     return v, D, to_elements
 
-def read_multiple(fields, w):
+def read_int_multiple(fields, w):
     v, reserved, factor = fields.unpack("B3sQ")
     check({f"R-5.20 number_bytes {v}": v in (1, 2, 4, 8) and v <= w, "R-5.20 reserved": not any(reserved), "R-5.20 factor": factor > 0})
 

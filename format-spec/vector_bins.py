@@ -27,17 +27,18 @@ def packed(codes, bits):
     return le(sum(code << bits * i for i, code in enumerate(codes)), (bits * len(codes) + 7) // 8)
 
 
-def coded(groups, K, V, F, start, early):
+def coded(groups, K, V, F, start, early, ends_in):
     """The states and the stream of a block. `groups`: of windows; `F`: the frequencies of each group.
-    For faults `start` has states to begin with, and the states `early` move a byte that they need not."""
+    For faults `start` has states to begin with, the states `early` move a byte that they need not, and the stream ends
+    in the step `ends_in`, 'refill 1', 'refill 2' or 'low': the last one that takes several bytes lacks its last byte."""
     states = [256] * len(groups[0] if groups else ())
     for i, state in start.items():
         states[i] = state
     stream = []  # backwards
 
-    def move(i, limit):
+    def move(i, limit, step):
         if states[i] >= limit:
-            stream.append(states[i] & 255)
+            stream.append((states[i] & 255, step))
             states[i] >>= 8
 
     for g in reversed(range(len(groups))):
@@ -49,29 +50,33 @@ def coded(groups, K, V, F, start, early):
             if is_last:
                 states[i] += rest & 255
             elif K[b] >= 8:
-                stream.append(rest & 255)
+                stream.append((rest & 255, (g, 'low')))
         for i, b, rest in elements_of_group:
             if K[b] >= 8 or not is_last:
-                move(i, 1 << 16 - K[b] % 8)
+                move(i, 1 << 16 - K[b] % 8, (g, 'refill 2'))
                 states[i] = (states[i] << K[b] % 8) + (rest >> 8 if K[b] >= 8 else rest)
         for i, b, rest in elements_of_group:
             if g == 0 and i in early:
                 assert states[i] < F[g][b] << 8
-                move(i, 0)
-            move(i, F[g][b] << 8)
+                move(i, 0, (g, 'refill 1'))
+            move(i, F[g][b] << 8, (g, 'refill 1'))
             states[i] = (states[i] // F[g][b] << 8) + states[i] % F[g][b] + sum(F[g][:b])
+    if ends_in:
+        steps = [step for _, step in stream]
+        last = next(step for step in steps if step[1] == ends_in and steps.count(step) > 1)
+        stream = stream[steps.index(last) + 1:]
     return {'lower': bytes(state & 255 for state in states), 'upper': bytes(state >> 8 for state in states),
-            'stream': bytes(stream[::-1])}
+            'stream': bytes(byte for byte, _ in stream[::-1])}
 
 
 def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,), frequencies=None, filling=0,
-         mapping=None, tables=None, rewrite=None, start=None, early=(), front=None, **details):
+         mapping=None, tables=None, rewrite=None, start=None, early=(), ends_in=None, has_index=None, **details):
     """`K`: of each bin; else there is a bin for each bit length. `classes`, repeated as needed: of the groups of all
     blocks. `frequencies`: *first* and a list for each class; else those of the data.
     `mapping`: its code, the bytes of a number, its fields, and for each block its numbers and its first pieces; see
     vector_mappings.py.
     For faults, `tables` replaces or adds pieces of the tables, `rewrite` returns other pieces of the last block, and
-    `start` and `early` are for its states: see `coded`."""
+    `start`, `early` and `ends_in` are for its states and its stream: see `coded`."""
     def pieces(data, w):
         code, v, fields, mapped = mapping or (0, w, {}, None)
         widths, code_bits = tuple(K or (0, *range(8 if v == 1 else 16))), class_bits(class_count)
@@ -116,10 +121,10 @@ def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,
             of_mapping, low, groups, of_groups, used = todo.pop(0)
             found = {**of_mapping, 'classes': packed(of_groups, code_bits)}
             found.update({'low bytes %d' % k: piece for k, piece in enumerate(low)})
-            found.update(coded(groups, widths, V, [every_F[c] for c in used], *(({}, ()) if todo else (start or {}, early))))
+            found.update(coded(groups, widths, V, [every_F[c] for c in used], *(({}, (), None) if todo else (start or {}, early, ends_in))))
             return rewrite(found) if rewrite and not todo else found
-        return blocks('bins', ends, block, own, filling, front)[1](data, w)
-    return in_form('bins', ends, front), pieces
+        return blocks('bins', ends, block, own, filling, has_index)[1](data, w)
+    return in_form('bins', ends, has_index), pieces
 
 
 # ---- the vectors -----------------------------------------------------------------------------------------------------
@@ -144,7 +149,7 @@ def valid_vectors():
     n = sum(LENGTHS)
     yield 'bins-lengths', 'blocks of bins of 1, 63, 64, 65, 128, 129 and 200 elements', of_many(
         ('u16', little(n, 50, 2), bins(ends_of(LENGTHS))), ('u8', little(n, 12), bins(ends_of(LENGTHS[::-1]), (1, 1, 2, 3, 4, 5, 6, 7))))
-    yield 'bins-transforms', 'blocks of bins with each transform, which begins anew with each block', of_many(
+    yield 'bins-transforms', 'blocks of bins with each transform, which restarts with each block', of_many(
         ('bf16', floats(2, 150), bins((70, 150), WEIGHTS)), ('bf16', floats(2, 150), bins((64, 150))),
         ('bf16', floats(2, 150), bins((63, 150), (12,) * 16, 'delta', **PREDICTED)),
         ('bf16', floats(2, 150), bins((65, 150), (11,) * 32, 'lorenzo', **PREDICTED)),
@@ -154,7 +159,7 @@ def valid_vectors():
         ('i32', little(70, 2000, 4), bins((66, 70), transform='delta', restart=VARIES, stride=1)),
         ('i32', little(70, 30000, 4), bins((70,), transform='lorenzo', low_bytes=1, restart=30, stride=7)))
     yield 'bins-separable', ('blocks of bins of separable: all element bytes, weights 0 to 8, '
-                                     'stride 1, restart no multiple of stride, stride >= restart, restart over n'), of_many(*(
+                                     'stride 1, restart not a multiple of stride, stride >= restart, restart over n'), of_many(*(
         (dtype, little(n, 3000 if w > 1 else 90, w), bins((n // 2, n), low_bytes=max(0, w - 2), transform='separable',
                                                           restart=restart, stride=stride, weights=weights))
         for dtype, w, n, restart, stride, weights in (
@@ -215,7 +220,7 @@ def table_cases():
 
     two = dict(class_count=2, classes=(1,), frequencies=[(0, (128, 64, 64)), (0, (128, 64, 64))])
     size = 4 + 16 + 4 + 3 + 2 * 5  # of the tables with these
-    shifted = ['R-5.14']  # the directory is not where the tables end
+    shifted = ['R-5.14']  # the entries are not where the tables end
     yield table('short', 'table_bytes of one less than the tables have', 'table_bytes', size - 1, **two)
     yield table('short-cut', 'tables without their last byte, as table_bytes says', 'table_bytes', size - 1, tables={'frequencies 1': b'\x80\x40'}, **two)
     yield table('short-fields', 'tables that end within their first 24 bytes', 'table_bytes', 23)
@@ -239,7 +244,7 @@ def table_cases():
     yield table('no-class', 'class_count 0', 'class_count', tables={
         'class_count': 0, 'first 0': b'', 'count 0': b'', 'frequencies 0': b''})
     yield table('5-classes', 'five classes', 'class_count', class_count=5)
-    yield table('mapping', 'a palette, without its fields', 'mapping', 1)
+    yield table('mapping', 'a dictionary, without its fields', 'mapping', 1)
 
     yield table('K-17', 'a bin of 2^17 values', 'K', b'\x11\x0E\x0F')
     yield table('K-64', 'a bin of 2^64 values, which has one if that wraps', 'K', bytes([64, *range(16)]), K=(0, *range(16)))
@@ -285,19 +290,19 @@ def table_cases():
     yield table('blocks-short', 'table_bytes of one less than the tables have, in blocks', 'table_bytes', 31, shifted, **in_blocks)
     yield table('blocks-zero', 'table_bytes 0, in blocks', 'table_bytes', 0, rule='R-5.14', **in_blocks)
     yield table('blocks-long', 'a byte after the frequencies, inside the tables, in blocks', ['table_bytes', '+more'], tables={'+more': b'\0'}, **in_blocks)
-    yield table('blocks-beyond', 'tables that reach beyond the front', 'table_bytes', 32 + 24 + 12 + 1, rule='R-5.14', **in_blocks)
+    yield table('blocks-beyond', 'tables that reach beyond the block index', 'table_bytes', 32 + 24 + 12 + 1, rule='R-5.14', **in_blocks)
     yield table('blocks-huge', 'tables of 2^32 - 1 bytes, in blocks', 'table_bytes', VARIES, rule='R-5.14', **in_blocks)
     yield table('blocks-low-bytes', '255 low bytes, in blocks', 'low_bytes', 255, **in_blocks)
     yield table('blocks-K', 'a bin of 2^17 values, in blocks', 'K', b'\x11\x0E\x0F', **in_blocks)
     yield table('blocks-sum', 'frequencies that add up to 255, in blocks', 'frequencies 0', frequencies=[(0, (128, 64, 63))], **in_blocks)
     yield transform('blocks-rotate', 'rotate, which is not for bins, in blocks', 'transform', 1, **in_blocks)
-    for name, size, what in (('front-short', 38, 'within the tables'), ('front-shorter', 8 + 2 + 4, 'within table_bytes')):
-        yield 'R-5.14', 'bins-' + name, 'a front that ends %s' % what, one(
-            [FEW], bins(**{**THREE, **in_blocks}), tweak={'values: front_bytes': size})
+    for name, size, what in (('index-short', 38, 'within the tables'), ('index-shorter', 8 + 2 + 4, 'within table_bytes')):
+        yield 'R-5.14', 'bins-' + name, 'a block index that ends %s' % what, one(
+            [FEW], bins(**{**THREE, **in_blocks}), tweak={'values: index_bytes': size})
     yield 'R-5.18', 'bins-padding', 'a byte between the tables and the block', one(
         [FEW], bins(**{**THREE, **two}), tweak={'values: padding': bytes(10) + b'\1'})
-    yield 'R-5.14', 'bins-one-block', 'bins in blocks, of one block', one([FEW], bins(**THREE, front=True))
-    yield 'R-5.15', 'front-crc-bins', 'front_crc of bins', one([FEW], bins(**{**THREE, **in_blocks}), tweak={'values: front_crc': 1})
+    yield 'R-5.14', 'bins-one-block', 'bins in blocks, of one block', one([FEW], bins(**THREE, has_index=True))
+    yield 'R-5.15', 'index-crc-bins', 'index_crc of bins', one([FEW], bins(**{**THREE, **in_blocks}), tweak={'values: index_crc': 1})
     yield 'R-5.16', 'block-crc-bins', 'block_crc of the second block of bins', one(
         [FEW], bins(**{**THREE, **in_blocks}), tweak={'values: block_crc 1': 1})
     for name, ends, what in (('part', (65536,), 'without blocks'), ('block', (65536, 65537), 'in a block')):
@@ -347,6 +352,8 @@ def block_cases():
     yield block('state-0', 'a state of 0', 'upper', lambda found: {
         **found, 'lower': first(0)(found['lower']), 'upper': first(0)(found['upper'])})
     yield block('stream-short', 'a stream without its last byte', 'stream', lambda found: {**found, 'stream': found['stream'][:-1]})
+    yield block('stream-ends-in-refill', 'a stream that ends within the second refill of a group', 'stream', ends_in='refill 2')
+    yield block('stream-ends-in-low', 'a stream that ends within the bytes `low` of a group', 'stream', ends_in='low')
     yield block('stream-long', 'a byte after the stream', 'stream', lambda found: {**found, 'stream': found['stream'] + b'\0'})
     yield block('no-stream', 'a block without its stream, which is one byte', 'upper', lambda found: {**found, 'stream': found['stream'][1:]},
                 data=FEW[:8], **{
@@ -359,8 +366,8 @@ def block_cases():
     yield block('low-bits-7', 'low bits of 128 in a bin of 128 values', 'lower', start={10: 256 + 128 - 5}, data=bytes([133]) * 75, dtype='u8', ends=(75,))
     yield block('final', 'a final state of 512', 'lower', start={0: 512}, **small)
     yield block('final-high', 'a final state of 65,280', 'lower', start={3: 65280}, **small)
-    yield block('final-absent', 'a final state of 512, of which the last group has no element', 'lower', start={63: 512}, **small)
-    yield block('final-bits', 'a final state of 257, of which the last group has no element', 'lower', start={11: 257}, **small)
+    yield block('final-absent', 'a final state of 512, in a state that the last group does not use', 'lower', start={63: 512}, **small)
+    yield block('final-bits', 'a final state of 257, in a state that the last group does not use', 'lower', start={11: 257}, **small)
     yield block('final-second', 'a final state of 512, in the second of two blocks', 'lower', start={0: 512}, **{
         **small, 'ends': (3, 75)})
 

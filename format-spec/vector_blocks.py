@@ -1,4 +1,4 @@
-"""The vectors of parts in blocks (SPEC.md, 5.12), for make_vectors.py; of bins only what a front needs."""
+"""The vectors of parts in blocks (SPEC.md, 5.12), for make_vectors.py; of bins only what a block index needs."""
 from vector_encoder import *
 
 NUMBERS = el('H', *(i * i % 251 + 1000 * (i % 3) for i in range(200)))
@@ -60,15 +60,15 @@ def valid_vectors():
     f = Tsl([col('x', 'u16', [None, 2], nullable=True), col('t', 'utf8', [None], nullable=True)])
     f.chunk(0, [NUMBERS[:8], None, NUMBERS[8:40], b'', NUMBERS[40:80]], raw((4, 20, 40)))
     f.chunk(1, ['one', None, '', 'two', 'three'], raw((3, 11)), validity=zstd())
-    yield 'blocks-after-parts', 'blocks behind validity and shape, which the checksum of the front covers; zero bytes before it', f.commit()
+    yield 'blocks-after-parts', 'blocks behind validity and shape, which the checksum of the block index covers; zero bytes before it', f.commit()
     yield 'parts-in-blocks', 'validity and shape in blocks, of each encoding but bins; values in blocks too, and not', parts_in_blocks()
     yield 'bitshuffle-zstd-in-blocks', 'encoding bitshuffle-zstd, in blocks and not', of_dtypes(shuffled_frames)
     f = Tsl([col('t', 'utf8', [None])])
-    f.table(0, DICTIONARY)
+    f.table(0, ZSTD_DICTIONARY)
     f.chunk(0, ['a frame of each', ' without a dictionary'], frames((15, 36)))
-    f.chunk(0, [DICTIONARY_TEXT, b'and another'], frames((len(DICTIONARY_TEXT), len(DICTIONARY_TEXT) + 11), 0, [DICTIONARY_FRAME]))
+    f.chunk(0, [ZSTD_DICTIONARY_TEXT, b'and another'], frames((len(ZSTD_DICTIONARY_TEXT), len(ZSTD_DICTIONARY_TEXT) + 11), 0, [ZSTD_DICTIONARY_FRAME]))
     f.chunk(0, [POEM, POEM], frames((len(POEM), 2 * len(POEM)), literals=[POEM_FRAME] * 2))
-    yield 'zstd-in-blocks', 'encoding zstd in blocks, with and without a dictionary', f.commit()
+    yield 'zstd-in-blocks', 'encoding zstd in blocks, with and without a Zstandard dictionary', f.commit()
     yield 'zstd-in-blocks-of-numbers', 'encoding zstd of elements of 1 to 8 bytes, in blocks and not', of_dtypes(frames)
     yield 'exponent-tiers-in-blocks', 'encoding exponent-tiers, in blocks and not: groups that are cut, blocks without codes of a tier', of_dtypes(exponents)
     f = Tsl([col('x', 'u16', [200]), col('y', 'u8', [65]), col('z', 'f32', [3])])
@@ -76,7 +76,7 @@ def valid_vectors():
     f.chunk(1, [b'\1' * 64 + b'\2'], exponents((64, 65), 'none', widths=(1, 1, 1), ranks=b'\1\2'))
     f.chunk(2, [el('f', 1.5, -2, 3)], exponents((1, 2, 3), widths=(3, 3, 4), ranks=bytes(range(29))))
     yield 'exponent-tiers-in-blocks-few', 'exponent-tiers of other widths, and of one element in each block', f.commit()
-    yield 'residual-tiers-in-blocks', 'encoding residual-tiers, in blocks and not: prediction begins anew with each block', of_dtypes(residuals)
+    yield 'residual-tiers-in-blocks', 'encoding residual-tiers, in blocks and not: prediction restarts with each block', of_dtypes(residuals)
     f = Tsl([col('x', 'i16', [20, 10]), col('y', 'u8', [66]), col('z', 'u64', [3])])
     f.chunk(0, [NUMBERS], residuals((70, 140, 200), 'lorenzo', restart=200))
     f.chunk(0, [NUMBERS], residuals((100, 200), restart=VARIES))
@@ -89,7 +89,7 @@ def valid_vectors():
     f.chunk(0, [NUMBERS], planes((100, 200), 1, 'delta', restart=VARIES, stride=1))
     f.chunk(1, [bytes(66)] * 2, planes((1, 132), 8, 'none'))
     f.chunk(2, [el('d', 1, 2, 1)] * 2, planes((1, 2, 6), 1))
-    yield 'planes-zstd-in-blocks-few', 'planes-zstd in blocks: byte planes, prediction that begins anew with each block', f.commit()
+    yield 'planes-zstd-in-blocks-few', 'planes-zstd in blocks: byte planes, prediction that restarts with each block', f.commit()
     small = dict(transform='none', widths=(1, 1, 1), ranks=b'\0')
     for name, tiers in (('exponent', exponents), ('residual', residuals)):
         f = Tsl([col('x', 'u8', [None])])
@@ -105,7 +105,7 @@ def valid_vectors():
 def parts_in_blocks():
     f = Tsl([col('t', 'utf8', [None], nullable=True), col('n', 'i16', [None, None], nullable=True), col('l', 'u8', nullable=True, lists=[True])],
             flags=(1, 0, 0))
-    f.table(0, DICTIONARY)
+    f.table(0, ZSTD_DICTIONARY)
     texts = [None if i % 7 == 3 else 'abcde'[:i % 6] for i in range(40)]
     length = sum(len(text or '') for text in texts)
     f.chunk(0, texts, raw((length // 2, length)), validity=raw((1, 5)), shape=raw((10, 40)))
@@ -122,57 +122,65 @@ def parts_in_blocks():
     return f.commit()
 
 
-def front_cases():
+def block_index_cases():
     samples, ends = [NUMBERS[:100], NUMBERS[100:200]], (25, 50, 100)
 
-    def front(name, what, tweak, also=(), enc=None):
-        tweak = {k if k == '+more' else 'values: ' + k: v for k, v in tweak.items()}
+    def fault(name, what, tweak, also=(), enc=None):
+        tweak = {'+values: ' + k[1:] if k[0] == '+' else 'values: ' + k: v for k, v in tweak.items()}
         return 'R-5.14', name, what, one(samples, enc or raw(ends), tweak=tweak), {'also': list(also)}
 
     stored = 64 + 200
-    yield front('front-beyond', 'a front that reaches beyond the stored bytes', {'front_bytes': stored + 1})
-    yield front('front-huge', 'a front of 2^32 - 1 bytes', {'front_bytes': VARIES})
-    yield front('front-short', 'a front that ends within its directory', {'front_bytes': 47})
-    yield front('front-no-crc', 'a front without room for its checksum', {'front_bytes': 11})
-    yield front('front-zero', 'a front of no bytes', {'front_bytes': 0})
-    yield front('no-blocks', 'block_count 0', {'block_count': 0})
+    yield fault('index-beyond', 'a block index that reaches beyond the stored bytes', {'index_bytes': stored + 1})
+    yield fault('index-huge', 'a block index of 2^32 - 1 bytes', {'index_bytes': VARIES})
+    yield fault('index-short', 'a block index that ends within its entries', {'index_bytes': 47})
+    yield fault('index-no-crc', 'a block index without room for its checksum', {'index_bytes': 11})
+    yield fault('index-zero', 'a block index of no bytes', {'index_bytes': 0})
+    yield fault('no-blocks', 'block_count 0', {'block_count': 0})
     for name, enc in (('raw', raw), ('zstd', frames), ('bitshuffle-zstd', shuffled_frames), ('exponent-tiers', exponents),
                       ('residual-tiers', residuals), ('planes-zstd', planes)):
-        yield front('one-block-' + name, '%s in blocks, of one block' % name, {}, enc=enc((100,), front=True))
-    yield front('blocks-huge', 'block_count 2^32 - 1', {'block_count': VARIES})
-    yield front('blocks-wrap', 'a block_count whose directory has a length that passes 2^32', {'block_count': (1 << 32) // 12 + 4})
-    yield front('fewer-blocks', 'one block fewer than the directory has', {'block_count': 2})
-    yield front('end-last', 'the last end is one element short', {'end 2': 99})
-    yield front('end-beyond', 'the last end is one element beyond', {'end 2': 101})
-    yield front('end-descends', 'ends that descend', {'end 1': 20})
-    yield front('end-equal', 'a block of no elements', {'end 1': 25})
-    yield front('first-end-zero', 'a first block of no elements', {'end 0': 0})
-    yield front('stored-end-last', 'the last stored_end is one byte short', {'stored_end 2': 199})
-    yield front('stored-end-beyond', 'the last stored_end is 2^32 - 1', {'stored_end 2': VARIES})
-    yield front('stored-end-descends', 'stored ends that descend', {'stored_end 0': 120}, ['R-5.3'])
-    yield front('stored-end-equal', 'a block of no stored bytes', {'stored_end 1': 50}, ['R-5.3'])
-    yield front('filling', 'a byte of the filling is 1', {'filling': b'\0\1' + bytes(14)})
-    yield front('filling-long', '64 zero bytes more in a front than alignment takes', {}, enc=raw(ends, filling=64))
-    yield front('filling-of-frames', 'a zero byte in a front that needs no alignment', {}, enc=frames(ends, filling=1))
+        yield fault('one-block-' + name, '%s in blocks, of one block' % name, {}, enc=enc((100,), has_index=True))
+    yield fault('blocks-huge', 'block_count 2^32 - 1', {'block_count': VARIES})
+    yield fault('blocks-wrap', 'a block_count whose entries have a length that passes 2^32', {'block_count': (1 << 32) // 12 + 4})
+    yield fault('fewer-blocks', 'one block fewer than there are entries', {'block_count': 2})
+    yield fault('end-last', 'the last end is one element short', {'end 2': 99})
+    yield fault('end-beyond', 'the last end is one element beyond', {'end 2': 101})
+    yield fault('end-descends', 'ends that descend', {'end 1': 20})
+    yield fault('end-equal', 'a block of no elements', {'end 1': 25})
+    yield fault('first-end-zero', 'a first block of no elements', {'end 0': 0})
+    yield fault('stored-end-last', 'the last stored_end is one byte short', {'stored_end 2': 199})
+    yield fault('stored-end-beyond', 'the last stored_end is 2^32 - 1', {'stored_end 2': VARIES})
+    yield fault('stored-end-descends', 'stored ends that descend', {'stored_end 0': 120}, ['R-5.3'])
+    yield fault('stored-end-equal', 'a block of no stored bytes', {'stored_end 1': 50}, ['R-5.3'])
+    for name, enc in (('exponent-tiers', exponents), ('residual-tiers', residuals)):
+        stored = enc(ends)[1](b''.join(samples), 2)
+        begin = int.from_bytes(stored['stored_end 0'], 'little')
+        assert begin % 16 and sum(map(len, stored.values())) % 16
+        yield fault('stored-end-in-padding-' + name, 'a stored_end of block 1 that lies within the padding after block 0, of ' + name, {
+            'stored_end 1': begin + 1}, enc=enc(ends))
+        yield fault('last-block-padded-' + name, 'zero bytes after the last block, up to a multiple of 16, of ' + name, {
+            '+block 2: padding': bytes(-sum(map(len, stored.values())) % 16)}, enc=enc(ends))
+    yield fault('filling', 'a byte of the filling is 1', {'filling': b'\0\1' + bytes(14)})
+    yield fault('filling-long', '64 zero bytes more in a block index than alignment takes', {}, enc=raw(ends, filling=64))
+    yield fault('filling-of-frames', 'a zero byte in a block index that needs no alignment', {}, enc=frames(ends, filling=1))
     for name, enc in (('raw', raw), ('exponent-tiers', exponents), ('residual-tiers', residuals)):
-        yield front('alignment-' + name, 'a front of %s that is 8 bytes longer' % name, {}, enc=enc(ends, filling=8))
-    yield front('too-short', 'stored bytes that end within front_bytes', dict.fromkeys(raw(ends)[1](b''.join(samples), 2)) | {'front_bytes': b'\1\2\3'})
+        yield fault('alignment-' + name, 'a block index of %s that is 8 bytes longer' % name, {}, enc=enc(ends, filling=8))
+    yield fault('too-short', 'stored bytes that end within index_bytes', dict.fromkeys(raw(ends)[1](b''.join(samples), 2)) | {'index_bytes': b'\1\2\3'})
     for name, enc, before in (('zstd', frames, 'table'), ('exponent-tiers', exponents, 'ranks'), ('residual-tiers', residuals, 'ranks'),
                               ('planes-zstd', planes, 'reserved 3')):
         pieces = enc(ends)[1](b''.join(samples), 2)
         size = sum(len(pieces[name]) for name in list(pieces)[:list(pieces).index(before) + 1])
-        yield front('front-in-tables-' + name, 'a front that ends within the tables of %s, behind which its checksum is' % name, {
-            'front_bytes': size + 3}, enc=enc(ends))
+        yield fault('index-in-tables-' + name, 'a block index that ends within the tables of %s, behind which its checksum is' % name, {
+            'index_bytes': size + 3}, enc=enc(ends))
     small = dict(transform='none', widths=(1, 1, 1), ranks=b'\0')
     for name, tiers in (('exponent', exponents), ('residual', residuals)):
         for where, ends, what in (('part', (65536,), 'without blocks'), ('block', (65536, 65537), 'in the first of two blocks'),
                                   ('last-block', (1, 65537), 'in the last of two blocks')):
             yield 'R-5.14', '%s-tiers-%s-too-long' % (name, where), '%s-tiers of 65,536 elements %s' % (name, what), one(
                 [bytes(ends[-1])], tiers(ends, **small), col('x', 'u8', [ends[-1]]))
-    yield 'R-5.14', 'shape-front', 'the front of a shape in blocks that ends within its directory', one(
-        ['abc', 'd'], RAW, col('t', 'utf8', [None]), shape=raw((1, 2)), tweak={'shape: front_bytes': 35})
+    yield 'R-5.14', 'shape-index', 'the block index of a shape in blocks that ends within its entries', one(
+        ['abc', 'd'], RAW, col('t', 'utf8', [None]), shape=raw((1, 2)), tweak={'shape: index_bytes': 35})
     yield 'R-5.14', 'validity-one-block', 'a validity in blocks, of one block', one(
-        [b'\1', None] * 8, RAW, col('x', 'u8', nullable=True), validity=raw((2,), front=True))
+        [b'\1', None] * 8, RAW, col('x', 'u8', nullable=True), validity=raw((2,), has_index=True))
     for name in ('raw', 'zstd', 'bins'):
         yield 'R-5.2', 'empty-%s-in-blocks' % name, 'values of no bytes that are %s in blocks' % name, one(
             ['', ''], RAW, col('t', 'utf8', [None]), tweak={'encoding': IDS[name] | 256, 'values.encoding': IDS[name] | 256})
@@ -180,20 +188,20 @@ def front_cases():
 
 def checksum_cases():
     samples, ends = [NUMBERS[:100], NUMBERS[100:200]], (25, 50, 100)
-    yield 'R-5.15', 'front-crc', 'front_crc', one(samples, raw(ends), tweak={'values: front_crc': 0xDEADBEEF})
+    yield 'R-5.15', 'index-crc', 'index_crc', one(samples, raw(ends), tweak={'values: index_crc': 0xDEADBEEF})
     for name, enc in (('zstd', frames), ('bitshuffle-zstd', shuffled_frames), ('exponent-tiers', exponents), ('residual-tiers', residuals),
                       ('planes-zstd', planes)):
-        yield 'R-5.15', 'front-crc-' + name, 'front_crc of ' + name, one(samples, enc(ends), tweak={'values: front_crc': 0xDEADBEEF})
+        yield 'R-5.15', 'index-crc-' + name, 'index_crc of ' + name, one(samples, enc(ends), tweak={'values: index_crc': 0xDEADBEEF})
         yield 'R-5.16', 'block-crc-' + name, 'block_crc of block 1 of ' + name, one(samples, enc(ends), tweak={'values: block_crc 1': 0xDEADBEEF})
     f = Tsl([col('x', 'u16', nullable=True)])
-    f.chunk(0, [None, b'\1\2', b'\3\4'], raw((1, 3)), tweak={'values: front_crc': zlib.crc32(b'')})
-    yield 'R-5.15', 'front-crc-of-parts', 'front_crc of a chunk with parts', f.commit()
+    f.chunk(0, [None, b'\1\2', b'\3\4'], raw((1, 3)), tweak={'values: index_crc': zlib.crc32(b'')})
+    yield 'R-5.15', 'index-crc-of-parts', 'index_crc of a chunk with parts', f.commit()
     alone = b''.join(list(raw((1, 3))[1](b'\0\0\1\2\3\4', 2).values())[:-3])
     f = Tsl([col('x', 'u16', nullable=True)])
-    f.chunk(0, [None, b'\1\2', b'\3\4'], raw((1, 3)), tweak={'values: front_crc': zlib.crc32(alone)})
-    yield 'R-5.15', 'front-crc-alone', 'front_crc without the bytes of the body before the front', f.commit()
+    f.chunk(0, [None, b'\1\2', b'\3\4'], raw((1, 3)), tweak={'values: index_crc': zlib.crc32(alone)})
+    yield 'R-5.15', 'index-crc-alone', 'index_crc without the bytes of the body before the block index', f.commit()
     for part, parts in (('validity', dict(validity=raw((1, 2)))), ('shape', dict(shape=raw((3, 16))))):
-        for rule, field in (('R-5.15', 'front_crc'), ('R-5.16', 'block_crc 1')):
+        for rule, field in (('R-5.15', 'index_crc'), ('R-5.16', 'block_crc 1')):
             yield rule, '%s-of-%s' % (field.replace('_', '-').replace(' ', '-'), part), '%s of a %s in blocks' % (field, part), one(
                 ['ab', None] * 8, RAW, col('t', 'utf8', [None], nullable=True), tweak={'%s: %s' % (part, field): 0xDEADBEEF}, **parts)
     for b in range(3):
@@ -238,7 +246,7 @@ def block_cases():
     yield of('R-5.17', 'long-first', 'a byte after the literals of the first block', longer(e, 'literals', block=0), {})
     yield of('R-5.17', 'long-extra', 'a byte after the extra bits of the last block', longer(r, 'extra bits'), {})
     yield of('R-5.17', 'short-extra', 'extra bits that lack their last byte', longer(r, 'extra bits', -1), {})
-    yield of('R-5.17', 'short-head', 'a block that ends within its counts', rewritten(e, lambda block: {'count_2': bytes(2), 'count_3': bytes(2), 'count_4': b'\0'}), {})
+    yield of('R-5.17', 'short-counts', 'a block that ends within its counts', rewritten(e, lambda block: {'count_2': bytes(2), 'count_3': bytes(2), 'count_4': b'\0'}), {})
     yield of('R-5.17', 'short-tier', 'a block that ends within its last tier, without literals', rewritten(r, lambda block: {
         **block, 'count_4': bytes(2), 'literals': b'', 'tier 3': b'', 'extra bits': b''}), {})
     yield of('R-5.9', 'count-2', 'count_2 of one more, and a code for it', recounted(e), {})
@@ -292,6 +300,6 @@ def topped(enc, section):
 
 
 def invalid_vectors():
-    for cases in (front_cases, checksum_cases, block_cases):
+    for cases in (block_index_cases, checksum_cases, block_cases):
         for rule, name, what, f, *options in cases():
             yield rule, name, what, f, *options

@@ -23,8 +23,8 @@ VARIES = 0xFFFFFFFF
 NOT_A_NUMBER = re.compile(r'(magic|tail|previous|values|validity|shape|crc|content_id|name|(key|value) \d+|extents|error|body|padding|rounding|'
                           r'(block_)?crc \d+|elements|frame|block \d+: (?!count|stored_bytes|packing).*|filling|reserved.*|K|frequencies \d+|classes|coefficients \d+)$')
 FILE_ID = bytes(range(0x10, 0x1C))
-KINDS = {  # magic; then the fields at 4, at 32 and at 48 of the head (name, size)
-    'header': (b'\x89TSL', [('magic_tail', 4)],
+KINDS = {  # magic; then the fields at 4, at 32 and at 48 of the header (name, size)
+    'file header': (b'\x89TSL', [('magic_tail', 4)],
                [('incompat_flags', 4), ('ro_compat_flags', 4), ('compat_flags', 4)], [('alignment', 4), ('edition', 4)]),
     'chunk': (b'TSLC', [('column', 4)], [('first_sample', 8), ('sample_count', 4)],
               [('raw_bytes', 4), ('encoding', 2), ('chunk_flags', 2)]),
@@ -55,10 +55,10 @@ class Region:
         fields = {'magic_tail': 0x0A1A0A0D, 'edition': 1, **fields}
         zeros = [(name, le(fields.get(name, 0), size)) for name, size in at32]
         self.kind, self.title, self.offset, self.tweak = kind, title, offset, dict(tweak or {})
-        self.head = dict([('magic', magic)] + [(name, le(fields.get(name, 0), size)) for name, size in at4]
+        self.header = dict([('magic', magic)] + [(name, le(fields.get(name, 0), size)) for name, size in at4]
                          + [('file_id', file_id), ('previous', previous), ('offset', le(offset, 8))] + zeros + [('body_bytes', le(0, 4))]
                          + [(name, le(fields.get(name, 0), size)) for name, size in at48]
-                         + [('body_crc', le(0, 4)), ('head_crc', le(0, 4))])
+                         + [('body_crc', le(0, 4)), ('header_crc', le(0, 4))])
         self.body = dict(body)
         for name, value in self.tweak.items():
             self.set(name, value)
@@ -66,13 +66,13 @@ class Region:
         if kind == 'footer' and 'content_id' not in self.tweak:
             self.body['content_id'] = content_id(content, self.body)
         data = b''.join(self.body.values())
-        for name, value in (('body_bytes', len(data)), ('body_crc', zlib.crc32(data)), ('head_crc', None)):
+        for name, value in (('body_bytes', len(data)), ('body_crc', zlib.crc32(data)), ('header_crc', None)):
             if name not in self.tweak:
-                self.set(name, zlib.crc32(b''.join(self.head.values())[:60]) if value is None else value)
+                self.set(name, zlib.crc32(b''.join(self.header.values())[:60]) if value is None else value)
         self.end = offset + 64 + len(data)
 
     def set(self, name, value):
-        pieces = self.head if name in self.head else self.body
+        pieces = self.header if name in self.header else self.body
         if value is None:
             del pieces[name]
         elif name[0] == '+':
@@ -82,14 +82,14 @@ class Region:
             pieces[name] = le(value, len(pieces[name])) if isinstance(value, int) else value
 
     def get(self, name):
-        return int.from_bytes(self.head[name], 'little')
+        return int.from_bytes(self.header[name], 'little')
 
     def seal(self):
-        """Sets the checksums of a front and its blocks (5.12), but those that are tweaked."""
-        crcs = [name for name in self.body if re.search(r'(block_crc \d+|front_crc)$', name)]
+        """Sets the checksums of a block index and its blocks (5.12), but those that are tweaked."""
+        crcs = [name for name in self.body if re.search(r'(block_crc \d+|index_crc)$', name)]
         for name in crcs:
             names = list(self.body)
-            if name.endswith('front_crc'):
+            if name.endswith('index_crc'):
                 covered = names[:names.index(name)]
             else:
                 part, number = re.match(r'(.*): block_crc (\d+)$', name).groups()
@@ -129,7 +129,7 @@ def other_id(body):
     return body[:4] + le(7, 4) + body[8:]
 
 
-def dictionary(table, literal=None):
+def with_dictionary(table, literal=None):
     return zstd(literal, table)
 
 
@@ -229,12 +229,12 @@ class Tsl:
         self.regions, self.pokes, self.tail, self.commits, self.tables = [], [], b'', 0, []
         self.pending, self.indexed, self.runs, self.samples = ([[] for _ in columns] for _ in range(4))
         self.next, self.finished, self.last_trailer, self.content = [0] * len(columns), False, 0, bytes(16)
-        self.add('header', schema_block(columns, meta), '', tweak=tweak,
+        self.add('file header', schema_block(columns, meta), '', tweak=tweak,
                  **{**dict(zip(('incompat_flags', 'ro_compat_flags', 'compat_flags'), flags), alignment=A), **fields})
         self.schema = b''.join(self.regions[0].body.values())
 
     def add(self, kind, body, title, shift=0, tweak=None, **fields):
-        end, previous = (self.regions[-1].end, self.regions[-1].head['head_crc']) if self.regions else (0, bytes(4))
+        end, previous = (self.regions[-1].end, self.regions[-1].header['header_crc']) if self.regions else (0, bytes(4))
         place = align(end + 64, self.A) - 64 if kind in ('chunk', 'table') else align(end, 64)
         self.regions.append(Region(kind, place + shift, self.file_id, previous, body, title, tweak, **fields))
         if kind == 'index page':
@@ -287,7 +287,7 @@ class Tsl:
         r = self.add('chunk', [(k, v) for k, v in body if v or k.startswith('values')], title, shift, tweak, column=column,
                      first_sample=self.next[column], sample_count=n, raw_bytes=sum(len(p[1]) for p in parts),
                      encoding=code, chunk_flags=split)
-        codes = [r.body.get(p[0] + '.encoding') or r.head['encoding'] for p in parts if p[4]]
+        codes = [r.body.get(p[0] + '.encoding') or r.header['encoding'] for p in parts if p[4]]
         r.nulls, r.used = nulls, [int.from_bytes(code, 'little') for code in codes]
         self.pending[column].append(r)
         self.samples[column] += [dumped(row, len(c['lists'])) for row in rows]
@@ -306,7 +306,7 @@ class Tsl:
         for i in range(0, len(chunks), per_page):
             body = []
             for k, r in enumerate(chunks[i:i + per_page]):
-                body += [('entry %d: %s' % (k, name), r.head[field]) for name, field in (
+                body += [('entry %d: %s' % (k, name), r.header[field]) for name, field in (
                     ('offset', 'offset'), ('first_sample', 'first_sample'), ('stored_bytes', 'body_bytes'),
                     ('sample_count', 'sample_count'), ('body_crc', 'body_crc'), ('encoding', 'encoding'),
                     ('chunk_flags', 'chunk_flags'))]
@@ -324,8 +324,8 @@ class Tsl:
     def footer(self, tweak=None, samples=None, flags=None, shift=0):
         body = [('content_id', bytes(16)), ('schema_bytes', le(len(self.schema), 4)), ('schema', self.schema), ('table_count', le(len(self.tables), 4))]
         for i, (column, number, r) in enumerate(sorted(self.tables, key=lambda t: t[:2])):
-            for name, value in (('column', le(column, 4)), ('table', le(number, 4)), ('offset', r.head['offset']),
-                                ('body_bytes', r.head['body_bytes']), ('body_crc', r.head['body_crc'])):
+            for name, value in (('column', le(column, 4)), ('table', le(number, 4)), ('offset', r.header['offset']),
+                                ('body_bytes', r.header['body_bytes']), ('body_crc', r.header['body_crc'])):
                 body.append(('table %d: %s' % (i, name), value))
         self.facts = []
         for i, c in enumerate(self.columns):
@@ -377,7 +377,7 @@ class Tsl:
     def bytes(self):
         out = bytearray()
         for r in self.regions:
-            out += bytes(r.offset - len(out)) + b''.join(list(r.head.values()) + list(r.body.values()))
+            out += bytes(r.offset - len(out)) + b''.join(list(r.header.values()) + list(r.body.values()))
         for offset, value in self.pokes:
             out[offset:offset + len(value)] = value
         return bytes(out) + self.tail
@@ -402,9 +402,9 @@ class Tsl:
                 lines.append('# ---- %s, at %d' % ((r.kind + ' ' + r.title).strip(), r.offset))
             short = len(self.regions) > 40 and r.kind in ('chunk', 'index page') or brief and not (
                 r.tweak or r.kind == 'chunk' and r.get('encoding'))
-            for pieces in (r.head, r.body):
+            for pieces in (r.header, r.body):
                 if short:
-                    rows(at + sum(map(len, pieces.values())), 'head' if pieces is r.head else 'body')
+                    rows(at + sum(map(len, pieces.values())), 'header' if pieces is r.header else 'body')
                     continue
                 for name, value in pieces.items():
                     text = name.lstrip('+')
@@ -450,15 +450,15 @@ THIRDS_FRAMES = {  # the bit-shuffle of 67 elements floor(i / 3) of w bytes
     4: '28b52ffd600c00450100c0388ee3c00ffc00f0ff000000ffffff00ffff001516000000062050ef3341051da4698332bcc810',
     8: '28b52ffd6018016d0100e0388ee3c00ffc00f0ff000000ffffff00ffff0015160000000000000006002b9da0066ab8ce0019e086ad1b02'}
 MAGIC = b'\x28\xB5\x2F\xFD'
-DICTIONARY = bytes.fromhex(  # trained by libzstd 1.5.7
+ZSTD_DICTIONARY = bytes.fromhex(  # trained by libzstd 1.5.7
     '37a430ecf2d59a512310c09224e933300333300333c03a418ddce727d2acffcd924d2cca844ce81a9873630c230040b050a1c1856d0000'
     '000480c69aa016add8057a983284180000000000000000000000000000000000008416a432132143000000000000000000000000010000'
     '000400000008000000207461626c65207261676765642076696f6c65747320726f73657320626c756520736f6d65207461626c6520776f'
     '726473207320726f777320736f6d65206f6620626c75652072656420736f6d652073616d706c65732072616767656420636f6c756d6e66'
     '20776f726473206368756e6b73207468656d2061726520636f6c756d6e73207265642074656e736f72732073616d706c656c756d6e7320'
     '626c7565207461626c65206f66206368756e6b73206f662074')
-DICTIONARY_TEXT = b'roses are red, tensors are ragged and some of them too'
-DICTIONARY_FRAME = bytes.fromhex(  # with a content checksum
+ZSTD_DICTIONARY_TEXT = b'roses are red, tensors are ragged and some of them too'
+ZSTD_DICTIONARY_FRAME = bytes.fromhex(  # with a content checksum
     '28b52ffd2436e50000507261722c616e64746f6f07fcb3a184452feaf99be221442f0061052938706b')
 
 

@@ -7,9 +7,9 @@ TWO_D = col('x', 'u8', [None, None], nullable=True)
 WRONG = 0xDEADBEEF
 
 
-def broken(column=BF16, samples=PAIR, header=None, chunk=None, enc=RAW, validity=RAW, shape=RAW, **commit):
+def broken(column=BF16, samples=PAIR, file_header=None, chunk=None, enc=RAW, validity=RAW, shape=RAW, **commit):
     """A file of one column and one chunk with the regions named here tweaked."""
-    f = Tsl([column], tweak=header)
+    f = Tsl([column], tweak=file_header)
     f.chunk(0, samples, enc, validity, shape, tweak=chunk)
     return f.commit(**commit)
 
@@ -29,7 +29,7 @@ def chunks(*tweaks, columns=1, commit=True, **more):
 
 
 def twins(*foreign):
-    """Three chunks, of which these are those of a file with the same schema, options and layout."""
+    """Three chunks. These of them are from another file with the same schema, options and layout."""
     f, other = chunks(None, None, None), Tsl([col('x', 'u8')])
     for i in range(3):
         other.chunk(0, [el('B', 2 * i + 101), el('B', 2 * i + 102)])
@@ -53,33 +53,33 @@ def with_tail(f, tail):
 
 
 def regions_cases():
-    yield 'R-2.1', 'head-crc-of-chunk', 'head_crc of a chunk', broken(chunk=put(head_crc=WRONG))
-    yield 'R-2.1', 'head-crc-of-header', 'head_crc of the header', broken(header=put(head_crc=WRONG))
-    yield 'R-2.1', 'head-crc-of-page', 'head_crc of an index page', broken(page=put(head_crc=WRONG))
-    yield 'R-2.1', 'head-crc-of-footer', 'head_crc of the only footer', broken(footer=put(head_crc=WRONG))
-    yield 'R-2.1', 'head-crc-of-trailer', 'head_crc of the only trailer', broken(trailer=put(head_crc=WRONG))
+    yield 'R-2.1', 'header-crc-of-chunk', 'header_crc of a chunk', broken(chunk=put(header_crc=WRONG))
+    yield 'R-2.1', 'header-crc-of-file-header', 'header_crc of the file header', broken(file_header=put(header_crc=WRONG))
+    yield 'R-2.1', 'header-crc-of-page', 'header_crc of an index page', broken(page=put(header_crc=WRONG))
+    yield 'R-2.1', 'header-crc-of-footer', 'header_crc of the only footer', broken(footer=put(header_crc=WRONG))
+    yield 'R-2.1', 'header-crc-of-trailer', 'header_crc of the only trailer', broken(trailer=put(header_crc=WRONG))
     yield 'R-2.2', 'unknown-kind', 'a region of an unknown kind', broken(chunk=put(magic=b'TSLX'))
-    yield 'R-2.2', 'no-header', 'the file does not begin with a header', broken(header=put(magic=b'\x88TSL'))
+    yield 'R-2.2', 'no-file-header', 'the file does not begin with a file header', broken(file_header=put(magic=b'\x88TSL'))
     yield 'R-2.3', 'file-id-of-chunk', 'a chunk of another file', broken(chunk=put(file_id=bytes(12)))
     yield 'R-2.3', 'file-id-of-page', 'an index page of another file', broken(page=put(file_id=b'\x11' * 12))
     yield 'R-2.3', 'file-id-of-trailer', 'a trailer of another file', broken(trailer=put(file_id=b'\x11' * 12))
     yield 'R-2.4', 'offset-of-chunk', 'a chunk says it stands elsewhere', chunks(None, put(offset=128), page=put({
         'entry 1: offset': 256}))
     yield 'R-2.4', 'offset-of-page', 'an index page says it stands elsewhere', broken(page=put(offset=192))
-    yield 'R-2.4', 'offset-of-header', 'the header says it stands at 64', broken(header=put(offset=64))
+    yield 'R-2.4', 'offset-of-file-header', 'the file header says it stands at 64', broken(file_header=put(offset=64))
     for name in ('chunk', 'page', 'footer'):
         f = Tsl([BF16])
         f.chunk(0, PAIR, shift=8 * (name == 'chunk'))
         f.pages(0, shift=8 * (name == 'page'))
         f.footer(shift=8 * (name == 'footer'))
         f.trailer()
-        yield 'R-2.4', 'unaligned-' + name, 'what points to the %s has no multiple of 64, and the head there agrees' % name, f, {
+        yield 'R-2.4', 'unaligned-' + name, 'the offset that leads to the %s is not a multiple of 64, and the header there agrees' % name, f, {
             'also': ['R-2.7']}
     yield 'R-2.5', 'body-beyond-file', 'a chunk whose body reaches beyond the file', broken(chunk=put(body_bytes=4096))
     yield 'R-2.5', 'body-of-chunk-over-limit', 'a chunk with body_bytes over the limit (and beyond the file)', broken(
         chunk=put(body_bytes=(1 << 32) - (1 << 16) + 1))
-    yield 'R-2.5', 'schema-over-limit', 'a header with body_bytes over the limit (and beyond the file)', broken(
-        header=put(body_bytes=(1 << 24) + 1))
+    yield 'R-2.5', 'schema-over-limit', 'a file header with body_bytes over the limit (and beyond the file)', broken(
+        file_header=put(body_bytes=(1 << 24) + 1))
     f = chunks(None, commit=False)
     f.table(0, b'table', tweak=put(body_bytes=(1 << 24) + 1))
     yield 'R-2.5', 'table-over-limit', 'a table with body_bytes over the limit (and beyond the file)', f.commit()
@@ -90,9 +90,9 @@ def regions_cases():
     f.chunk(1, [b''] * 127)
     yield 'R-2.5', 'page-over-limit', 'an index page of 127 entries', f.commit(per_page=127), {'also': ['R-6.1']}
     yield 'R-2.5', 'cut-in-footer', 'a file that ends within the body of its only footer', worked().commit(), {'cut': 500}
-    yield 'R-2.5', 'short-file', 'a file that ends within the head of the header', worked(), {'cut': 40}
+    yield 'R-2.5', 'short-file', 'a file that ends within the header of the file header', worked(), {'cut': 40}
     yield 'R-2.6', 'body-crc-of-chunk', 'body_crc of a chunk', broken(chunk=put(body_crc=WRONG))
-    yield 'R-2.6', 'body-crc-of-header', 'body_crc of the header', broken(header=put(body_crc=WRONG))
+    yield 'R-2.6', 'body-crc-of-file-header', 'body_crc of the file header', broken(file_header=put(body_crc=WRONG))
     yield 'R-2.6', 'body-crc-of-page', 'body_crc of an index page', broken(page=put(body_crc=WRONG))
     yield 'R-2.6', 'body-crc-of-footer', 'body_crc of the only footer', broken(footer=put(body_crc=WRONG))
     yield 'R-2.6', 'body-crc-of-trailer', 'body_crc of the only trailer, which has no body', broken(trailer=put(body_crc=WRONG))
@@ -123,11 +123,11 @@ def regions_cases():
     torn = f.commit().bytes()[:-64][g.regions[-2].end:]
     del g.regions[-1]
     yield 'R-2.7', 'tail-commit-without-trailer', 'a commit that lacks only its trailer, after the last trailer', with_tail(g, torn)
-    yield 'R-2.7', 'tail-damaged-trailer', 'a second commit with a wrong head_crc in its trailer', worked().commit().commit(
-        trailer=put(head_crc=WRONG))
+    yield 'R-2.7', 'tail-damaged-trailer', 'a second commit with a wrong header_crc in its trailer', worked().commit().commit(
+        trailer=put(header_crc=WRONG))
     yield 'R-2.7', 'tail-trailer-of-first-footer', 'a second trailer that points to the first footer, and so is not valid', worked(
     ).commit().commit(trailer=put(footer_offset=384))
-    yield 'R-2.8', 'padding-after-header', 'padding after the header', poked(worked().commit(), 100, b'\1')
+    yield 'R-2.8', 'padding-after-file-header', 'padding after the file header', poked(worked().commit(), 100, b'\1')
     yield 'R-2.8', 'padding-after-chunk', 'the last byte of padding after a chunk', poked(worked().commit(), 255, b'\x80')
     yield 'R-2.8', 'padding-after-page', 'padding after an index page', poked(worked().commit(), 352, b'\1')
     yield 'R-2.8', 'padding-after-footer', 'padding after a footer', poked(worked().commit(), 600, b'\1')
@@ -143,12 +143,12 @@ def regions_cases():
     f.chunk(0, PAIR)
     yield 'R-2.8', 'padding-spells-magic', 'padding before a chunk of alignment 4096 is the magic of a footer', poked(
         f.commit(), 128, b'TSLF')
-    yield 'R-2.9', 'no-commit', 'a file of nothing but a header', Tsl([BF16])
+    yield 'R-2.9', 'no-commit', 'a file of a file header only', Tsl([BF16])
     yield 'R-2.9', 'cut-before-page', 'a file that ends where the index page should begin', worked().commit(), {'cut': 256}
     f = Tsl([BF16])
-    f.add('header', f.regions[0].body.items(), 'again', alignment=64)
+    f.add('file header', f.regions[0].body.items(), 'again', alignment=64)
     f.chunk(0, PAIR)
-    yield 'R-2.9', 'two-headers', 'a second header', f.commit()
+    yield 'R-2.9', 'two-file-headers', 'a second file header', f.commit()
     f = Tsl([col('x', 'u8'), col('y', 'u8')])
     f.chunk(0, [b'\1'])
     f.pages(0)
@@ -162,16 +162,24 @@ def regions_cases():
     f.pages(0)
     f.footer()
     yield 'R-2.9', 'two-footers', 'two footers before a trailer', f.commit()
-    yield 'R-2.10', 'header', 'previous of the header is not 0', schema(put(previous=1))
+    f = worked()
+    f.pages(0)
+    f.footer_offset = f.regions[-1].offset
+    f.trailer()
+    yield 'R-2.9', 'trailer-without-footer', 'a trailer directly after an index page; there is no footer', f
+    f = worked().commit(finished=False)
+    f.trailer()
+    yield 'R-2.9', 'trailer-after-trailer', 'a second trailer directly after the first; a complete commit follows', f.commit()
+    yield 'R-2.10', 'file-header', 'previous of the file header is not 0', schema(put(previous=1))
     for name, which in (('chunk', 'a chunk'), ('page', 'an index page'), ('footer', 'the only footer'), ('trailer', 'the only trailer')):
-        yield 'R-2.10', name, 'previous of %s is not the head_crc of the region before' % which, broken(**{name: put(previous=WRONG)})
+        yield 'R-2.10', name, 'previous of %s is not the header_crc of the region before' % which, broken(**{name: put(previous=WRONG)})
     f = chunks(None, commit=False)
     f.table(0, b'table', tweak=put(previous=WRONG))
-    yield 'R-2.10', 'table', 'previous of a table is not the head_crc of the region before', f.commit()
-    yield 'R-2.10', 'trailer-of-first', 'previous of the first of two trailers is not the head_crc of its footer', broken(
+    yield 'R-2.10', 'table', 'previous of a table is not the header_crc of the region before', f.commit()
+    yield 'R-2.10', 'trailer-of-first', 'previous of the first of two trailers is not the header_crc of its footer', broken(
         trailer=put(previous=WRONG), finished=False).commit()
     yield 'R-2.10', 'chunk-of-twin', 'the second of three chunks is that of another file of the same schema and options', twins(1), {'also': ['R-6.2']}
-    yield 'R-2.10', 'first-chunk-of-twin', 'so is the first: the header before it is the same in both files', twins(0), {'also': ['R-6.2']}
+    yield 'R-2.10', 'first-chunk-of-twin', 'so is the first: the file header before it is the same in both files', twins(0), {'also': ['R-6.2']}
     yield 'R-2.10', 'last-chunk-of-twin', 'so is the last', twins(2), {'also': ['R-6.2']}
     f, other = worked().commit(), Tsl([BF16])
     other.chunk(0, [ONE * 2] * 2)
@@ -275,9 +283,9 @@ def chunk_cases():
             ('reserved-of-entry', 'the reserved bytes of an entry', {'shape.reserved': 1}),
             ('reserved-of-table', 'the reserved bytes of the part table', {'part table reserved': 1 << 120}),
             ('padding', 'padding between the parts', {'shape padding': b'\1' + bytes(51)}),
-            ('encoding', 'the encoding of the head is not that of the values', {'encoding': 2}),
-            ('blocks', 'the encoding of the head is in blocks, and that of the values is not', {'encoding': 256}),
-            ('raw-bytes', 'raw_bytes of the head is not the sum', {'raw_bytes': 16})):
+            ('encoding', 'the encoding of the chunk header is not that of the values', {'encoding': 2}),
+            ('blocks', 'the encoding of the chunk header is in blocks, and that of the values is not', {'encoding': 256}),
+            ('raw-bytes', 'raw_bytes of the chunk header is not the sum', {'raw_bytes': 16})):
         yield 'R-4.4', name, what, broken(RAGGED, [b'ab', b'', b'c'], chunk=put(tweak))
     yield 'R-4.4', 'absent-encoding', 'an absent part with an encoding', broken(RAGGED, [b'ab', b'', b'c'], chunk=put({
         'validity.encoding': 1}))
@@ -312,6 +320,9 @@ def chunk_cases():
     yield 'R-4.7', 'product-wraps', 'extents whose product is 0 modulo 2^32', broken(TWO_D, [((0, 1), b'')], chunk=put(
         shape=el('I', 0, 65536, 65536)))
     yield 'R-4.7', 'extent-over-limit', 'a varying extent of 2^32 - 1', broken(TWO_D, [((0, VARIES), b'')])
+    no_elements = col('x', 'u8', [None, 0])
+    yield 'R-4.7', 'extent-over-limit-of-one', 'an extent of 2^32 - 1, the only one that varies: ends[0] is 2^32 - 1', broken(no_elements, [((VARIES,), b'')])
+    yield 'R-4.7', 'extent-over-limit-of-last', 'extents of 0 and 2^32 - 1, in ends that ascend', broken(no_elements, [((0,), b''), ((VARIES,), b'')])
     yield 'R-4.8', 'fixed', 'a null sample that is not zero', broken(col('x', 'u8', nullable=True), [None, b'\2'], chunk=put(values=b'\1\2'))
     yield 'R-4.8', 'ragged', 'a null sample that is not empty', broken(RAGGED, [b'a', None, b'cd'], chunk=put(
         shape=el('I', 1, 2, 3)))
@@ -380,7 +391,7 @@ def encoding_cases():
             ('content-size-short', 'the content size is smaller than the content', MAGIC + b'\x20\x06' + block),
             ('content-size-long', 'the content size is larger than the content', MAGIC + b'\x20\x08' + block),
             ('other-length', 'a good frame of another length than decoded', frame(b'abcdef')),
-            ('dictionary', 'a frame that names a dictionary', MAGIC + b'\x21\x01\x07' + block),
+            ('zstd-dictionary', 'a frame that names a Zstandard dictionary', MAGIC + b'\x21\x01\x07' + block),
             ('window', 'a window of 9 MiB', MAGIC + b'\x80\x69' + le(7, 4) + block),
             ('magic', 'another magic number', b'\x27' + frame(b'abcdefg')[1:]),
             ('reserved-bit', 'the reserved bit of the frame header', MAGIC + b'\x28\x07' + block),
@@ -401,40 +412,52 @@ def encoding_cases():
         col('x', 'u16'), [b'\1\0', b'\2\0'], enc=shuffled(frame(b'\1\0\2')), chunk=put(raw_bytes=3))
 
 
-def dictionary_cases():
+CONTENT = 181  # bytes of content of ZSTD_DICTIONARY, which its three offsets of 4 bytes precede
+
+
+def with_offset(k, value):
+    at = len(ZSTD_DICTIONARY) - CONTENT - 12 + 4 * k
+    return ZSTD_DICTIONARY[:at] + le(value, 4) + ZSTD_DICTIONARY[at + 4:]
+
+
+def zstd_dictionary_cases():
     for name, what, table, stored in (
-            ('short', 'three stored bytes', DICTIONARY, ('zstd', lambda data, w: {'table': bytes(3)})),
-            ('nothing', 'no stored bytes', DICTIONARY, ('zstd', lambda data, w: {})),
-            ('no-table', 'table 1 of one table', DICTIONARY, dictionary(1)),
-            ('no-table-huge', 'table 2^32 - 2', DICTIONARY, dictionary(VARIES - 1)),
-            ('magic', 'a table with another magic number', b'\x38' + DICTIONARY[1:], dictionary(0)),
-            ('raw-content', 'a table of content alone', DICTIONARY_TEXT, dictionary(0)),
-            ('empty-table', 'an empty table', b'', dictionary(0)),
-            ('magic-alone', 'a table of a magic number and nothing else', DICTIONARY[:4], dictionary(0)),
-            ('entropy', 'a dictionary with malformed entropy tables', DICTIONARY[:8] + b'\xFF' * 32 + DICTIONARY[40:], dictionary(0)),
-            ('cut', 'a dictionary that is cut', DICTIONARY[:80], dictionary(0))):
+            ('short', 'three stored bytes', ZSTD_DICTIONARY, ('zstd', lambda data, w: {'table': bytes(3)})),
+            ('nothing', 'no stored bytes', ZSTD_DICTIONARY, ('zstd', lambda data, w: {})),
+            ('no-table', 'table 1 of one table', ZSTD_DICTIONARY, with_dictionary(1)),
+            ('no-table-huge', 'table 2^32 - 2', ZSTD_DICTIONARY, with_dictionary(VARIES - 1)),
+            ('magic', 'a table with another magic number', b'\x38' + ZSTD_DICTIONARY[1:], with_dictionary(0)),
+            ('raw-content', 'a table of content alone', ZSTD_DICTIONARY_TEXT, with_dictionary(0)),
+            ('empty-table', 'an empty table', b'', with_dictionary(0)),
+            ('magic-alone', 'a table of a magic number and nothing else', ZSTD_DICTIONARY[:4], with_dictionary(0)),
+            ('entropy', 'a Zstandard dictionary with malformed entropy tables', ZSTD_DICTIONARY[:8] + b'\xFF' * 32 + ZSTD_DICTIONARY[40:], with_dictionary(0)),
+            ('cut', 'a Zstandard dictionary that is cut', ZSTD_DICTIONARY[:80], with_dictionary(0)),
+            *(('offset-%d-%s' % (k, name), 'offset %d of a Zstandard dictionary is %s' % (k, what), with_offset(k, value), with_dictionary(0))
+              for k, name, what, value in ((0, '0', '0', 0), (1, '0', '0', 0), (2, '0', '0', 0), (0, 'beyond', 'one more than the length of the content', CONTENT + 1),
+                                           (2, 'beyond', 'one more than the length of the content', CONTENT + 1), (2, 'max', '2^32 - 1', VARIES))),
+            ('no-content', 'a Zstandard dictionary without content', ZSTD_DICTIONARY[:-CONTENT], with_dictionary(0))):
         f = Tsl([col('t', 'utf8', [None])])
         f.table(0, table)
-        f.chunk(0, [DICTIONARY_TEXT], stored)
+        f.chunk(0, [ZSTD_DICTIONARY_TEXT], stored)
         yield 'R-5.13', name, what, f.commit()
     f = Tsl([col('t', 'utf8', [None]), col('u', 'utf8', [None])])
-    f.table(1, DICTIONARY)
-    f.chunk(0, [DICTIONARY_TEXT], dictionary(0))
-    f.chunk(1, [DICTIONARY_TEXT])
+    f.table(1, ZSTD_DICTIONARY)
+    f.chunk(0, [ZSTD_DICTIONARY_TEXT], with_dictionary(0))
+    f.chunk(1, [ZSTD_DICTIONARY_TEXT])
     yield 'R-5.13', 'of-another-column', 'the table of another column', f.commit()
     f = Tsl([col('t', 'utf8', [None])])
-    f.chunk(0, [DICTIONARY_TEXT], dictionary(0))
-    f.table(0, DICTIONARY)
+    f.chunk(0, [ZSTD_DICTIONARY_TEXT], with_dictionary(0))
+    f.table(0, ZSTD_DICTIONARY)
     yield 'R-5.13', 'table-after', 'a table after the chunk', f.commit()
     for name, what, literal in (
-            ('dictionary-frame-twice', 'two frames after the number of a table', DICTIONARY_FRAME * 2),
-            ('dictionary-frame-names-one', 'a frame that names its dictionary', MAGIC + b'\x23' + DICTIONARY[4:8] + le(len(DICTIONARY_TEXT), 1)
-             + le(len(DICTIONARY_TEXT) << 3 | 1, 3) + DICTIONARY_TEXT),
-            ('dictionary-other', 'a frame for another dictionary', DICTIONARY_FRAME),
-            ('dictionary-not-named', 'a frame that needs a dictionary, and no table', DICTIONARY_FRAME)):
+            ('zstd-dictionary-frame-twice', 'two frames after the number of a table', ZSTD_DICTIONARY_FRAME * 2),
+            ('zstd-dictionary-frame-names-one', 'a frame that names its Zstandard dictionary', MAGIC + b'\x23' + ZSTD_DICTIONARY[4:8] + le(len(ZSTD_DICTIONARY_TEXT), 1)
+             + le(len(ZSTD_DICTIONARY_TEXT) << 3 | 1, 3) + ZSTD_DICTIONARY_TEXT),
+            ('zstd-dictionary-other', 'a frame for another Zstandard dictionary', ZSTD_DICTIONARY_FRAME),
+            ('zstd-dictionary-not-named', 'a frame that needs a Zstandard dictionary, and no table', ZSTD_DICTIONARY_FRAME)):
         f = Tsl([col('t', 'utf8', [None])])
-        f.table(0, DICTIONARY if name != 'dictionary-other' else DICTIONARY[:-80] + bytes(range(32, 112)))
-        f.chunk(0, [DICTIONARY_TEXT], dictionary(VARIES if name == 'dictionary-not-named' else 0, literal))
+        f.table(0, ZSTD_DICTIONARY if name != 'zstd-dictionary-other' else ZSTD_DICTIONARY[:-80] + bytes(range(32, 112)))
+        f.chunk(0, [ZSTD_DICTIONARY_TEXT], with_dictionary(VARIES if name == 'zstd-dictionary-not-named' else 0, literal))
         yield 'R-5.5', name, what, f.commit()
 
 
@@ -600,7 +623,7 @@ def tier_cases():
             ('trailing-byte', 'and a byte', frame(bytes(12)) + b'\0'), ('two-frames', 'and another', frame(bytes(12)) + frame(b'')),
             ('cut', 'that is cut', frame(bytes(12))[:-1]), ('nothing', 'of no bytes', b''),
             ('no-content-size', 'without content size', MAGIC + b'\x00\x00' + le(12 << 3 | 1, 3) + bytes(12)),
-            ('dictionary', 'that names a dictionary', MAGIC + b'\x21\x01\x0C' + le(12 << 3 | 1, 3) + bytes(12))):
+            ('zstd-dictionary', 'that names a Zstandard dictionary', MAGIC + b'\x21\x01\x0C' + le(12 << 3 | 1, 3) + bytes(12))):
         yield 'R-5.5', 'stream-' + name, 'a stream of planes-zstd of 12 bytes that is a frame ' + what, tiers(frames, twelve, {
             'stored_bytes 1': len(stored), 'stream 1': stored}, 'u16')
     for enc in (e, r, byte_planes):
@@ -617,7 +640,7 @@ def index_cases():
     yield 'R-6.1', 'no-entries', 'an index page without entries', f.commit()
     yield 'R-6.1', 'entries-127', 'entry_count 127 with one entry', broken(page=put(entry_count=127))
     yield 'R-6.1', 'body-bytes', 'entry_count is less than the entries', chunks(None, None, page=put(entry_count=1))
-    yield 'R-6.1', 'body-bytes-odd', 'body_bytes is no multiple of 32', broken(page={'+half an entry': bytes(16)})
+    yield 'R-6.1', 'body-bytes-odd', 'body_bytes is not a multiple of 32', broken(page={'+half an entry': bytes(16)})
     yield 'R-6.1', 'first-sample', 'first_sample is not that of the first entry', broken(page=put(first_sample=1))
     for name, value in (('offset', 128), ('first_sample', 3), ('stored_bytes', 3), ('sample_count', 1), ('body_crc', WRONG),
                         ('encoding', 1), ('chunk_flags', 1)):
@@ -736,8 +759,15 @@ def footer_cases():
             f.tables.pop()
         one = f.tables and [(k, n) for k, n in (('column', 4), ('table', 4), ('offset', 8), ('body_bytes', 4), ('body_crc', 4))]
         if name == 'table-order':
-            tweak = {'table %d: %s' % (i, k): f.tables[1 - i][2].head[k] for i in (0, 1) for k, _ in one}
+            tweak = {'table %d: %s' % (i, k): f.tables[1 - i][2].header[k] for i in (0, 1) for k, _ in one}
         yield 'R-7.4', name, what, f.commit(footer=tweak)
+    for name, what, column, shift in (('table-overlap', 'the second table of a column begins within the body of its first', 0, 64),
+                                      ('table-overlap-of-column', 'a table begins within the body of a table of another column', 1, 128),
+                                      ('table-at-same-offset', 'two tables of a column are at the same offset', 0, 0)):
+        f = chunks(None, columns=2, commit=False)
+        f.table(0, bytes(range(200)))
+        f.table(column, b'other')
+        yield 'R-7.4', name, what, f.commit(footer={'table 1: offset': f.tables[0][2].offset + shift})
     yield 'R-7.5', 'commit-1', 'the first commit has number 1', broken(footer=put(commit=1))
     yield 'R-7.5', 'commit-twice', 'two commits of number 0', worked().commit(False).commit(footer=put(commit=0))
     yield 'R-7.5', 'samples-over-limit', 'sample_count 2^63 (a file without columns)', Tsl([]).commit(samples=1 << 63)
@@ -753,7 +783,7 @@ def footer_cases():
         f.chunk(0, PAIR)
         f.chunk(1, [b'\7', None], tweak={'values.encoding': 8, 'encoding': 8})
         f.chunk(2, [b'ab', b''], tweak={'shape.encoding': 8})
-    yield 'R-7.6', 'other-columns', 'two of three columns have an encoding that nobody knows: readers refuse these columns', f.commit(), {
+    yield 'R-7.6', 'other-columns', 'two of three columns have an encoding that is not assigned: readers refuse these columns', f.commit(), {
         'also': ['R-5.1'], 'reads': ['x']}
     yield 'R-7.7', 'flag', 'an unknown trailer flag', broken(trailer=put(trailer_flags=3))
     yield 'R-7.7', 'reserved', 'the reserved field of a trailer', broken(trailer=put(reserved=1))
@@ -767,12 +797,12 @@ def footer_cases():
     yield 'R-7.8', 'not-finished', 'the last trailer is not finished', worked().commit(finished=False)
     f = worked().commit()
     yield 'R-7.8', 'not-finished-again', 'the first of two commits is finished, the last is not', f.commit(finished=False)
-    yield 'R-9.1', 'header', 'an incompat flag in the header only', worked(incompat_flags=2).commit(), {'also': ['R-9.2']}
+    yield 'R-9.1', 'file-header', 'an incompat flag in the file header only', worked(incompat_flags=2).commit(), {'also': ['R-9.2']}
     yield 'R-9.1', 'footer', 'an incompat flag in the footer only', worked().commit(flags=(1 << 31, 0, 0))
-    yield 'R-9.2', 'compat-of-header', 'a compat flag of the header that the footer lacks', worked(compat_flags=1).commit()
+    yield 'R-9.2', 'compat-of-file-header', 'a compat flag of the file header that the footer lacks', worked(compat_flags=1).commit()
     yield 'R-9.2', 'ro-compat-of-footer', 'a ro_compat flag of the first footer that the second lacks', worked().commit(
         flags=(0, 1 << 31, 0)).commit()
-    yield 'R-9.1', 'both', 'an incompat flag in header and footer', worked(flags=(2, 0, 0)).commit()
+    yield 'R-9.1', 'both', 'an incompat flag in file header and footer', worked(flags=(2, 0, 0)).commit()
 
 
 def hashed(f, content):
@@ -810,5 +840,5 @@ def content_id_cases():
 
 
 def invalid_vectors():
-    for cases in (regions_cases, schema_cases, chunk_cases, encoding_cases, dictionary_cases, tier_cases, index_cases, footer_cases, content_id_cases):
+    for cases in (regions_cases, schema_cases, chunk_cases, encoding_cases, zstd_dictionary_cases, tier_cases, index_cases, footer_cases, content_id_cases):
         yield from cases()

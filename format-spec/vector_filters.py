@@ -2,8 +2,8 @@
 
 from vector_bins import class_bits, cut, ends_of, packed
 from vector_encoder import *
-from vector_mappings import BINS, fault, few_of_multiple, few_of_palette, few_of_quotient
-from vector_options import THREE, gapped, halves, multiples, palettes, patterns, plain, quotients, with_options
+from vector_mappings import BINS, fault, few_of_int_multiple, few_of_dictionary, few_of_float_multiple
+from vector_options import THREE, gapped, halves, int_multiples, dictionaries, patterns, plain, float_multiples, with_options
 
 LINE = (8192, -4096)  # through the last two numbers
 CURVE = (6000, -3000)
@@ -124,48 +124,48 @@ def plain_vectors():
 def mapped_vectors():
     wide, steep = some(16, 4), [[12288, -12288, 4096], [8192, -4096, 0]]
     loud = [n - 32768 for n in sound(300, 9000, 32768)]
-    yield 'bins-filters-quotients', (
-        'filters and quotients of two bytes: sound of 16 bits as floats of each type, details, divisors; '
-        'exceptions, whose numbers are predicted from'), of_many(
-        quotients('f32', (130, 300), loud, 2, exponent=15, bases=[-32768] * 2, filters=filters(*wide, codes=(0, 3, 1), zero=32768)),
-        quotients('f32', (300,), loud, 2, divisor=32767, bases=[-32768], filters=filters(LINE, segments=65535),
-                  exceptions={0: 1 << 31, 128: 0x7FC00000, 299: 1}),
-        quotients('f32', (129,), [n * 999 for n in loud[:129]], 2, 15, exponent=20, bases=[-900],
+    yield 'bins-filters-float-multiples', (
+        'filters and float multiples of two bytes: sound of 16 bits as floats of each type, details, divisors; '
+        'patches, whose numbers are predicted from'), of_many(
+        float_multiples('f32', (130, 300), loud, 2, exponent=15, bases=[-32768] * 2, filters=filters(*wide, codes=(0, 3, 1), zero=32768)),
+        float_multiples('f32', (300,), loud, 2, divisor=32767, bases=[-32768], filters=filters(LINE, segments=65535),
+                  patches={0: 1 << 31, 128: 0x7FC00000, 299: 1}),
+        float_multiples('f32', (129,), [n * 999 for n in loud[:129]], 2, 15, exponent=20, bases=[-900],
                   filters=filters(*steep, codes=(1, 0), zero=900)),
-        quotients('bf16', (128, 300), [n * 5 for n in loud], 2, 4, exponent=15, bases=[-16384, -20000],
+        float_multiples('bf16', (128, 300), [n * 5 for n in loud], 2, 4, exponent=15, bases=[-16384, -20000],
                   filters=filters(*wide, codes=(2, 1), zero=16384),
-                  exceptions={i: 0x7FC0 for i in (0, 1, 127, 128, 130, 299)}),
-        quotients('bf16', (129,), loud[:129], 2, divisor=25, exponent=-3, bases=[-16384], 
+                  patches={i: 0x7FC0 for i in (0, 1, 127, 128, 130, 299)}),
+        float_multiples('bf16', (129,), loud[:129], 2, divisor=25, exponent=-3, bases=[-16384], 
                   filters=filters(*some(7, 5), codes=(4, 2), zero=7)),
-        quotients('f16', (260,), [n << 2 for n in loud[:260]], 2, 2, exponent=15, 
+        float_multiples('f16', (260,), [n << 2 for n in loud[:260]], 2, 2, exponent=15, 
                   filters=filters(*some(8, 2), codes=(0, 1), segments=2, zero=0)),
-        quotients('f16', (3,), [1, 2, 3], 2, filters=filters([4096]), exceptions={0: 1, 1: 2, 2: 3}),
-        quotients('f64', (128, 257), [n << 15 for n in loud[:257]], 2, 15, exponent=20, bases=[-32768, -9999],
+        float_multiples('f16', (3,), [1, 2, 3], 2, filters=filters([4096]), patches={0: 1, 1: 2, 2: 3}),
+        float_multiples('f64', (128, 257), [n << 15 for n in loud[:257]], 2, 15, exponent=20, bases=[-32768, -9999],
                   filters=filters(*wide, codes=(3,))),
-        quotients('f64', (257,), [n + (1 << 62) for n in loud[:257]], 2, divisor=1000, bases=[(1 << 62) - 32768],
+        float_multiples('f64', (257,), [n + (1 << 62) for n in loud[:257]], 2, divisor=1000, bases=[(1 << 62) - 32768],
                   filters=filters(LINE, zero=1),
-                  exceptions={i: i for i in range(120, 140)}))
+                  patches={i: i for i in range(120, 140)}))
     tones, samples = [any_values(300, w) for w in (2, 4, 8)], sound(300, 20000, 32768)
-    yield 'bins-filters-multiples', (
-        'filters and multiples of two bytes: 2 to 8 element bytes, factors and bases, sums that wrap, exceptions'), of_many(
-        multiples('i16', (140, 300), samples, 2, 3, [-5, 9], filters=filters(*wide, codes=(1, 2, 3))),
-        multiples('i32', (300,), samples, 2, 256, [-32768 * 256], filters=filters(*some(9, 3), codes=(2, 1, 0), segments=2),
-                  exceptions={0: 7, 127: 8, 128: 9, 299: VARIES}),
-        multiples('u32', (129,), [n % 9 for n in samples[:129]], 2, filters=filters(LINE, zero=4)),
-        multiples('i64', (128, 256), samples[:256], 2, (1 << 63) + 1, [5, -5], 
+    yield 'bins-filters-int-multiples', (
+        'filters and int multiples of two bytes: 2 to 8 element bytes, factors and bases, sums that wrap, patches'), of_many(
+        int_multiples('i16', (140, 300), samples, 2, 3, [-5, 9], filters=filters(*wide, codes=(1, 2, 3))),
+        int_multiples('i32', (300,), samples, 2, 256, [-32768 * 256], filters=filters(*some(9, 3), codes=(2, 1, 0), segments=2),
+                  patches={0: 7, 127: 8, 128: 9, 299: VARIES}),
+        int_multiples('u32', (129,), [n % 9 for n in samples[:129]], 2, filters=filters(LINE, zero=4)),
+        int_multiples('i64', (128, 256), samples[:256], 2, (1 << 63) + 1, [5, -5], 
                   filters=filters(*some(15, 2), codes=(0, 1), segments=65535, zero=0)),
-        multiples('f64', (200,), samples[:200], 2, 1 << 48, filters=filters(*some(2, 16), codes=(15, 8)),
-                  exceptions={i: i for i in range(200)}))
+        int_multiples('f64', (200,), samples[:200], 2, 1 << 48, filters=filters(*some(2, 16), codes=(15, 8)),
+                  patches={i: i for i in range(200)}))
     slow = [n % 300 for n in sound(300, 140, 150)]
-    yield 'bins-filters-palettes', (
-        'filters and palettes with numbers of two bytes: 2 to 8 element bytes, one palette and several; exceptions'), of_many(
-        palettes('u16', (129, 300), tones[:1], slow, 2, filters=filters(*some(8, 3), codes=(0, 2, 1), zero=150)),
-        palettes('bf16', (260,), [tones[0][:290], tones[0], tones[0][5:]], [min(n, 289) for n in slow[:260]], 2, is_float=True,
-                 filters=filters(LINE, zero=150, segments=65535), exceptions={0: 0x7FC0, 128: 1, 259: 2}),
-        palettes('f32', (127, 300), [patterns('f', *(n / 8 for n in range(300)))], slow, 2, is_float=True,
+    yield 'bins-filters-dictionaries', (
+        'filters and dictionaries with numbers of two bytes: 2 to 8 element bytes, one dictionary and several; patches'), of_many(
+        dictionaries('u16', (129, 300), tones[:1], slow, 2, filters=filters(*some(8, 3), codes=(0, 2, 1), zero=150)),
+        dictionaries('bf16', (260,), [tones[0][:290], tones[0], tones[0][5:]], [min(n, 289) for n in slow[:260]], 2, is_float=True,
+                 filters=filters(LINE, zero=150, segments=65535), patches={0: 0x7FC0, 128: 1, 259: 2}),
+        dictionaries('f32', (127, 300), [patterns('f', *(n / 8 for n in range(300)))], slow, 2, is_float=True,
                  filters=filters(*wide, codes=(3, 1), zero=0)),
-        palettes('f64', (130,), [tones[2]], slow[:130], 2, filters=filters(*some(1, 5), codes=(4, 3), zero=299)),
-        palettes('u32', (9,), [[7]], [0] * 9, 2, filters=filters([-4096], zero=1), exceptions={8: 6}))
+        dictionaries('f64', (130,), [tones[2]], slow[:130], 2, filters=filters(*some(1, 5), codes=(4, 3), zero=299)),
+        dictionaries('u32', (9,), [[7]], [0] * 9, 2, filters=filters([-4096], zero=1), patches={8: 6}))
 
 
 def any_values(n, w):
@@ -187,20 +187,20 @@ def mixed_vectors():
             *some(9, 5), codes=(4, 0, 2), zero=0)),
         gapped(STRETCHES, 5, (3, 3), plain, 'u16', sound(OF_STRETCHES, 99, 5), class_count=2, classes=(0, 1, 1),
                filters=filters(*some(7, 4), codes=(3, 1, 2), segments=2, zero=5)),
-        gapped(STRETCHES, 0x7FC00000, (3, 3), quotients, 'f32', [n - 32768 for n in sound(OF_STRETCHES, 999, 32768)], 2, exponent=15,
+        gapped(STRETCHES, 0x7FC00000, (3, 3), float_multiples, 'f32', [n - 32768 for n in sound(OF_STRETCHES, 999, 32768)], 2, exponent=15,
                bases=[-32768] * 5, class_count=4, classes=(3, 2, 0), filters=filters(*some(16, 3), **three),
-               exceptions={0: 1 << 31, 259: 1, 260: 2, OF_STRETCHES - 1: 3}),
-        gapped(STRETCHES, 0, (3, 3), quotients, 'f32', [n << 4 for n in sound(OF_STRETCHES, 70, 4096)], 2, 4, exponent=9,
-               bases=[3900] * 5, filters=filters(*some(2, 3), zero=0, **three), exceptions={261: 2}),
-        gapped(STRETCHES, 1 << 40, (3, 3), multiples, 'i64', sound(OF_STRETCHES, 999, 32768), 2, 1000, [5, 6, 7, 8, 9], class_count=2,
+               patches={0: 1 << 31, 259: 1, 260: 2, OF_STRETCHES - 1: 3}),
+        gapped(STRETCHES, 0, (3, 3), float_multiples, 'f32', [n << 4 for n in sound(OF_STRETCHES, 70, 4096)], 2, 4, exponent=9,
+               bases=[3900] * 5, filters=filters(*some(2, 3), zero=0, **three), patches={261: 2}),
+        gapped(STRETCHES, 1 << 40, (3, 3), int_multiples, 'i64', sound(OF_STRETCHES, 999, 32768), 2, 1000, [5, 6, 7, 8, 9], class_count=2,
                classes=(1, 0), filters=filters(*some(1, 3), **three)),
-        gapped(STRETCHES, 0, (3, 3), palettes, 'u16', [list(range(9, 409)), list(range(900, 100, -2))],
+        gapped(STRETCHES, 0, (3, 3), dictionaries, 'u16', [list(range(9, 409)), list(range(900, 100, -2))],
                [n % 400 for n in sound(OF_STRETCHES, 150, 200)], 2, filters=filters(LINE, zero=200),
-               exceptions={0: 0, 388: 1}))
+               patches={0: 0, 388: 1}))
     f, samples = Tsl([col('x', 'i16', [None], nullable=True), col('y', 'f32', [60])]), sound(300, 50)
     parts = [el('H', *samples[:127]), None, el('H', *samples[127:131]), b'', el('H', *samples[131:])]
     f.chunk(0, parts, with_options((131, 300), filters=filters(*some(3, 2), codes=(1, 0), zero=0)))
-    _, data, enc = quotients('f32', (100, 300), [n - 32768 for n in sound(300, 50, 32768)], 2, exponent=15, bases=[-32768] * 2,
+    _, data, enc = float_multiples('f32', (100, 300), [n - 32768 for n in sound(300, 50, 32768)], 2, exponent=15, bases=[-32768] * 2,
                              filters=filters(LINE))
     f.chunk(1, [data[at:at + 240] for at in range(0, 1200, 240)], enc)
     yield 'bins-filters-parts', 'filters behind validity and shape; zero bytes before the checksum; fixed samples', f.commit()
@@ -294,25 +294,25 @@ def field_cases():
     yield of('number-4', 'filters of elements of four bytes', 'mapping', dtype='u32', **NUMBERS)
     yield of('number-4-low', 'filters of elements of four bytes, two of them low', 'mapping', dtype='u32', low_bytes=2, **NUMBERS)
     yield of('number-8', 'filters of elements of eight bytes', 'mapping', dtype='u64', **NUMBERS)
-    yield of('palette-1', 'filters of a palette with numbers of one byte, of elements of two', 'number_bytes', chunk=few_mapped,
-             of=few_of_palette, v=1, **NOTHING)
-    yield of('multiple-1', 'filters of multiples of one byte, of elements of two', 'number_bytes', chunk=few_mapped,
-             of=few_of_multiple, v=1, dtype='u16', **NOTHING)
-    yield of('multiple-4', 'filters of multiples of four bytes, of elements of eight', 'number_bytes', chunk=few_mapped,
-             of=few_of_multiple, v=4, dtype='i64', **NOTHING)
-    yield of('multiple-8', 'filters of multiples of eight bytes', 'number_bytes', chunk=few_mapped, of=few_of_multiple, v=8,
+    yield of('dictionary-1', 'filters of a dictionary with numbers of one byte, of elements of two', 'number_bytes', chunk=few_mapped,
+             of=few_of_dictionary, v=1, **NOTHING)
+    yield of('int-multiple-1', 'filters of int multiples of one byte, of elements of two', 'number_bytes', chunk=few_mapped,
+             of=few_of_int_multiple, v=1, dtype='u16', **NOTHING)
+    yield of('int-multiple-4', 'filters of int multiples of four bytes, of elements of eight', 'number_bytes', chunk=few_mapped,
+             of=few_of_int_multiple, v=4, dtype='i64', **NOTHING)
+    yield of('int-multiple-8', 'filters of int multiples of eight bytes', 'number_bytes', chunk=few_mapped, of=few_of_int_multiple, v=8,
              dtype='i64', **NOTHING)
-    yield of('quotient-1', 'filters of quotients of one byte, of elements of two', 'number_bytes', chunk=few_mapped,
-             of=few_of_quotient, v=1, **NOTHING)
-    yield of('quotient-4', 'filters of quotients of four bytes, of elements of four', 'number_bytes', chunk=few_mapped,
-             of=few_of_quotient, v=4, dtype='f32', **NOTHING)
+    yield of('float-multiple-1', 'filters of float multiples of one byte, of elements of two', 'number_bytes', chunk=few_mapped,
+             of=few_of_float_multiple, v=1, **NOTHING)
+    yield of('float-multiple-4', 'filters of float multiples of four bytes, of elements of four', 'number_bytes', chunk=few_mapped,
+             of=few_of_float_multiple, v=4, dtype='f32', **NOTHING)
     for transform, details in (('delta', dict(restart=6, stride=1)), ('lorenzo', dict(restart=6, stride=3)),
                                ('separable', dict(restart=6, stride=3, weights=(8, 0)))):
         yield of(transform, 'filters and the transform ' + transform, 'transform', transform=transform, **details)
-    yield of('delta-mapped', 'filters of multiples of two bytes, and the transform delta', 'transform', chunk=few_mapped,
-             of=few_of_multiple, transform='delta', restart=VARIES, stride=1)
+    yield of('delta-mapped', 'filters of int multiples of two bytes, and the transform delta', 'transform', chunk=few_mapped,
+             of=few_of_int_multiple, transform='delta', restart=VARIES, stride=1)
     yield of('outliers', 'filters and outliers, of elements of two bytes', 'upper_bits', outliers=(1, 0, 0, 2))
-    yield of('outliers-mapped', 'filters and outliers, of multiples of two bytes', 'upper_bits', chunk=few_mapped, of=few_of_multiple,
+    yield of('outliers-mapped', 'filters and outliers, of int multiples of two bytes', 'upper_bits', chunk=few_mapped, of=few_of_int_multiple,
              outliers=(16, 0, 0))
 
 
@@ -333,7 +333,7 @@ def block_cases():
     yield of('code-block', 'a filter code of 3 of three filters, in the second of two blocks', few(some(2, 3), (0, 3), ends=(3, 6)),
              block=1)
     yield of('code-gaps', 'a filter code of 3 of three filters, behind gap marks', gapped_few(coefficients=some(2, 3), codes=(3,)))
-    yield of('code-mapped', 'a filter code of 3 of three filters, of multiples', few_mapped(few_of_multiple, some(2, 3), codes=(3,)))
+    yield of('code-mapped', 'a filter code of 3 of three filters, of int multiples', few_mapped(few_of_int_multiple, some(2, 3), codes=(3,)))
     for bits, count, n in ((1, 2, 6), (2, 3, 6), (2, 4, 300), (4, 5, 6), (4, 16, 300)):
         yield of('filling-%d-%d' % (count, n), 'a bit that fills up the filter codes, of %d bits each' % bits,
                  many((0, 1), count, n, rewrite=topped('filter codes')))
@@ -349,24 +349,24 @@ def block_cases():
         (0, 1), 2, 1025, rewrite=lambda found: cut(found, 'filter codes', 1)))
     yield of('none', 'a block that ends after its gap marks', gapped_few(
         coefficients=some(2, 2), rewrite=lambda found: cut(found, 'gap marks', 9)), 'gap marks')
-    yield of('none-mapped', 'a block that ends after its exceptions', few_mapped(
-        few_of_multiple, some(2, 2), exceptions={2: 9}, rewrite=lambda found: cut(found, 'exceptions', 9)), 'exceptions')
-    yield of('no-codes-one', 'a block that ends after its exceptions; one filter, which takes no codes', few_mapped(
-        few_of_multiple, exceptions={2: 9}, rewrite=lambda found: cut(found, 'exceptions', 9)), 'exceptions', 'R-5.19')
+    yield of('none-mapped', 'a block that ends after its patches', few_mapped(
+        few_of_int_multiple, some(2, 2), patches={2: 9}, rewrite=lambda found: cut(found, 'patches', 9)), 'patches')
+    yield of('no-codes-one', 'a block that ends after its patches; one filter, which takes no codes', few_mapped(
+        few_of_int_multiple, patches={2: 9}, rewrite=lambda found: cut(found, 'patches', 9)), 'patches', 'R-5.19')
     yield of('no-states', 'a block that ends after its filter codes', few(
         some(2, 2), rewrite=lambda found: cut(found, 'filter codes', 9)), rule='R-5.19')
     yield of('all-long', 'a byte 0 after gap marks that mark all elements: filter codes of no segment', gapped_few(
         ((0, 300),), (), coefficients=some(2, 16), rewrite=lambda found: {**found, 'stream': b'\0'}), 'stream', 'R-5.19')
     yield of('class', 'a code of 3 of three classes, behind filter codes', few(
         some(2, 2), class_count=3, classes=(3,)), 'classes', 'R-5.19')
-    yield of('number', 'a number of 3 in a palette of three values, of filters', few_mapped(
-        few_of_palette, numbers=(0, 1, 2, 3, 0, 1)), 'lower', 'R-5.21')
-    yield of('number-wrap', 'a number of 65,535 in a palette of three values, of filters: -1', few_mapped(
-        few_of_palette, numbers=(0, 1, 2, 65535, 0, 1)), 'lower', 'R-5.21')
-    yield of('number-exception', 'a number of 3 of an exception in a palette of three values, of filters', few_mapped(
-        few_of_palette, numbers=(0, 1, 2, 3, 0, 1), exceptions={3: 500}), 'lower', 'R-5.21')
-    yield of('number-long', 'a number of 300 in a palette of 300 values, in the second segment', few_mapped(
-        few_of_palette, values=[list(range(300))], ends=(200,), numbers=[*range(199), 300]), 'lower', 'R-5.21')
+    yield of('number', 'a number of 3 in a dictionary of three values, of filters', few_mapped(
+        few_of_dictionary, numbers=(0, 1, 2, 3, 0, 1)), 'lower', 'R-5.21')
+    yield of('number-wrap', 'a number of 65,535 in a dictionary of three values, of filters: -1', few_mapped(
+        few_of_dictionary, numbers=(0, 1, 2, 65535, 0, 1)), 'lower', 'R-5.21')
+    yield of('number-patch', 'a number of 3 of a patch in a dictionary of three values, of filters', few_mapped(
+        few_of_dictionary, numbers=(0, 1, 2, 3, 0, 1), patches={3: 500}), 'lower', 'R-5.21')
+    yield of('number-long', 'a number of 300 in a dictionary of 300 values, in the second segment', few_mapped(
+        few_of_dictionary, values=[list(range(300))], ends=(200,), numbers=[*range(199), 300]), 'lower', 'R-5.21')
 
 
 def order_cases():
@@ -377,8 +377,8 @@ def order_cases():
     yield of('R-5.7', 'transform', 'an unknown transform, and taps 0', ['transform', 'taps'], {'transform': 5}, coefficients=((),))
     yield of('R-5.7', 'restart', 'restart 1 with none, and taps 0', ['restart', 'taps'], {'restart': 1}, coefficients=((),))
     yield of('R-5.18', 'first', 'frequencies from bin 255 on, and restart_segments 0', ['first 0', 'restart_segments'], {'first 0': 255}, segments=0)
-    yield of('R-5.20', 'reserved', 'a reserved byte of a multiple, and taps 0', ['reserved 4', 'taps'], {'reserved 4': 1},
-             few_mapped, of=few_of_multiple, coefficients=((),))
+    yield of('R-5.20', 'reserved', 'a reserved byte of an int multiple, and taps 0', ['reserved 4', 'taps'], {'reserved 4': 1},
+             few_mapped, of=few_of_int_multiple, coefficients=((),))
     yield of('R-5.22', 'taps-short', 'taps 17, and tables that end after zero', ['taps', 'zero'],
              {'taps': 17, 'coefficients 0': b''})
     yield of('R-5.22', 'restart-short', 'restart_segments 0, and tables that end within the coefficients',
@@ -402,16 +402,16 @@ def order_cases():
 
     yield block('R-5.21', 'positions', 'a position beyond, and a filter code of 3 of three filters', [
         'positions', 'filter codes'], few_mapped(
-        few_of_multiple, some(2, 3), codes=(3,), exceptions={0: 9}, rewrite=topped(positions=le(6, 2))))
+        few_of_int_multiple, some(2, 3), codes=(3,), patches={0: 9}, rewrite=topped(positions=le(6, 2))))
     yield block('R-5.23', 'details', 'a bit that fills up filter codes, and one that fills up details', [
         'filter codes', 'details'], few_mapped(
-        few_of_quotient, some(2, 2), D=2, rewrite=topped('filter codes', 'details')))
+        few_of_float_multiple, some(2, 2), D=2, rewrite=topped('filter codes', 'details')))
     yield block('R-5.23', 'classes-of-block', 'a filter code of 3 of three filters, and a class code of 3 of three classes',
                 ['filter codes', 'classes'], few(some(2, 3), (3,), class_count=3, classes=(3,)))
     yield block('R-5.23', 'states', 'a bit that fills up filter codes, and a state of 0', ['filter codes', 'upper'], few(
         some(2, 2), rewrite=topped('filter codes', upper=bytes(6))))
-    yield block('R-5.23', 'number', 'a bit that fills up filter codes, and a number of 3 in a palette of three values',
-                ['filter codes', 'lower'], few_mapped(few_of_palette, some(2, 3), numbers=(0, 1, 2, 3, 0, 1),
+    yield block('R-5.23', 'number', 'a bit that fills up filter codes, and a number of 3 in a dictionary of three values',
+                ['filter codes', 'lower'], few_mapped(few_of_dictionary, some(2, 3), numbers=(0, 1, 2, 3, 0, 1),
                                                            rewrite=topped('filter codes')))
 
 

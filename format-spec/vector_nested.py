@@ -12,8 +12,8 @@ def nested(*columns, flags=NESTED, **more):
     return Tsl(list(columns), flags=flags, **more)
 
 
-def broken(column, samples, header=None, chunk=None, flags=NESTED, **encodings):
-    f = nested(column, tweak=header, flags=flags)
+def broken(column, samples, file_header=None, chunk=None, flags=NESTED, **encodings):
+    f = nested(column, tweak=file_header, flags=flags)
     f.chunk(0, samples, tweak=chunk, **encodings)
     return f.commit()
 
@@ -83,7 +83,7 @@ def invalid_vectors():
     yield 'R-3.8', 'no-levels', 'a nested column of no level', nested(WORDS, tweak=put({
         'column 0: levels': 0, 'column 0: nullable_levels': 0})).commit()
     yield 'R-3.8', 'levels-17', '17 levels', nested(WORDS, tweak=put({'column 0: levels': 17})).commit()
-    yield 'R-3.8', 'nullable-levels', 'a bit of nullable_levels that is no level', nested(WORDS, tweak=put({
+    yield 'R-3.8', 'nullable-levels', 'a bit of nullable_levels for a level that does not exist', nested(WORDS, tweak=put({
         'column 0: nullable_levels': 3})).commit()
     yield 'R-3.8', 'no-flag', 'a nested column without the incompat flag', broken(WORDS, [['a']], flags=(0, 0, 0))
     yield 'R-3.8', 'flag-for-nothing', 'the incompat flag without a nested column', broken(col('x', 'u8'), [b'\1'])

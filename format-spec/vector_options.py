@@ -4,7 +4,7 @@ from itertools import groupby
 
 from vector_bins import bins, cut, ends_of, little
 from vector_encoder import *
-from vector_mappings import BINS, fault, few_of_multiple, few_of_palette, few_of_quotient, multiples, packed_bits, palettes, patterns, quotients
+from vector_mappings import BINS, fault, few_of_int_multiple, few_of_dictionary, few_of_float_multiple, int_multiples, packed_bits, dictionaries, patterns, float_multiples
 from vector_tiers import elements, in_form, transform_pieces, transformed
 
 PREDICTION = ('restart', 'stride', 'weights')
@@ -43,9 +43,9 @@ def with_options(ends, mapping=None, gaps=None, outliers=None, filters=None, tra
         code, v, fields, mapped = mapping or (0, w, {}, None)
         fields, blocks, every_end = dict(fields), [], ends_of(list(map(sum, gaps[3]))) if gaps else ends
         if gaps:
-            fields.update({'filler': le(gaps[0], w), 'rice_between of gaps': le(gaps[1], 1), 'rice_gaps': le(gaps[2], 1)})
+            fields.update({'filler': le(gaps[0], w), 'rice_unmarked of gaps': le(gaps[1], 1), 'rice_marked of gaps': le(gaps[2], 1)})
         if outliers:
-            fields.update(zip(('upper_bits', 'rice_between of outliers', 'rice_outliers'), (le(n, 1) for n in outliers)))
+            fields.update(zip(('upper_bits', 'rice_unmarked of outliers', 'rice_marked of outliers'), (le(n, 1) for n in outliers)))
         fields.update(filters[0] if filters else {})
         for b, (begin, end) in enumerate(zip((0, *every_end), every_end)):
             x, found = elements(data[begin * w:end * w], w), {}
@@ -80,7 +80,7 @@ def plain(dtype, ends, x=None, **more):
     return dtype, data, with_options(ends, **more)
 
 
-palettes, quotients, multiples = (partial(of, encode=with_options) for of in (palettes, quotients, multiples))
+dictionaries, float_multiples, int_multiples = (partial(of, encode=with_options) for of in (dictionaries, float_multiples, int_multiples))
 
 
 def gapped(stretches, filler, parameters, of, dtype, *rest, **more):
@@ -139,7 +139,7 @@ def gap_vectors():
             ([[0, 512, 2, 513, 1, 600], [512, 1]], (0, 5)), ([[5, 1024, 3, 1025]], (15, 6)), ([[3, 2, 1, 65], [0, 40]], (5, 15)),
             ([[0, 2049, 9, 1]], (12, 11)), ([[9, 9, 9, 9]], (15, 15)), ([[2, 3]], (12, 13)))))
     yield 'bins-gaps-transforms', (
-        'gaps with each transform, which goes on beyond them and begins anew with each block; class codes; low bytes'), of_many(
+        'gaps with each transform, which goes on beyond them and restarts with each block; class codes; low bytes'), of_many(
         gapped(SPEECH, 0, (3, 2), plain, 'bf16', halves(PITCHES), transform='delta', restart=VARIES, stride=1),
         gapped(SPEECH, 0, (3, 2), plain, 'bf16', halves(PITCHES), class_count=3, classes=(2, 0)),
         gapped(SPEECH, 9, (3, 2), plain, 'u8', transform='lorenzo', class_count=2, classes=(1, 0), **PREDICTED),
@@ -150,30 +150,30 @@ def gap_vectors():
         gapped(SPEECH, 1, (3, 2), plain, 'i64', low_bytes=3, transform='lorenzo', restart=VARIES, stride=10))
     bases = [-3, 0, 1 << 62, 5]
     some = [[2, 3, 30, 1, 5], [0, 9], [1], [0, 4, 64]]  # 37, 0, 1 and 64 elements that are not marked
-    yield 'bins-gaps-palettes', (
-        'gaps with palettes, which take turns without the gaps; positions of exceptions that do not count gaps; blocks without numbers; '
+    yield 'bins-gaps-dictionaries', (
+        'gaps with dictionaries, which take turns without the gaps; positions of patches that do not count gaps; blocks without numbers; '
         'all transforms'), of_many(
-        gapped(some, 0, (2, 1), palettes, 'u8', [[3, 200, 9], [0], [255, 128, 1]], exceptions={0: 0, 36: 7, 37: 8, 101: 9}),
-        gapped(some, 77, (2, 1), palettes, 'u8', [[3, 9, 77]]),
-        gapped(some, 77, (2, 1), palettes, 'u8', [[*range(50)], [*range(90, 40, -1)]], transform='lorenzo', class_count=3, classes=(2, 1), **PREDICTED),
-        gapped(some, 0x7FC0, (2, 1), palettes, 'bf16', [[0x3F80, 0xBF80, 0]], is_float=True, exceptions={5: 0x7FC0}),
-        gapped(some, 500, (2, 1), palettes, 'u16', [[i * 7 % 512 for i in range(300)]], v=2, transform='delta', **PREDICTED),
-        gapped(some, 0, (2, 1), palettes, 'f32', [patterns('f', 1.5, 2.5), patterns('f', *range(9))], v=2, is_float=True, transform='separable',
+        gapped(some, 0, (2, 1), dictionaries, 'u8', [[3, 200, 9], [0], [255, 128, 1]], patches={0: 0, 36: 7, 37: 8, 101: 9}),
+        gapped(some, 77, (2, 1), dictionaries, 'u8', [[3, 9, 77]]),
+        gapped(some, 77, (2, 1), dictionaries, 'u8', [[*range(50)], [*range(90, 40, -1)]], transform='lorenzo', class_count=3, classes=(2, 1), **PREDICTED),
+        gapped(some, 0x7FC0, (2, 1), dictionaries, 'bf16', [[0x3F80, 0xBF80, 0]], is_float=True, patches={5: 0x7FC0}),
+        gapped(some, 500, (2, 1), dictionaries, 'u16', [[i * 7 % 512 for i in range(300)]], v=2, transform='delta', **PREDICTED),
+        gapped(some, 0, (2, 1), dictionaries, 'f32', [patterns('f', 1.5, 2.5), patterns('f', *range(9))], v=2, is_float=True, transform='separable',
                weights=(4, 4), **PREDICTED),
-        gapped(some, (1 << 64) - 1, (2, 1), palettes, 'f64', [patterns('d', 0.25, -7)], exceptions={i: i for i in range(30, 40)}))
+        gapped(some, (1 << 64) - 1, (2, 1), dictionaries, 'f64', [patterns('d', 0.25, -7)], patches={i: i for i in range(30, 40)}))
     cents = [(i * 37 % 90 - 20) * 8 for i in range(102)]
-    yield 'bins-gaps-quotients', 'gaps with quotients: a filler that is NaN; details and exceptions, in blocks without elements too', of_many(
-        gapped(some, 0x7FC0, (2, 1), quotients, 'bf16', cents, 2, 4, exponent=5, bases=[-30] * 4, exceptions={0: 0x7FC1, 37: 0x8000, 50: 0x7FC0}),
-        gapped(some, 0, (2, 1), quotients, 'bf16', cents, 2, divisor=25, exponent=2, bases=[-160] * 4, transform='delta', **PREDICTED),
-        gapped(some, 0x7E00, (2, 1), quotients, 'f16', cents, 1, 15, exponent=9, bases=[-1] * 4, exceptions={101: 1}),
-        gapped(some, 0x7FC00000, (2, 1), quotients, 'f32', [n * 99 for n in cents], 4, divisor=3, bases=[-9] * 4, low_bytes=2),
-        gapped(some, 0x7FF8 << 48, (2, 1), quotients, 'f64', [n << 16 for n in cents], 4, 15, bases=[-999] * 4, transform='lorenzo', low_bytes=2, **PREDICTED))
-    yield 'bins-gaps-multiples', 'gaps with multiples: 1 to 8 bytes of elements and of numbers', of_many(
-        gapped(some, 1, (2, 1), multiples, 'u8', [i % 9 for i in range(102)], 1, 3, bases),
-        gapped(some, 0, (2, 1), multiples, 'i16', [300 + i for i in range(102)], 2, 10, bases, transform='delta', restart=VARIES, stride=1),
-        gapped(some, 0, (2, 1), multiples, 'u32', TIMES[:102], 4, 5, bases, low_bytes=2, exceptions={0: 1, 36: 2, 37: 3, 38: 4}),
-        gapped(some, 1 << 63, (2, 1), multiples, 'i64', TIMES[:102], 4, 1000, bases, low_bytes=2, transform='separable', weights=(3, 8), **PREDICTED),
-        gapped(some, 0, (2, 1), multiples, 'i64', TIMES[:102], 8, (1 << 64) - 1, bases, low_bytes=6, transform='lorenzo', **PREDICTED))
+    yield 'bins-gaps-float-multiples', 'gaps with float multiples: a filler that is NaN; details and patches, in blocks without elements too', of_many(
+        gapped(some, 0x7FC0, (2, 1), float_multiples, 'bf16', cents, 2, 4, exponent=5, bases=[-30] * 4, patches={0: 0x7FC1, 37: 0x8000, 50: 0x7FC0}),
+        gapped(some, 0, (2, 1), float_multiples, 'bf16', cents, 2, divisor=25, exponent=2, bases=[-160] * 4, transform='delta', **PREDICTED),
+        gapped(some, 0x7E00, (2, 1), float_multiples, 'f16', cents, 1, 15, exponent=9, bases=[-1] * 4, patches={101: 1}),
+        gapped(some, 0x7FC00000, (2, 1), float_multiples, 'f32', [n * 99 for n in cents], 4, divisor=3, bases=[-9] * 4, low_bytes=2),
+        gapped(some, 0x7FF8 << 48, (2, 1), float_multiples, 'f64', [n << 16 for n in cents], 4, 15, bases=[-999] * 4, transform='lorenzo', low_bytes=2, **PREDICTED))
+    yield 'bins-gaps-int-multiples', 'gaps with int multiples: 1 to 8 bytes of elements and of numbers', of_many(
+        gapped(some, 1, (2, 1), int_multiples, 'u8', [i % 9 for i in range(102)], 1, 3, bases),
+        gapped(some, 0, (2, 1), int_multiples, 'i16', [300 + i for i in range(102)], 2, 10, bases, transform='delta', restart=VARIES, stride=1),
+        gapped(some, 0, (2, 1), int_multiples, 'u32', TIMES[:102], 4, 5, bases, low_bytes=2, patches={0: 1, 36: 2, 37: 3, 38: 4}),
+        gapped(some, 1 << 63, (2, 1), int_multiples, 'i64', TIMES[:102], 4, 1000, bases, low_bytes=2, transform='separable', weights=(3, 8), **PREDICTED),
+        gapped(some, 0, (2, 1), int_multiples, 'i64', TIMES[:102], 8, (1 << 64) - 1, bases, low_bytes=6, transform='lorenzo', **PREDICTED))
 
 
 def outlier_vectors():
@@ -199,29 +199,29 @@ def outlier_vectors():
         plain('i64', (64, 150), [n << 20 for n in TIMES], outliers=(41, 3, 1), transform='delta', restart=VARIES, stride=1),
         plain('i64', (150,), [n << 20 for n in TIMES], outliers=(32, 3, 1), low_bytes=2, transform='separable', weights=(8, 1), **PREDICTED),
         plain('f64', (90,), floats(8, 90), outliers=(48, 0, 2), transform='delta', restart=40, stride=1))
-    yield 'bins-outliers-mapped', 'outliers of quotients and multiples whose numbers have 4 or 8 bytes, with details and exceptions', of_many(
-        quotients('f32', (70, 150), coarse, 4, divisor=25, exponent=2, outliers=(16, 2, 0), exceptions={0: 1 << 31, 149: 0x7FC00000}),
-        quotients('f32', (150,), TIMES, 4, exponent=4, outliers=(8, 3, 0), low_bytes=1, transform='delta', restart=VARIES, stride=1),
-        quotients('f64', (70, 150), coarse, 4, 15, exponent=9, outliers=(1, 2, 1, 40), low_bytes=1, exceptions={71: 7}),
-        quotients('f64', (150,), coarse, 8, divisor=3, outliers=(48, 2, 1), transform='lorenzo', **PREDICTED),
-        multiples('u32', (70, 150), TIMES, 4, 7, outliers=(12, 2, 5), transform='delta', restart=VARIES, stride=1, exceptions={69: 8, 70: 9}),
-        multiples('i64', (150,), TIMES, 4, 86400, [-99], outliers=(11, 2, 1)),
-        multiples('i64', (70, 150), [n << 30 for n in TIMES], 8, 3, [5, -5], outliers=(40, 2, 5), low_bytes=1))
+    yield 'bins-outliers-mapped', 'outliers of float multiples and int multiples whose numbers have 4 or 8 bytes, with details and patches', of_many(
+        float_multiples('f32', (70, 150), coarse, 4, divisor=25, exponent=2, outliers=(16, 2, 0), patches={0: 1 << 31, 149: 0x7FC00000}),
+        float_multiples('f32', (150,), TIMES, 4, exponent=4, outliers=(8, 3, 0), low_bytes=1, transform='delta', restart=VARIES, stride=1),
+        float_multiples('f64', (70, 150), coarse, 4, 15, exponent=9, outliers=(1, 2, 1, 40), low_bytes=1, patches={71: 7}),
+        float_multiples('f64', (150,), coarse, 8, divisor=3, outliers=(48, 2, 1), transform='lorenzo', **PREDICTED),
+        int_multiples('u32', (70, 150), TIMES, 4, 7, outliers=(12, 2, 5), transform='delta', restart=VARIES, stride=1, patches={69: 8, 70: 9}),
+        int_multiples('i64', (150,), TIMES, 4, 86400, [-99], outliers=(11, 2, 1)),
+        int_multiples('i64', (70, 150), [n << 30 for n in TIMES], 8, 3, [5, -5], outliers=(40, 2, 5), low_bytes=1))
 
 
 def mixed_vectors():
     stretches = [[3, 9, 60, 2, 8], [0, 12], [2, 1, 77, 5]]  # 71, 0 and 79 elements that are not marked
     steps, slow = dict(transform='delta', restart=VARIES, stride=1), [n // 9 for n in TIMES]
     yield 'bins-options', (
-        'gaps and outliers, without a mapping and with multiples and quotients; blocks without elements, whose outliers have marks'), of_many(
+        'gaps and outliers, without a mapping and with int multiples and float multiples; blocks without elements, whose outliers have marks'), of_many(
         gapped(stretches, 0, (3, 2), plain, 'u32', TIMES, outliers=(16, 4, 0), **steps),
         gapped(stretches, 9, (3, 2), plain, 'u32', TIMES, outliers=(8, 7, 8), low_bytes=1),
         gapped(stretches, 0, (3, 2), plain, 'i64', [n << 9 for n in TIMES], outliers=(32, 4, 0), class_count=2, classes=(0, 1), **steps),
         gapped([[0, 5]], 8, (3, 2), plain, 'i64', b'', outliers=(1, 15, 0)), gapped([[0, 5]], 8, (3, 2), plain, 'u32', b'', outliers=(1, 0, 0)),
-        gapped(stretches, 0, (3, 2), multiples, 'u32', slow, 4, 90, [7, 8, 9], outliers=(16, 4, 0), exceptions={2: 5, 149: 6}, **steps),
-        gapped(stretches, 0, (3, 2), multiples, 'i64', TIMES, 8, 1000, [7, 8, 9], outliers=(40, 4, 0), low_bytes=1, transform='lorenzo', **PREDICTED),
-        gapped(stretches, 0x7FC00000, (3, 2), quotients, 'f32', slow, 4, divisor=100, bases=[-3, 0, 1], outliers=(15, 4, 0, 2), exceptions={5: 1}, **steps),
-        gapped(stretches, 0, (3, 2), quotients, 'f64', TIMES, 4, 4, exponent=6, bases=[-3, 0, 1], outliers=(16, 4, 1), exceptions={71: 2}, **steps))
+        gapped(stretches, 0, (3, 2), int_multiples, 'u32', slow, 4, 90, [7, 8, 9], outliers=(16, 4, 0), patches={2: 5, 149: 6}, **steps),
+        gapped(stretches, 0, (3, 2), int_multiples, 'i64', TIMES, 8, 1000, [7, 8, 9], outliers=(40, 4, 0), low_bytes=1, transform='lorenzo', **PREDICTED),
+        gapped(stretches, 0x7FC00000, (3, 2), float_multiples, 'f32', slow, 4, divisor=100, bases=[-3, 0, 1], outliers=(15, 4, 0, 2), patches={5: 1}, **steps),
+        gapped(stretches, 0, (3, 2), float_multiples, 'f64', TIMES, 4, 4, exponent=6, bases=[-3, 0, 1], outliers=(16, 4, 1), patches={71: 2}, **steps))
     f = Tsl([col('x', 'u32', [None, 2], nullable=True), col('y', 'f32', [4])])
     rows = [b''.join(le(n, 4) for n in pair) for pair in ((1, 7), (7, 7), (70000, 2), (3, 7))]
     f.chunk(0, [rows[0], None, rows[1] + rows[2], b'', rows[3]], with_options(
@@ -238,7 +238,7 @@ def valid_vectors():
 
 THREE = (14, 14, 15)
 OF_OUTLIERS = (5, 0x10007, 9, 1, 2, 0x30000)
-FIELDS = {'gaps': ('filler', 'rice_between of gaps', 'rice_gaps'), 'outliers': ('upper_bits', 'rice_between of outliers', 'rice_outliers')}
+FIELDS = {'gaps': ('filler', 'rice_unmarked of gaps', 'rice_marked of gaps'), 'outliers': ('upper_bits', 'rice_unmarked of outliers', 'rice_marked of outliers')}
 
 
 def few_of_gaps(stretches=((0, 2, 5, 3, 2),), parameters=(2, 0), dtype='u8', **more):
@@ -254,8 +254,8 @@ def few_of_both(stretches=((1, 2, 4, 3, 1),), **more):
     return gapped(stretches, 7, (2, 0), lambda dtype, ends, **own: few_of_outliers(OF_OUTLIERS[:ends[-1]], ends=ends, **own), 'u32', **more)
 
 
-def gapped_palette(stretches=((2, 3, 4, 1),), values=([5, 7, 5],), numbers=(0, 1, 2, 1, 0, 2), **more):
-    return gapped(stretches, 0, (2, 0), palettes, 'u8', values, list(numbers), K=BINS[1], **more)
+def gapped_dictionary(stretches=((2, 3, 4, 1),), values=([5, 7, 5],), numbers=(0, 1, 2, 1, 0, 2), **more):
+    return gapped(stretches, 0, (2, 0), dictionaries, 'u8', values, list(numbers), K=BINS[1], **more)
 
 
 FEW = {'gaps': few_of_gaps, 'outliers': few_of_outliers}
@@ -277,7 +277,7 @@ def table_cases():
         'filler': bytes(3), **dict.fromkeys(FIELDS['gaps'][1:], b'')}, dtype='u32')
     yield of('gaps', 'short-parameters', 'tables that end after the filler', 'filler', dict.fromkeys(FIELDS['gaps'][1:], b''))
     yield fault('R-5.18', 'gaps-number-filler', 'a filler of the bytes of a number, not of an element', 'filler', gapped(
-        ((2, 3, 4, 1),), 9, (2, 0), palettes, 'u16', [[500, 7, 500]], [0, 1, 2, 1, 0, 2], K=BINS[1], tables={'filler': b'\x09'}))
+        ((2, 3, 4, 1),), 9, (2, 0), dictionaries, 'u16', [[500, 7, 500]], [0, 1, 2, 1, 0, 2], K=BINS[1], tables={'filler': b'\x09'}))
     yield of('outliers', 'short-parameters', 'tables that end after upper_bits', 'upper_bits', dict.fromkeys(FIELDS['outliers'][1:], b''))
     yield fault('R-5.18', 'gaps-without', 'the fields and marks of gaps, without their bit', 'mapping', few_of_gaps(tables={'mapping': 0}), ['R-5.19'])
     yield fault('R-5.18', 'options-one-missing', 'gaps and outliers, and the fields of gaps', 'mapping', few_of_both(
@@ -288,13 +288,13 @@ def field_cases():
     def of(option, name, what, here, *tables, **more):
         return fault('R-5.22', '%s-%s' % (option, name), what, here, FEW[option](tables=dict(zip((here,), tables)), **more))
 
-    yield of('gaps', 'between-16', 'rice_between 16', 'rice_between of gaps', parameters=(16, 0))
-    yield of('gaps', 'gaps-16', 'rice_gaps 16', 'rice_gaps', parameters=(2, 16))
-    yield of('gaps', 'blocks-gaps-16', 'rice_gaps 16, in blocks', 'rice_gaps', parameters=(2, 16), stretches=((3, 2), (2, 3, 2)))
-    yield of('gaps', 'gaps-255', 'rice_gaps 255', 'rice_gaps', 255)
-    yield of('outliers', 'between-16', 'rice_between 16', 'rice_between of outliers', parameters=(16, 0))
-    yield of('outliers', 'between-64', 'rice_between 64', 'rice_between of outliers', 64)
-    yield of('outliers', 'outliers-16', 'rice_outliers 16', 'rice_outliers', parameters=(1, 16))
+    yield of('gaps', 'unmarked-16', 'rice_unmarked 16', 'rice_unmarked of gaps', parameters=(16, 0))
+    yield of('gaps', 'marked-16', 'rice_marked 16', 'rice_marked of gaps', parameters=(2, 16))
+    yield of('gaps', 'blocks-marked-16', 'rice_marked 16, in blocks', 'rice_marked of gaps', parameters=(2, 16), stretches=((3, 2), (2, 3, 2)))
+    yield of('gaps', 'marked-255', 'rice_marked 255', 'rice_marked of gaps', 255)
+    yield of('outliers', 'unmarked-16', 'rice_unmarked 16', 'rice_unmarked of outliers', parameters=(16, 0))
+    yield of('outliers', 'unmarked-64', 'rice_unmarked 64', 'rice_unmarked of outliers', 64)
+    yield of('outliers', 'marked-16', 'rice_marked 16', 'rice_marked of outliers', parameters=(1, 16))
     few = range(6)
     yield of('outliers', 'upper-0', 'upper_bits 0, of outliers whose uppers are 0', 'upper_bits', x=few, also=(1, 5), upper_bits=0)
     yield of('outliers', 'upper-0-none', 'upper_bits 0, and no outlier', 'upper_bits', x=few, upper_bits=0)
@@ -304,11 +304,11 @@ def field_cases():
             (1, 'u16', 0, 'two bytes'), (1, 'u8', 0, 'one byte')):
         name, elements_of = 'upper-%d-%s-%d' % (upper_bits, dtype, low_bytes), 'upper_bits %d, of elements of %s' % (upper_bits, what)
         yield of('outliers', name, elements_of, 'upper_bits', x=few, also=(1, 5), upper_bits=upper_bits, dtype=dtype, low_bytes=low_bytes)
-    yield fault('R-5.22', 'outliers-number-2', 'outliers of multiples of two bytes, of elements of four', 'upper_bits', few_of_multiple(
+    yield fault('R-5.22', 'outliers-number-2', 'outliers of int multiples of two bytes, of elements of four', 'upper_bits', few_of_int_multiple(
         numbers=few, v=2, outliers=(1, 1, 0, 2), encode=with_options))
-    yield fault('R-5.22', 'outliers-number-1', 'outliers of a palette, of elements of eight bytes', 'upper_bits', few_of_palette(
+    yield fault('R-5.22', 'outliers-number-1', 'outliers of a dictionary, of elements of eight bytes', 'upper_bits', few_of_dictionary(
         'u64', outliers=(1, 1, 0, 2), encode=with_options))
-    yield fault('R-5.22', 'outliers-number-4', 'upper_bits 17, of quotients of four bytes of elements of eight', 'upper_bits', few_of_quotient(
+    yield fault('R-5.22', 'outliers-number-4', 'upper_bits 17, of float multiples of four bytes of elements of eight', 'upper_bits', few_of_float_multiple(
         'f64', few, v=4, outliers=(17, 1, 0, 2), encode=with_options))
 
 
@@ -336,7 +336,7 @@ def block_cases():
     yield gaps('cut-quotient', 'a block that ends within a quotient', rewrite=only('gap marks', b'\xFF'))
     yield gaps('cut-parameter', 'a block that ends within the bits after a quotient', rewrite=only('gap marks', b'\0'), parameters=(15, 0))
     yield gaps('cut-16', 'a block that ends within the 16 bits of a value', rewrite=only('gap marks', b'\xFF\xFF\x40'))
-    yield gaps('cut-all', 'a block that ends before its last stretch, of which all elements are marked', rewrite=only('gap marks', b'\0'), stretches=((0, 9),),
+    yield gaps('cut-all', 'a block that ends before its last stretch; all elements are marked', rewrite=only('gap marks', b'\0'), stretches=((0, 9),),
                parameters=(7, 0))
     yield gaps('beyond', 'a last stretch of one element more than there are', '0 00 10 10 00 110 0 01')
     yield gaps('beyond-first', 'a first stretch of one element more than there are', '110 01', stretches=((5, 2, 2),))
@@ -351,20 +351,20 @@ def block_cases():
                parameters=(12, 0))
     yield gaps('filling', 'a bit that fills up the gap marks', rewrite=topped('gap marks'))
     yield gaps('filling-second', 'a bit that fills up the gap marks of the second block', rewrite=topped('gap marks'), stretches=((3, 2), (2, 3, 2)))
-    yield gaps('filling-all', 'a bit that fills up the gap marks of a block of which all elements are marked', rewrite=topped('gap marks'), stretches=((0, 9),))
+    yield gaps('filling-all', 'a bit that fills up the gap marks of a block; all of its elements are marked', rewrite=topped('gap marks'), stretches=((0, 9),))
     yield gaps('no-states', 'a block that ends after its gap marks', rule='R-5.19', rewrite=cut_at('gap marks', 2))
     yield gaps('all-long', 'a byte after the gap marks, which mark all elements', here='stream', rule='R-5.19', stretches=((0, 9),),
                rewrite=lambda found: {**found, 'stream': b'\0'})
     yield gaps('class', 'a code of 3 of three classes, of the group that is left', here='classes', rule='R-5.19', stretches=((60, 9, 4),), class_count=3,
                classes=(3,))
-    yield gaps('no-exceptions', 'a block that ends between its gap marks and the sections of a palette', rule='R-5.21', of=gapped_palette,
+    yield gaps('no-patches', 'a block that ends between its gap marks and the sections of a dictionary', rule='R-5.21', of=gapped_dictionary,
                rewrite=cut_at('gap marks', 9))
-    yield gaps('position', 'a position that equals the number of elements without those in gaps', here='positions', rule='R-5.21', of=gapped_palette,
-               rewrite=lambda found: {**found, 'positions': le(6, 2)}, exceptions={5: 9})
-    yield gaps('number', 'a number of 2 in the second of two palettes, which has one value; in the first, if gaps counted', here='lower', rule='R-5.21',
-               of=gapped_palette, values=([1, 2, 3], [4]), numbers=(0, 2, 0), stretches=((1, 1, 2),))
-    yield gaps('all-exceptions', 'an exception, and no element that is not marked', here='positions', rule='R-5.21', of=gapped_palette, numbers=(),
-               stretches=((0, 6),), rewrite=lambda found: {**found, 'exception_count': le(1, 2), 'positions': le(0, 2), 'exceptions': b'\5'})
+    yield gaps('position', 'a position that equals the number of elements without those in gaps', here='positions', rule='R-5.21', of=gapped_dictionary,
+               rewrite=lambda found: {**found, 'positions': le(6, 2)}, patches={5: 9})
+    yield gaps('number', 'a number of 2 in the second of two dictionaries, which has one value; in the first, if gaps counted', here='lower', rule='R-5.21',
+               of=gapped_dictionary, values=([1, 2, 3], [4]), numbers=(0, 2, 0), stretches=((1, 1, 2),))
+    yield gaps('all-patches', 'a patch, and no element that is not marked', here='positions', rule='R-5.21', of=gapped_dictionary, numbers=(),
+               stretches=((0, 6),), rewrite=lambda found: {**found, 'patch_count': le(1, 2), 'positions': le(0, 2), 'patches': b'\5'})
 
     yield outliers('cut', 'a block that ends within its outlier marks', rewrite=cut_at('outlier marks', 3), parameters=(9, 9))
     yield outliers('none', 'a block that ends before its outlier marks', rewrite=cut_at('outlier marks', 0), of=few_of_both, here='gap marks')
@@ -390,19 +390,19 @@ def order_cases():
     def gaps(rule, name, what, here, tables=None, of=few_of_gaps, **more):
         return fault(rule, 'order-' + name, what, here, of(tables=tables, **more))
 
-    yield gaps('R-5.18', 'first-gaps', 'frequencies from bin 255 on, and rice_gaps 16', ['first 0', 'rice_gaps'], {
-        'rice_gaps': 16, 'first 0': 255})
-    yield gaps('R-5.20', 'palette-gaps', 'the reserved byte of a palette, and rice_gaps 16', ['reserved 4', 'rice_gaps'], {
-        'reserved 4': 1, 'rice_gaps': 16}, gapped_palette)
-    yield gaps('R-5.22', 'gaps-low-bytes', 'rice_between 16, and one low byte of elements of one byte', ['rice_between of gaps', 'low_bytes'], {
-        'rice_between of gaps': 16}, low_bytes=1)
+    yield gaps('R-5.18', 'first-gaps', 'frequencies from bin 255 on, and rice_marked 16', ['first 0', 'rice_marked of gaps'], {
+        'rice_marked of gaps': 16, 'first 0': 255})
+    yield gaps('R-5.20', 'dictionary-gaps', 'the reserved byte of a dictionary, and rice_marked 16', ['reserved 4', 'rice_marked of gaps'], {
+        'reserved 4': 1, 'rice_marked of gaps': 16}, gapped_dictionary)
+    yield gaps('R-5.22', 'gaps-low-bytes', 'rice_unmarked 16, and one low byte of elements of one byte', ['rice_unmarked of gaps', 'low_bytes'], {
+        'rice_unmarked of gaps': 16}, low_bytes=1)
     yield gaps('R-5.22', 'upper-low-bytes', 'upper_bits 0, and three low bytes of elements of four', ['upper_bits', 'low_bytes'], {
         'upper_bits': 0}, few_of_outliers, low_bytes=3, x=range(6))
     yield gaps('R-5.18', 'low-bytes-upper', 'three low bytes of elements of four, and so upper_bits 1 is too many', [
         'low_bytes', 'upper_bits'], None, few_of_outliers, low_bytes=3, x=range(6), upper_bits=1)
 
-    yield gaps('R-5.22', 'gaps-short', 'rice_gaps 16, and tables that end before the fields of outliers', 'rice_gaps', {
-        'rice_gaps': 16, **dict.fromkeys(FIELDS['outliers'], b'')}, few_of_both)
+    yield gaps('R-5.22', 'gaps-short', 'rice_marked 16, and tables that end before the fields of outliers', 'rice_marked of gaps', {
+        'rice_marked of gaps': 16, **dict.fromkeys(FIELDS['outliers'], b'')}, few_of_both)
     yield gaps('R-5.18', 'long-upper', 'a byte after the fields, and upper_bits 17 of elements of four bytes', ['+more', 'upper_bits'], {
         '+more': b'\0'}, few_of_outliers, x=range(6), also=(1,), upper_bits=17)
 
@@ -413,10 +413,10 @@ def order_cases():
         return lambda found: {**{name: piece[:-1] + bytes([piece[-1] | 128]) if name in sections else piece for name, piece in found.items()}, **pieces}
 
     yield block('R-5.23', 'gaps-positions', 'a bit that fills up gap marks, and a position beyond', ['gap marks', 'positions'],
-                topped('gap marks', positions=le(9, 2)), gapped_palette, exceptions={0: 9})
-    detailed = partial(few_of_quotient, 'f64', range(6), v=4, D=2, outliers=(7, 1, 0, 2), encode=with_options)
+                topped('gap marks', positions=le(9, 2)), gapped_dictionary, patches={0: 9})
+    detailed = partial(few_of_float_multiple, 'f64', range(6), v=4, D=2, outliers=(7, 1, 0, 2), encode=with_options)
     yield block('R-5.21', 'positions-outliers', 'a position beyond, and a bit that fills up outlier marks', ['positions', 'outlier marks'],
-                topped('outlier marks', positions=le(9, 2)), detailed, exceptions={0: 9})
+                topped('outlier marks', positions=le(9, 2)), detailed, patches={0: 9})
     yield block('R-5.23', 'uppers-details', 'a bit that fills up uppers, and one that fills up details', ['uppers', 'details'],
                 topped('uppers', 'details'), detailed)
     yield block('R-5.23', 'uppers-states', 'a bit that fills up uppers, and a state of 0', ['uppers', 'upper'],

@@ -4,7 +4,7 @@ An encoding is a pair: its name, which ends with "in blocks" if it is, and a fun
 that gives the stored bytes as named pieces, in order.
 """
 
-# Of the front, and of blocks, by the name of the encoding.
+# Of the block index, and of blocks, by the name of the encoding.
 ALIGNMENTS = {'raw': (64, 1), 'exponent-tiers': (16, 16), 'residual-tiers': (16, 16), 'bins': (16, 16)}
 TRANSFORMS = ['none', 'rotate', 'delta', 'lorenzo', 'separable']
 
@@ -98,7 +98,7 @@ def extra_bits(y):
     return [n >> k & 1 for at in range(0, len(y), 64) for k in range(64) for n in y[at:at + 64] if n >> k > 1]
 
 
-def tiers(name, transform, widths, ranks, ends=None, front=None, filling=0, **details):
+def tiers(name, transform, widths, ranks, ends=None, has_index=None, filling=0, **details):
     """`ranks`: the symbols that have codes, in all blocks; else the most frequent ones."""
     is_exponents = name == 'exponent-tiers'
 
@@ -121,8 +121,8 @@ def tiers(name, transform, widths, ranks, ends=None, front=None, filling=0, **de
             stated = sorted(set(symbols), key=lambda s: (-symbols.count(s), s))[:sum((1 << width) - 1 for width in widths)]
         tables = {**transform_pieces(transform, **details), **{'width_%d' % k: le(width, 1) for k, width in enumerate(widths, 1)},
                   'ranks': bytes(stated) + bytes(29 - len(stated))}
-        return blocks(name, ends, block, tables, filling, front)[1](data, w)
-    return in_form(name, ends, front), pieces
+        return blocks(name, ends, block, tables, filling, has_index)[1](data, w)
+    return in_form(name, ends, has_index), pieces
 
 
 def exponent_tiers(transform='none', widths=(1, 1, 1), ranks=None, **more):
@@ -133,18 +133,18 @@ def residual_tiers(transform='none', widths=(1, 1, 1), ranks=None, **more):
     return tiers('residual-tiers', transform, widths, ranks, **more)
 
 
-def in_form(name, ends, front=None):
-    """The name with "in blocks", if there are several. `front`: whether there is a front, whatever the number of blocks."""
-    return name + ' in blocks' * (front if front is not None else ends is not None and len(ends) > 1)
+def in_form(name, ends, has_index=None):
+    """The name with "in blocks", if there are several. `block index`: whether there is a block index, whatever the number of blocks."""
+    return name + ' in blocks' * (has_index if has_index is not None else ends is not None and len(ends) > 1)
 
 
-def blocks(name, ends, block, tables=None, filling=0, front=None):
+def blocks(name, ends, block, tables=None, filling=0, has_index=None):
     """An encoding of blocks. `ends`: those of the blocks, or None: all elements are one. `block`: a function of the bytes of a
     block and the element bytes that gives its pieces by name. The checksums are computed when the chunk is put together: see
-    `seal` in vector_encoder.py. `filling`: more zero bytes of a front than alignment takes."""
+    `seal` in vector_encoder.py. `filling`: more zero bytes of a block index than alignment takes."""
     def pieces(data, w):
-        every_end, own, directory, found, stored_end = ends or (len(data) // w,), dict(tables or {}), {}, {}, 0
-        of_front, of_blocks = ALIGNMENTS.get(name, (1, 1))
+        every_end, own, entries, found, stored_end = ends or (len(data) // w,), dict(tables or {}), {}, {}, 0
+        of_index, of_blocks = ALIGNMENTS.get(name, (1, 1))
         for b, (start, end) in enumerate(zip((0, *every_end), every_end)):
             if b:
                 padding = -stored_end % of_blocks
@@ -152,20 +152,20 @@ def blocks(name, ends, block, tables=None, filling=0, front=None):
                 found['block %d: padding' % (b - 1)] = bytes(padding)
             named = {'block %d: %s' % (b, k): v for k, v in block(data[start * w:end * w], w).items()}
             stored_end += sum(map(len, named.values()))
-            directory.update({'end %d' % b: le(end, 4), 'stored_end %d' % b: le(stored_end, 4), 'block_crc %d' % b: bytes(4)})
+            entries.update({'end %d' % b: le(end, 4), 'stored_end %d' % b: le(stored_end, 4), 'block_crc %d' % b: bytes(4)})
             found.update(named)
-        if in_form(name, ends, front) == name:
+        if in_form(name, ends, has_index) == name:
             assert filling == 0
             return {**own, 'padding': bytes(-sum(map(len, own.values())) % of_blocks), **found}
-        front_bytes = 8 + sum(map(len, own.values())) + 12 * len(every_end) + 4
-        filling_bytes = -front_bytes % of_front + filling
-        front_bytes += filling_bytes
-        return {'front_bytes': le(front_bytes, 4), 'block_count': le(len(every_end), 4), **own, **directory,
-                'filling': bytes(filling_bytes), 'front_crc': bytes(4), **found}
-    return in_form(name, ends, front), pieces
+        index_bytes = 8 + sum(map(len, own.values())) + 12 * len(every_end) + 4
+        filling_bytes = -index_bytes % of_index + filling
+        index_bytes += filling_bytes
+        return {'index_bytes': le(index_bytes, 4), 'block_count': le(len(every_end), 4), **own, **entries,
+                'filling': bytes(filling_bytes), 'index_crc': bytes(4), **found}
+    return in_form(name, ends, has_index), pieces
 
 
-def planes_zstd(split, pack, transform='none', ends=None, front=None, **details):
+def planes_zstd(split, pack, transform='none', ends=None, has_index=None, **details):
     """`pack`: a function of the number of a stream and its bytes that gives its packing and its stored bytes."""
     def block(data, w):
         y = transformed(elements(data, w), w, transform, **details)
@@ -182,7 +182,7 @@ def planes_zstd(split, pack, transform='none', ends=None, front=None, **details)
                           'reserved of stream %d' % j: bytes(3)})
         return {**table, **stored, 'tail': b''.join(le(n, w) for n in tail)}
     return blocks('planes-zstd', ends, block, {**transform_pieces(transform, **details), 'split': le(split, 1), 'reserved 3': bytes(7)},
-                  front=front)
+                  has_index=has_index)
 
 
 # ---- the examples of the text ----------------------------------------------------------------------------------------

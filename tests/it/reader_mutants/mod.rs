@@ -19,7 +19,7 @@ use std::process::Stdio;
 use tensilo::nested::List;
 use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
-use tensilo::{ColumnSchema, Reader};
+use tensilo::{ColumnSchema, DType, Reader};
 use tensilo_testing::{Random, asked, python};
 
 /// Mutants, unless the environment asks for more.
@@ -56,7 +56,7 @@ def text_of(entry):
 def crc_of(found):
     crc = 0
     for column in found['columns']:
-        for sample in column['samples']:
+        for sample in column['samples'] or ():  # None: the dtype is unknown
             crc = zlib.crc32(text_of(sample), crc)
     return crc
 
@@ -115,6 +115,9 @@ fn contents(file: &[u8]) -> String {
     let mut crc = crc32fast::Hasher::new();
     for column in reader.columns() {
         let (mut cursor, schema) = (column.cursor(), column.schema());
+        if matches!(schema.dtype, DType::Unknown { .. }) {
+            continue;
+        }
         for i in 0..reader.sample_count() {
             match schema.levels.is_empty() {
                 true => add_item(&mut crc, schema, &cursor.read(i).expect("an intact file")),
