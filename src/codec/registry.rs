@@ -1,8 +1,9 @@
 //! Chapter 5: the encodings by id. Nothing else matches on ids.
 
-use super::blocked::{BinBlocks, Blocked, ExponentBlocks, OneBlock, RawBlocks, ResidualBlocks};
-use super::constant::Constant;
+use super::bins::BinBlocks;
+use super::blocked::{Blocked, Constant, OneBlock, RawBlocks};
 use super::encoding::Codec;
+use super::tiers::{ExponentBlocks, ResidualBlocks};
 use super::zstandard::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks};
 use crate::format::index::BLOCKS;
 use crate::{Error, Result};

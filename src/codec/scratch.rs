@@ -1,19 +1,15 @@
 //! Memory and contexts that encoders and decoders reuse.
 
 use super::bins::{
-    BinPlan, FilterPlan, FoundPalettes, KeptBins, MappedScratch, Marks, Numbers, Present, WindowScratch,
+    BinChoice, BinPlan, FilterPlan, FoundPalettes, KeptBins, MappedScratch, Marks, Numbers, Present, WindowScratch,
 };
-use super::blocked::{BinChoice, KeptTables};
-use super::geometry::Geometry;
-use super::sample::{Sample, SampledPart};
-use super::search::Search;
-use super::tier_head::TierHead;
-use super::tier_plan::TierEncodeScratch;
-use super::tier_stream::TierScratch;
+use super::choice::{Sample, SampledPart, Search};
+use super::geometry::RawPart;
+use super::tiers::{KeptTables, TierEncodeScratch, TierHead, TierScratch};
 use super::transform::Transform;
 use super::zstandard::EncodingDictionary;
 #[cfg(feature = "zstd")]
-use super::zstandard::frame::{FrameEncodeScratch, FrameScratch};
+use super::zstandard::{FrameEncodeScratch, FrameScratch};
 use std::sync::Arc;
 
 /// Memory and contexts that decoders reuse.
@@ -78,19 +74,16 @@ pub(crate) struct EncodeScratch {
     pub(super) head: TierHead,
     /// Front and blocks of a plan.
     pub(super) planned: Vec<u8>,
-    /// The tables in the front of blocks.
-    pub(super) tables: Vec<u8>,
 }
 
 impl EncodeScratch {
     /// Returns an estimate of a part, whose sample is taken into the memory of this scratch.
     pub(super) fn estimated<'a, T>(
         &mut self,
-        geometry: &Geometry<'a>,
-        raw: &'a [u8],
+        part: RawPart<'a>,
         estimate: impl FnOnce(&mut SampledPart<'a>, &mut Self) -> T,
     ) -> T {
-        let mut part = SampledPart::new(geometry, raw, std::mem::take(&mut self.sample));
+        let mut part = SampledPart::new(part, std::mem::take(&mut self.sample));
         let estimated = estimate(&mut part, self);
         self.sample = part.sample;
         estimated

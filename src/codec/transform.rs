@@ -1,7 +1,7 @@
 //! Chapter 5.6: the transforms between elements and coded integers.
 
-use crate::kernel::predict::{Prediction, Predictor, Weights};
-use crate::kernel::{Width, byte_planes, predict};
+use crate::kernel::predict::{self, Prediction, Predictor, Weights};
+use crate::kernel::{Width, byte_planes};
 use crate::le::structure;
 use crate::{Error, Result};
 
@@ -127,7 +127,6 @@ impl Transform {
         if is_zero && transform.to_bytes() == *bytes { Ok(transform) } else { Err(malformed(bytes)) }
     }
 
-    /// Describes the transform in words.
     pub(super) fn describe(self) -> String {
         match self {
             Self::None => "none".to_owned(),

@@ -1,28 +1,43 @@
 //! A part in blocks: its front, and the blocks that were read.
+//!
+//! A reader of one sample reads the front and the blocks that the sample needs, so the body of such
+//! a part may have holes. Offsets are those of the whole body; a block that was not read is absent,
+//! never zero. Checksums of the front and of each block are checked by whoever read
+//! the bytes; together they give the checksum of the body, which tells whether a front belongs to
+//! its chunk.
 
-use super::block_codec::Block;
 use super::front::{BlockEntry, BlockLimits, Front, check_front};
 use crate::checksum::Crc;
-use crate::codec::body::Body;
-use crate::codec::part_spec::PartSpec;
-use crate::codec::scratch::DecodeScratch;
+use crate::codec::{
+    part::{Body, PartSpec},
+    scratch::DecodeScratch,
+};
 use crate::kernel::prefetch;
 use crate::le::u64_of;
 use crate::{Error, Result};
 use std::ops::Range;
 
+/// A block to decode.
+#[derive(Clone, Copy)]
+pub(crate) struct Block<'a> {
+    /// The facts about the block. Its elements are those of a part.
+    pub spec: PartSpec<'a>,
+    /// The stored bytes of the block.
+    pub stored: &'a [u8],
+}
+
 /// An encoding in blocks: what a reader asks of one that it does not know.
 pub(crate) trait BlockedCodec: Sync {
-    /// See [`BlockCodec::is_identity`](super::block_codec::BlockCodec::is_identity).
+    /// See [`BlockCodec::is_identity`](crate::codec::encoding::BlockCodec::is_identity).
     fn is_identity(&self) -> bool;
 
-    /// See [`BlockCodec::table`](super::block_codec::BlockCodec::table).
+    /// See [`BlockCodec::table`](crate::codec::encoding::BlockCodec::table).
     fn table(&self, tables: &[u8]) -> Option<u32>;
 
-    /// See [`BlockCodec::table_bytes`](super::block_codec::BlockCodec::table_bytes).
+    /// See [`BlockCodec::table_bytes`](crate::codec::encoding::BlockCodec::table_bytes).
     fn table_bytes(&self, front: &[u8]) -> Option<usize>;
 
-    /// See [`BlockCodec::LIMITS`](super::block_codec::BlockCodec::LIMITS).
+    /// See [`BlockCodec::LIMITS`](crate::codec::encoding::BlockCodec::LIMITS).
     fn limits(&self) -> BlockLimits;
 
     /// Checks tables and directory of a front, and of the blocks that were read what bounds their
@@ -66,12 +81,10 @@ impl<'a> BlockedPart<'a> {
         self.body.is_mapped()
     }
 
-    /// Announces a block to the processor.
     pub(super) fn announce(&self, entry: &BlockEntry) {
         prefetch(self.body.get(self.range(entry)).unwrap_or(&[]));
     }
 
-    /// Returns the range of a block in the body.
     fn range(&self, entry: &BlockEntry) -> Range<usize> {
         self.start + entry.stored.start..self.start + entry.stored.end // inside the body
     }
@@ -83,13 +96,11 @@ impl<'a> BlockedPart<'a> {
         Ok(Block { spec: PartSpec { raw_bytes, ..self.spec }, stored })
     }
 
-    /// Checks the checksums of the front and of all blocks.
     pub(crate) fn check_crcs(&self) -> Result<()> {
         self.check_front()?;
         self.front.blocks().try_for_each(|entry| self.check_block(&entry?))
     }
 
-    /// Checks the checksum of the front.
     pub(crate) fn check_front(&self) -> Result<()> {
         // inside the body
         check_front(self.body.start().get(..self.start + self.front.bytes).ok_or_else(outside)?)
@@ -146,7 +157,6 @@ impl<'a> BlockedPart<'a> {
         Ok(byte_of(elements.start)..byte_of(elements.end))
     }
 
-    /// Returns the number of the decoded bytes.
     pub(crate) fn raw_bytes(&self) -> usize {
         self.spec.raw_bytes
     }
@@ -156,7 +166,6 @@ impl<'a> BlockedPart<'a> {
         Ok(self.body.get(self.range_of(blocks)?).is_some())
     }
 
-    /// Checks the checksums of some blocks, by their numbers.
     pub(crate) fn check_blocks(&self, blocks: &Range<usize>) -> Result<()> {
         blocks.clone().try_for_each(|block| self.check_block(&self.front.block(block)?))
     }
