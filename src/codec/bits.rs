@@ -144,11 +144,11 @@ pub(super) fn split(width: Width, rotate: bool, elements: &[u8], top: &mut Vec<u
     byte_planes::best().split(width, rotate, elements, planes, top);
 }
 
-/// Joins top bytes with the planes of the bytes below, each of which begins with their byte of the
+/// Joins top bytes with the planes of the bytes below, each of which begins with the byte of the
 /// first element.
 pub(super) fn join<'p>(width: Width, rotate: bool, low: impl Iterator<Item = &'p [u8]>, top: &[u8], out: &mut [u8]) {
     let mut planes: [&[u8]; 7] = [&[]; 7];
-    planes.iter_mut().zip(low).for_each(|(plane, low)| *plane = low);
+    planes.iter_mut().zip(low).for_each(|(plane, low)| *plane = low.get(..top.len()).unwrap_or(low));
     let planes = planes.get(..width.bytes() - 1).unwrap_or(&[]); // a width is 1 to 8
     byte_planes::best().join(width, rotate, planes, top, out);
 }

@@ -164,38 +164,30 @@ pub(crate) trait BlockCodec: Sync {
     }
 
     /// Refuses a block that cannot have its decoded length, before memory is taken for it.
-    fn check(&self, _tables: &Self::Tables, _block: &Block<'_>) -> Result<()> {
+    fn check(&self, _block: &Block<'_, Self::Tables>) -> Result<()> {
         Ok(())
     }
 
     /// Decodes a block to `out`, which has its decoded length.
-    fn decode(
-        &self,
-        tables: &Self::Tables,
-        block: &Block<'_>,
-        out: &mut [u8],
-        scratch: &mut DecodeScratch,
-    ) -> Result<()>;
+    fn decode(&self, block: &Block<'_, Self::Tables>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()>;
 
     /// Decodes two blocks, each to the one of `outs` that has its decoded length. Some encodings
     /// take less time for it than for one and then the other.
     fn decode_two(
         &self,
-        tables: &Self::Tables,
-        blocks: [&Block<'_>; 2],
+        blocks: [&Block<'_, Self::Tables>; 2],
         outs: [&mut [u8]; 2],
         scratch: &mut DecodeScratch,
     ) -> Result<()> {
         let mut both = blocks.into_iter().zip(outs);
-        both.try_for_each(|(block, out)| self.decode(tables, block, out, scratch))
+        both.try_for_each(|(block, out)| self.decode(block, out, scratch))
     }
 
     /// Decodes some elements of a block, as
     /// [`Codec::decode_range`](Codec::decode_range) does.
     fn decode_range(
         &self,
-        _tables: &Self::Tables,
-        _block: &Block<'_>,
+        _block: &Block<'_, Self::Tables>,
         _range: &Range<usize>,
         _out: &mut [u8],
         _scratch: &mut DecodeScratch,
@@ -205,7 +197,7 @@ pub(crate) trait BlockCodec: Sync {
 
     /// Announces to the processor the bytes of a block that decoding some of its elements needs:
     /// else one cache miss follows the other.
-    fn announce(&self, block: &Block<'_>, _range: &Range<usize>) {
+    fn announce(&self, block: &Block<'_, Self::Tables>, _range: &Range<usize>) {
         prefetch(block.stored);
     }
 
@@ -214,7 +206,7 @@ pub(crate) trait BlockCodec: Sync {
         None
     }
 
-    fn describe(&self, _tables: &Self::Tables, block: &Block<'_>, anatomy: &mut Anatomy) -> Result<()> {
+    fn describe(&self, block: &Block<'_, Self::Tables>, anatomy: &mut Anatomy) -> Result<()> {
         anatomy.add("blocks", "", block.stored);
         Ok(())
     }

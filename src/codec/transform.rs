@@ -1,4 +1,8 @@
 //! Chapter 5.6: the transforms between elements and coded integers.
+//!
+//! A transform loses nothing: each element has one integer, and prediction is modulo 2^bits. Tables
+//! of tiers, planes and bins begin with the same 16 bytes; which transforms an encoding allows is its
+//! own rule. Fields that a transform does not use are zero, so that each has one form.
 
 use crate::kernel::predict::{self, Prediction, Predictor, Weights};
 use crate::kernel::{Width, byte_planes};
@@ -91,18 +95,12 @@ impl Transform {
 
     /// Parses the transform of tiers or planes.
     pub(super) fn parse(bytes: &[u8; TRANSFORM_BYTES]) -> Result<Self> {
-        match transform_head::TRANSFORM.get(bytes) {
-            SEPARABLE => Err(malformed(bytes)),
-            _ => Self::parse_any(bytes),
-        }
+        if transform_head::TRANSFORM.get(bytes) == SEPARABLE { Err(malformed(bytes)) } else { Self::parse_any(bytes) }
     }
 
     /// Parses the transform of bins.
     pub(super) fn parse_of_bins(bytes: &[u8; TRANSFORM_BYTES]) -> Result<Self> {
-        match transform_head::TRANSFORM.get(bytes) {
-            ROTATE => Err(malformed(bytes)),
-            _ => Self::parse_any(bytes),
-        }
+        if transform_head::TRANSFORM.get(bytes) == ROTATE { Err(malformed(bytes)) } else { Self::parse_any(bytes) }
     }
 
     fn parse_any(bytes: &[u8; TRANSFORM_BYTES]) -> Result<Self> {

@@ -90,7 +90,7 @@ pub(crate) fn each_finalist(
     scratch: &mut EncodeScratch,
     visit: &mut VisitWhole<'_>,
 ) -> Result<()> {
-    let whole = Elements { geometry: *geometry, bytes: raw, mark_bytes: 0, one_in: 1.0 };
+    let whole = Elements::whole(*geometry, raw);
     let mut present = std::mem::take(&mut scratch.present);
     present.gaps = None;
     if choice.finalists.iter().any(|combination| combination.has_gaps) {
@@ -154,7 +154,7 @@ fn fitted(
 pub(crate) fn choose(means: Means, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> BinChoice {
     let SampledPart { geometry, raw, .. } = *part;
     let sample = std::mem::take(&mut part.sample);
-    let whole = Elements { geometry, bytes: raw, mark_bytes: 0, one_in: 1.0 };
+    let whole = Elements::whole(geometry, raw);
     let pieces = &sample.pieces;
     let of_pieces = whole.some(geometry.in_blocks(&pieces.ends), &pieces.bytes);
     scratch.palettes.clear();
@@ -211,7 +211,7 @@ pub(crate) fn each_choice(
     scratch: &mut EncodeScratch,
     visit: &mut VisitWhole<'_>,
 ) -> Result<()> {
-    let whole = Elements { geometry: *geometry, bytes: raw, mark_bytes: 0, one_in: 1.0 };
+    let whole = Elements::whole(*geometry, raw);
     scratch.palettes.clear();
     each_combination(means, whole, whole, scratch, &mut |combination, _, scratch| {
         visit(combination, scratch).map(|()| 0.0)
@@ -252,6 +252,10 @@ fn each_combination(
 }
 
 impl<'a> Elements<'a> {
+    fn whole(geometry: Geometry<'a>, bytes: &'a [u8]) -> Self {
+        Self { geometry, bytes, mark_bytes: 0, one_in: 1.0 }
+    }
+
     fn some<'s>(&self, geometry: Geometry<'s>, bytes: &'s [u8]) -> Elements<'s> {
         let one_in = self.bytes.len().max(1) as f64 / bytes.len().max(1) as f64;
         Elements { geometry, bytes, mark_bytes: 0, one_in }
@@ -266,8 +270,10 @@ impl<'a> Elements<'a> {
     }
 
     fn between(&self, present: &'a Present) -> Elements<'a> {
-        let geometry = present.geometry(&self.geometry);
-        Elements { geometry, bytes: &present.bytes, mark_bytes: present.mark_bytes(), one_in: 1.0 }
+        Elements {
+            mark_bytes: present.mark_bytes(),
+            ..Elements::whole(present.geometry(&self.geometry), &present.bytes)
+        }
     }
 }
 

@@ -30,6 +30,8 @@ use crate::{Error, Result, memory};
 use std::ops::Range;
 use std::sync::Arc;
 
+type BinBlock<'a> = Block<'a, Arc<BinTables>>;
+
 pub(crate) struct BinBlocks {
     /// Whether it writes details below numbers, which are slow to decode.
     pub for_size: bool,
@@ -60,35 +62,24 @@ impl BlockCodec for BinBlocks {
         scratch.bin_tables.get(spec, tables)
     }
 
-    fn decode(
-        &self,
-        tables: &Arc<BinTables>,
-        block: &Block<'_>,
-        out: &mut [u8],
-        scratch: &mut DecodeScratch,
-    ) -> Result<()> {
-        let (width, count) = block.spec.width_and_count()?;
+    fn decode(&self, block: &BinBlock<'_>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
+        let (tables, (width, count)) = (block.tables, block.spec.width_and_count()?);
         if !tables.is_plain() {
-            return decode_range(tables, block, &(0..count), out, scratch);
+            return decode_range(block, &(0..count), out, scratch);
         }
         StoredBins::split(tables, width, count, block.stored)?.decode(out, &mut scratch.windows)?;
         tables.transform.undo(width, out);
         Ok(())
     }
 
-    fn decode_two(
-        &self,
-        tables: &Arc<BinTables>,
-        blocks: [&Block<'_>; 2],
-        outs: [&mut [u8]; 2],
-        scratch: &mut DecodeScratch,
-    ) -> Result<()> {
+    fn decode_two(&self, blocks: [&BinBlock<'_>; 2], outs: [&mut [u8]; 2], scratch: &mut DecodeScratch) -> Result<()> {
+        let tables = blocks[0].tables;
         if tables.options.gaps.is_some() || tables.options.outliers.is_some() {
             let mut both = blocks.into_iter().zip(outs);
-            return both.try_for_each(|(block, out)| self.decode(tables, block, out, scratch));
+            return both.try_for_each(|(block, out)| self.decode(block, out, scratch));
         }
         if !tables.is_plain() {
-            return decode_two(tables, blocks, outs, scratch);
+            return decode_two(blocks, outs, scratch);
         }
         let [a, b] = blocks.map(|block| {
             let (width, count) = block.spec.width_and_count()?;
@@ -103,13 +94,12 @@ impl BlockCodec for BinBlocks {
 
     fn decode_range(
         &self,
-        tables: &Arc<BinTables>,
-        block: &Block<'_>,
+        block: &BinBlock<'_>,
         range: &Range<usize>,
         out: &mut [u8],
         scratch: &mut DecodeScratch,
     ) -> Result<bool> {
-        decode_range(tables, block, range, out, scratch).map(|()| true)
+        decode_range(block, range, out, scratch).map(|()| true)
     }
 
     fn transform(&self, tables: &Arc<BinTables>) -> Option<String> {
@@ -118,8 +108,8 @@ impl BlockCodec for BinBlocks {
         Some(format!("{}{mapping}{transform}", tables.options.describe()))
     }
 
-    fn describe(&self, tables: &Arc<BinTables>, block: &Block<'_>, anatomy: &mut Anatomy) -> Result<()> {
-        let (width, mut count) = block.spec.width_and_count()?;
+    fn describe(&self, block: &BinBlock<'_>, anatomy: &mut Anatomy) -> Result<()> {
+        let (tables, (width, mut count)) = (block.tables, block.spec.width_and_count()?);
         let (mut stored, mut marks) = (block.stored, Marks::default());
         if let Some(gaps) = tables.options.gaps {
             let rest = gaps.read(count, stored, &mut marks)?;
@@ -217,14 +207,8 @@ impl<'a> Layers<'a> {
 }
 
 /// Decodes the elements of a range of a block to `out`, which has their length.
-fn decode_range(
-    tables: &BinTables,
-    block: &Block<'_>,
-    range: &Range<usize>,
-    out: &mut [u8],
-    scratch: &mut DecodeScratch,
-) -> Result<()> {
-    let (width, count) = block.spec.width_and_count()?;
+fn decode_range(block: &BinBlock<'_>, range: &Range<usize>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
+    let (tables, (width, count)) = (block.tables, block.spec.width_and_count()?);
     match tables.options.gaps {
         Some(gaps) => decode_between_gaps(tables, gaps, (width, count, block.stored), range, out, scratch),
         None => decode_present(tables, (width, count, block.stored), range, out, scratch),
@@ -274,12 +258,8 @@ fn decode_present(
 }
 
 /// Decodes two blocks of a part without gaps and outliers, all of their elements.
-fn decode_two(
-    tables: &BinTables,
-    blocks: [&Block<'_>; 2],
-    [out_a, out_b]: [&mut [u8]; 2],
-    scratch: &mut DecodeScratch,
-) -> Result<()> {
+fn decode_two(blocks: [&BinBlock<'_>; 2], [out_a, out_b]: [&mut [u8]; 2], scratch: &mut DecodeScratch) -> Result<()> {
+    let tables = blocks[0].tables;
     let (mut none, mut none_too) = (Marks::default(), Marks::default());
     let [a, b] = blocks.map(|block| Ok::<_, Error>((block.spec.width_and_count()?, block.stored)));
     let (((width, count_a), stored_a), ((_, count_b), stored_b)) = (a?, b?);

@@ -1,4 +1,9 @@
 //! Chooses the bins of windows: of all partitions into dyadic intervals, about the cheapest.
+//!
+//! A bin is an interval of 2^K values that begins at a multiple of its length, so its offset is K bits
+//! of a window. The search goes from the widest intervals to the narrowest and keeps an interval
+//! whole if its halves cost more. The cost of a bin itself bounds their number: if there are too many
+//! bins, the cost is raised, and then bisected down to about as many as there may be.
 
 use crate::kernel::bins::BINS;
 

@@ -24,7 +24,7 @@ use std::ops::Range;
 pub(crate) struct OneBlock<B>(pub B);
 
 impl<B: BlockCodec> OneBlock<B> {
-    fn split<'a>(&self, spec: PartSpec<'a>, stored: &'a [u8]) -> Result<(&'a [u8], Block<'a>)> {
+    fn split<'a>(&self, stored: &'a [u8]) -> Result<(&'a [u8], &'a [u8])> {
         let split = || {
             let tables = self.0.table_bytes(stored)?;
             let (tables, rest) = stored.split_at_checked(tables)?;
@@ -38,7 +38,7 @@ impl<B: BlockCodec> OneBlock<B> {
         if padding.iter().any(|&byte| byte != 0) {
             return Err(Error::corrupt(B::TABLES_RULE, "the bytes after the tables are not zero"));
         }
-        Ok((tables, Block { spec, stored }))
+        Ok((tables, stored))
     }
 
     /// Refuses a part that is too long for one block.
@@ -77,18 +77,18 @@ impl<B: BlockCodec> Codec for OneBlock<B> {
     }
 
     fn check(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<()> {
-        let (tables, block) = self.split(spec, stored)?;
+        let (tables, stored) = self.split(stored)?;
         if B::LIMITS.max_elements < usize::MAX {
             return Self::check_count(spec); // which bounds what the block decodes to
         }
-        self.0.check(&self.0.parse_tables(spec, tables)?, &block)
+        self.0.check(&Block { tables: &self.0.parse_tables(spec, tables)?, spec, stored })
     }
 
     fn decode(&self, spec: PartSpec<'_>, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
-        let (tables, block) = self.split(spec, stored)?;
+        let (tables, stored) = self.split(stored)?;
         let tables = self.0.kept_tables(spec, tables, scratch)?;
         Self::check_count(spec)?;
-        self.0.decode(&tables, &block, out, scratch)
+        self.0.decode(&Block { tables: &tables, spec, stored }, out, scratch)
     }
 
     fn decode_range(
@@ -99,23 +99,23 @@ impl<B: BlockCodec> Codec for OneBlock<B> {
         out: &mut [u8],
         scratch: &mut DecodeScratch,
     ) -> Result<bool> {
-        let (tables, block) = self.split(spec, stored)?;
+        let (tables, stored) = self.split(stored)?;
         let tables = self.0.kept_tables(spec, tables, scratch)?;
         Self::check_count(spec)?;
-        self.0.decode_range(&tables, &block, range, out, scratch)
+        self.0.decode_range(&Block { tables: &tables, spec, stored }, range, out, scratch)
     }
 
     fn anatomy(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<Anatomy> {
-        let (tables, block) = self.split(spec, stored)?;
+        let (tables, block) = self.split(stored)?;
         let mut anatomy = Anatomy::default();
         if !tables.is_empty() {
             anatomy.add("tables", "what all blocks have in common", tables);
         }
-        let padding = tables.len()..stored.len().saturating_sub(block.stored.len());
+        let padding = tables.len()..stored.len().saturating_sub(block.len());
         let tables = self.0.parse_tables(spec, tables)?;
         let mut sections = Anatomy::default();
         sections.add("padding", "zero bytes", stored.get(padding).unwrap_or(&[]));
-        self.0.describe(&tables, &block, &mut sections)?;
+        self.0.describe(&Block { tables: &tables, spec, stored: block }, &mut sections)?;
         anatomy.add_block(sections);
         anatomy.transform = self.0.transform(&tables);
         Ok(anatomy)
@@ -185,7 +185,7 @@ impl<B: BlockCodec> Codec for Blocked<B> {
         for entry in part.front.blocks() {
             let mut block = Anatomy::default();
             let entry = entry?;
-            self.0.describe(&tables, &part.block(&entry)?, &mut block)?;
+            self.0.describe(&part.block(&tables, &entry)?, &mut block)?;
             let padding = entry.stored.end.saturating_sub(entry.padding)..entry.stored.end;
             block.add("padding", "zero bytes", stored.get(padding).unwrap_or(&[]));
             anatomy.add_block(block);
@@ -227,8 +227,8 @@ impl<B: BlockCodec> BlockedCodec for Blocked<B> {
         // nothing else bounds what a block decodes to
         let tables = self.0.parse_tables(part.spec, part.front.tables)?;
         part.front.check()?;
-        part.front.blocks().try_for_each(|entry| match part.block(&entry?) {
-            Ok(block) => self.0.check(&tables, &block),
+        part.front.blocks().try_for_each(|entry| match part.block(&tables, &entry?) {
+            Ok(block) => self.0.check(&block),
             Err(_) => Ok(()), // was not read, and is not decoded
         })
     }
@@ -242,7 +242,7 @@ impl<B: BlockCodec> BlockedCodec for Blocked<B> {
     ) -> Result<()> {
         let tables = self.0.kept_tables(part.spec, part.front.tables, scratch)?;
         let mut out = out;
-        let mut waiting: Option<WantedBlock<'_, '_>> = None;
+        let mut waiting: Option<WantedBlock<'_, '_, B::Tables>> = None;
         let mut entries = part.blocks_of(elements).peekable();
         while let Some(entry) = entries.next() {
             let entry = entry?;
@@ -254,53 +254,53 @@ impl<B: BlockCodec> BlockedCodec for Blocked<B> {
             }
             let range = within(&entry, elements).ok_or_else(outside)?;
             let to = out.split_off_mut(..range.len() * part.spec.element_bytes).ok_or_else(outside)?;
-            let wanted = WantedBlock { block: part.block(&entry)?, range, out: to };
+            let wanted = WantedBlock { block: part.block(&tables, &entry)?, range, out: to };
             if part.is_announced() && !wanted.is_whole() {
                 self.0.announce(&wanted.block, &wanted.range);
             }
             match waiting.take() {
                 Some(first) if first.is_whole() && wanted.is_whole() => {
                     let (blocks, outs) = ([&first.block, &wanted.block], [first.out, wanted.out]);
-                    self.0.decode_two(&tables, blocks, outs, scratch)?;
+                    self.0.decode_two(blocks, outs, scratch)?;
                 }
                 first => {
-                    first.map_or(Ok(()), |first| self.decode_some(&tables, first, scratch))?;
+                    first.map_or(Ok(()), |first| self.decode_some(first, scratch))?;
                     waiting = Some(wanted);
                 }
             }
         }
-        waiting.map_or(Ok(()), |last| self.decode_some(&tables, last, scratch))
+        waiting.map_or(Ok(()), |last| self.decode_some(last, scratch))
     }
 }
 
 /// Elements of a block, and where they are decoded to.
-struct WantedBlock<'p, 'o> {
-    block: Block<'p>,
+struct WantedBlock<'p, 'o, T> {
+    block: Block<'p, T>,
     /// The elements, counted from the start of the block.
     range: Range<usize>,
     /// Has their length.
     out: &'o mut [u8],
 }
 
-impl WantedBlock<'_, '_> {
+impl<T> WantedBlock<'_, '_, T> {
     fn is_whole(&self) -> bool {
         self.out.len() == self.block.spec.raw_bytes
     }
 }
 
 impl<B: BlockCodec> Blocked<B> {
-    fn decode_some(&self, tables: &B::Tables, wanted: WantedBlock<'_, '_>, scratch: &mut DecodeScratch) -> Result<()> {
+    fn decode_some(&self, wanted: WantedBlock<'_, '_, B::Tables>, scratch: &mut DecodeScratch) -> Result<()> {
         let is_whole = wanted.is_whole();
         let WantedBlock { block, range, out } = wanted;
         if is_whole {
-            return self.0.decode(tables, &block, out, scratch);
+            return self.0.decode(&block, out, scratch);
         }
-        if self.0.decode_range(tables, &block, &range, out, scratch)? {
+        if self.0.decode_range(&block, &range, out, scratch)? {
             return Ok(());
         }
         let mut whole = std::mem::take(&mut scratch.block);
         let decoded = memory::resize(&mut whole, block.spec.raw_bytes, 0)
-            .and_then(|()| self.0.decode(tables, &block, &mut whole, scratch));
+            .and_then(|()| self.0.decode(&block, &mut whole, scratch));
         let bytes = range.start * block.spec.element_bytes..range.end * block.spec.element_bytes;
         let copied = decoded.and_then(|()| match whole.get(bytes).filter(|bytes| bytes.len() == out.len()) {
             Some(bytes) => {

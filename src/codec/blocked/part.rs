@@ -18,8 +18,9 @@ use crate::{Error, Result};
 use std::ops::Range;
 
 /// A block to decode.
-#[derive(Clone, Copy)]
-pub(crate) struct Block<'a> {
+pub(crate) struct Block<'a, T> {
+    /// The tables of its part, parsed.
+    pub tables: &'a T,
     /// The facts about the block. Its elements are those of a part.
     pub spec: PartSpec<'a>,
     /// The stored bytes of the block.
@@ -89,16 +90,16 @@ impl<'a> BlockedPart<'a> {
         self.start + entry.stored.start..self.start + entry.stored.end // inside the body
     }
 
-    pub(super) fn block(&self, entry: &BlockEntry) -> Result<Block<'a>> {
+    pub(super) fn block<'t, T>(&'t self, tables: &'t T, entry: &BlockEntry) -> Result<Block<'t, T>> {
         let stored = self.body.get(self.range(entry)).ok_or_else(outside)?;
         let stored = stored.get(..stored.len().saturating_sub(entry.padding)).unwrap_or(stored);
         let raw_bytes = entry.elements.len().checked_mul(self.spec.element_bytes).ok_or_else(outside)?;
-        Ok(Block { spec: PartSpec { raw_bytes, ..self.spec }, stored })
+        Ok(Block { tables, spec: PartSpec { raw_bytes, ..self.spec }, stored })
     }
 
     pub(crate) fn check_crcs(&self) -> Result<()> {
         self.check_front()?;
-        self.front.blocks().try_for_each(|entry| self.check_block(&entry?))
+        self.check_blocks(&(0..self.front.block_count()))
     }
 
     pub(crate) fn check_front(&self) -> Result<()> {
@@ -125,10 +126,6 @@ impl<'a> BlockedPart<'a> {
             "the front is that of another chunk: with its blocks it gives the checksum {found:08x}, not {body_crc:08x}"
         );
         Err(Error::corrupt("R-2.6", message))
-    }
-
-    fn check_block(&self, entry: &BlockEntry) -> Result<()> {
-        entry.check(self.body.get(self.range(entry)).ok_or_else(outside)?)
     }
 
     /// Returns the range in the body of the blocks that bytes of the elements need, which are at
@@ -167,7 +164,10 @@ impl<'a> BlockedPart<'a> {
     }
 
     pub(crate) fn check_blocks(&self, blocks: &Range<usize>) -> Result<()> {
-        blocks.clone().try_for_each(|block| self.check_block(&self.front.block(block)?))
+        blocks.clone().try_for_each(|block| {
+            let entry = self.front.block(block)?;
+            entry.check(self.body.get(self.range(&entry)).ok_or_else(outside)?)
+        })
     }
 
     pub(super) fn blocks_of(&self, elements: &Range<usize>) -> impl Iterator<Item = Result<BlockEntry>> {

@@ -31,18 +31,17 @@ impl BlockCodec for RawBlocks {
         Ok(())
     }
 
-    fn check(&self, (): &(), block: &Block<'_>) -> Result<()> {
+    fn check(&self, block: &Block<'_, ()>) -> Result<()> {
         whole(block).map(drop)
     }
 
-    fn decode(&self, (): &(), block: &Block<'_>, out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
+    fn decode(&self, block: &Block<'_, ()>, out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
         copy(block, 0..block.spec.raw_bytes, out)
     }
 
     fn decode_range(
         &self,
-        (): &(),
-        block: &Block<'_>,
+        block: &Block<'_, ()>,
         range: &Range<usize>,
         out: &mut [u8],
         _: &mut DecodeScratch,
@@ -53,7 +52,7 @@ impl BlockCodec for RawBlocks {
     }
 }
 
-fn copy(block: &Block<'_>, bytes: Range<usize>, out: &mut [u8]) -> Result<()> {
+fn copy(block: &Block<'_, ()>, bytes: Range<usize>, out: &mut [u8]) -> Result<()> {
     let from = whole(block)?.get(bytes).filter(|from| from.len() == out.len());
     let from = from.ok_or_else(|| Error::internal("a range of raw bytes lies outside its block"))?;
     out.copy_from_slice(from); // equal lengths
@@ -61,7 +60,7 @@ fn copy(block: &Block<'_>, bytes: Range<usize>, out: &mut [u8]) -> Result<()> {
 }
 
 /// Returns the stored bytes of a block, if they are as long as the decoded ones.
-fn whole<'a>(block: &Block<'a>) -> Result<&'a [u8]> {
+fn whole<'a>(block: &Block<'a, ()>) -> Result<&'a [u8]> {
     if block.stored.len() == block.spec.raw_bytes {
         return Ok(block.stored);
     }

@@ -1,5 +1,9 @@
 //! Finds what is left of a chunk in blocks whose body is damaged: the samples whose blocks are
 //! intact.
+//!
+//! If the checksum of a body is wrong, its front tells which blocks are damaged, provided that the
+//! front is intact and belongs to the chunk. A sample is lost if any of its bytes lies in a damaged
+//! block. Lost samples are kept as ranges, whose number is bounded by the bytes of the chunk.
 
 use super::decoder::{ChunkDecoder, StoredChunk, values_in_blocks};
 use crate::codec::blocked::BlockedPart;

@@ -45,11 +45,7 @@ impl StoredChunk<'_> {
     /// Returns the ranges of validity, shape and values in the body; `parts` are those of the
     /// chunk.
     pub(crate) fn ranges(&self, parts: &PartTable) -> Result<[Range<usize>; 3]> {
-        if self.head.entry.has_parts() {
-            return parts.ranges().ok_or_else(outside);
-        }
-        // a chunk that is too long for this machine was not read
-        Ok([0..0, 0..0, 0..usize::try_from(self.head.entry.stored_bytes).unwrap_or(usize::MAX)])
+        ranges(self.head, parts)
     }
 
     /// Checks that the column has the tables that the parts need.
@@ -68,13 +64,18 @@ impl StoredChunk<'_> {
     }
 }
 
+fn ranges(head: &ChunkHead, parts: &PartTable) -> Result<[Range<usize>; 3]> {
+    if head.entry.has_parts() {
+        return parts.ranges().ok_or_else(outside);
+    }
+    // a chunk that is too long for this machine was not read
+    Ok([0..0, 0..0, 0..usize::try_from(head.entry.stored_bytes).unwrap_or(usize::MAX)])
+}
+
 /// Returns the values of a chunk in blocks, whose parts are checked as by [`parts`].
 pub(crate) fn values_in_blocks<'a>(layout: &Layout, head: &ChunkHead, body: Body<'a>) -> Result<BlockedPart<'a>> {
     let table = parts(layout, head, body.start())?;
-    let range = match head.entry.has_parts() {
-        true => table.ranges().map(|[.., values]| values).ok_or_else(outside)?,
-        false => 0..usize::try_from(head.entry.stored_bytes).map_err(|_| outside())?,
-    };
+    let [.., range] = ranges(head, &table)?;
     let raw_bytes = usize::try_from(table.values.raw_bytes).map_err(|_| outside())?;
     let blocks = codec(table.values.encoding)?.blocks().ok_or_else(outside)?;
     BlockedPart::parse(blocks, PartSpec::new(layout.element_bytes, raw_bytes), body, &range)
@@ -201,6 +202,13 @@ pub(crate) struct SideFacts {
     pub null_count: u64,
 }
 
+impl SideFacts {
+    fn new(parts: &PartTable, null_count: usize) -> Self {
+        let encoding = |part: Part| (!part.is_absent()).then_some(part.encoding);
+        Self { encodings: [parts.validity, parts.shape].map(encoding), null_count: u64_of(null_count) }
+    }
+}
+
 const VALIDITY: usize = 0;
 const SHAPE: usize = 1;
 const VALUES: usize = 2;
@@ -249,10 +257,7 @@ impl ChunkDecoder {
             Some(element) => items.check_constant(layout, element)?,
             None => shapes.check_values(layout)?,
         }
-        Ok(SideFacts {
-            null_count: u64_of(content.null_sample_count()),
-            encodings: [table.validity, table.shape].map(|part| (!part.is_absent()).then_some(part.encoding)),
-        })
+        Ok(SideFacts::new(&table, content.null_sample_count()))
     }
 
     /// Decodes the parts of a chunk: and chapter 5. The meaning of the decoded bytes
@@ -315,7 +320,10 @@ impl ChunkDecoder {
             let items = self.content(body).items(layout, |_| Ok(()))?;
             items.count_sum(layout)?
         } else if layout.is_ragged() {
-            self.last_end(body)?
+            // the last of `ends` is the sum of the counts of all samples
+            let last = self.shape_count.checked_sub(1).ok_or_else(wrong_length)?;
+            let end = u32_in(self.bytes::<SHAPE>(body), last).ok_or_else(wrong_length)?;
+            usize::try_from(end).map_err(|_| wrong_length())?
         } else {
             self.sample_count
         };
@@ -337,13 +345,11 @@ impl ChunkDecoder {
     pub(crate) fn side_facts(&mut self, chunk: &StoredChunk<'_>) -> Result<SideFacts> {
         let parts = chunk.parts()?;
         chunk.check_tables(&parts)?;
-        let encoding = |part: &Part| (!part.is_absent()).then_some(part.encoding);
-        let mut null_count = 0;
-        if !parts.validity.is_absent() {
-            self.open(chunk)?;
-            null_count = u64_of(self.content(chunk.body).null_sample_count());
+        if parts.validity.is_absent() {
+            return Ok(SideFacts::new(&parts, 0));
         }
-        Ok(SideFacts { encodings: [encoding(&parts.validity), encoding(&parts.shape)], null_count })
+        self.open(chunk)?;
+        Ok(SideFacts::new(&parts, self.content(chunk.body).null_sample_count()))
     }
 
     /// Returns the decoded length of the values, if they have not been decoded yet.
@@ -384,13 +390,6 @@ impl ChunkDecoder {
         let (PartBytes::Encoded(part) | PartBytes::Stored(part, _)) = &self.parts[VALUES] else { return Ok(None) };
         let Some(blocks) = part.codec.blocks() else { return Ok(None) };
         BlockedPart::parse(blocks, part.spec(), body, &part.range).map(Some)
-    }
-
-    /// Returns the last of `ends`: the sum of the counts of all samples.
-    fn last_end(&self, body: Body<'_>) -> Result<usize> {
-        let last = self.shape_count.checked_sub(1).ok_or_else(wrong_length)?;
-        let end = u32_in(self.bytes::<SHAPE>(body), last).ok_or_else(wrong_length)?;
-        usize::try_from(end).map_err(|_| wrong_length())
     }
 
     fn decode<const PART: usize>(&mut self, body: Body<'_>) -> Result<()> {
@@ -450,8 +449,10 @@ fn locate(
     let codec = codec(part.encoding)?;
     let spec = PartSpec::new(element_bytes, raw_bytes);
     if raw_bytes == 0 {
-        check_empty(codec, range.len())?;
-        return Ok(PartBytes::Absent);
+        return match range.is_empty() && codec.id() == 0 {
+            true => Ok(PartBytes::Absent),
+            false => Err(Error::corrupt("R-5.2", "a part without decoded bytes has stored ones, or is not raw")),
+        };
     }
     if let Some(blocks) = codec.blocks() {
         let part = BlockedPart::parse(blocks, spec, body, &range)?;
@@ -473,15 +474,6 @@ fn locate(
     let dictionary = codec.table(stored)?.map(|table| tables.dictionary(table)).transpose()?;
     let part = EncodedPart { codec, element_bytes, raw_bytes, dictionary, range: range.clone() };
     Ok(if is_stored { PartBytes::Stored(part, range) } else { PartBytes::Encoded(part) })
-}
-
-/// Checks of a part without decoded bytes.
-fn check_empty(codec: &dyn Codec, stored_bytes: usize) -> Result<()> {
-    if stored_bytes == 0 && codec.id() == 0 {
-        return Ok(());
-    }
-    let message = "a part without decoded bytes has stored ones, or is not raw";
-    Err(Error::corrupt("R-5.2", message))
 }
 
 fn wrong_length() -> Error {

@@ -1,4 +1,11 @@
-//! Encodes chunks: chooses an encoding for each part, and lays out the parts as a body.
+//! Encodes chunks: chooses an encoding for each part of a chunk, and lays out the parts as a body.
+//!
+//! All candidates of the profile are estimated from a sample of the part, and encoded in the order of
+//! their estimates as long as these may beat the best so far. What was chosen for the values of a
+//! chunk is tried first for the next one. The second chunk confirms a choice by comparing it with
+//! others; after that, only a change of the cost of a byte makes the encoder look around again.
+//!
+//! A writer that checks decodes each part and compares it before the chunk is written.
 
 use crate::codec::{
     bins::BinChoice,

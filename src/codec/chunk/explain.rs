@@ -1,5 +1,9 @@
-//! Explains the values of a chunk: their sections, and the result of every other encoding. Nothing
-//! is read by it.
+//! Explains the values of a chunk: their sections, the result of every other encoding, and what each
+//! profile would choose and why. Nothing is read by it.
+//!
+//! It encodes the values as writers do. A profile gives the bytes of the file only if it writes the
+//! same blocks, and a writer's options may have set others; so if a profile does not give what the
+//! file has, it is tried with the blocks of the file, too.
 
 use super::decoder::{ChunkDecoder, StoredChunk};
 use super::encoder::{ChunkEncoder, saves_enough};
@@ -13,7 +17,6 @@ use crate::codec::{
     scratch::EncodeScratch,
     zstandard::EncodingDictionary,
 };
-use crate::format::{content::Content, schema::Layout};
 use crate::le::{swap_to_native, u64_of};
 use crate::{Error, Result, memory};
 use std::sync::Arc;
@@ -53,9 +56,12 @@ pub struct Choice {
 /// The values of a chunk: stored and decoded.
 pub(crate) struct Values<'a> {
     geometry: Geometry<'a>,
-    ends: Ends,
-    /// The profiles that give what the file has, if they write its blocks in place of their own.
-    with_blocks_of_file: Vec<Profile>,
+    /// The ends of the blocks that each profile writes; at most one if it writes none.
+    ends: Vec<(Profile, Vec<u32>)>,
+    /// Ends in the file; that of the whole if it has no blocks.
+    of_file: Vec<u32>,
+    /// The end of the only block of a chunk that is not in several.
+    of_whole: [u32; 1],
     /// The bytes of the body before the values.
     before: &'a [u8],
     is_string: bool,
@@ -65,50 +71,6 @@ pub(crate) struct Values<'a> {
     pub stored: &'a [u8],
     /// The decoded bytes, in the byte order of the file.
     pub raw: Vec<u8>,
-}
-
-/// The ends of blocks.
-struct Ends {
-    is_string: bool,
-    /// Ends that writers choose for a block size, for each size that a profile has.
-    of_size: Vec<(usize, Vec<u32>)>,
-    /// Ends in the file; that of the whole if it has no blocks.
-    of_file: Vec<u32>,
-    /// Whether the file has blocks, and no profile chooses these.
-    is_other: bool,
-    /// The end of the only block of a chunk that is not in several.
-    of_whole: [u32; 1],
-}
-
-impl Ends {
-    /// Plans the blocks of values with `of_file` blocks in the file.
-    fn new(layout: &Layout, content: &Content<'_>, of_file: Vec<u32>) -> Result<Self> {
-        let mut of_size: Vec<(usize, Vec<u32>)> = Vec::new();
-        let is_string = layout.dtype.is_string();
-        let size_of = |profile: Profile| profile.block_bytes_of(is_string, profile.block_bytes());
-        for size in Profile::ALL.into_iter().filter_map(size_of) {
-            if of_size.iter().all(|(other, _)| *other != size) {
-                let mut ends = Vec::new();
-                block_ends(layout, content, size, &mut ends)?;
-                of_size.push((size, ends));
-            }
-        }
-        let is_other = of_file.len() > 1 && of_size.iter().all(|(_, ends)| *ends != of_file);
-        let count = content.values.len() / layout.element_bytes.max(1);
-        let of_whole = [u32::try_from(count).unwrap_or(u32::MAX)]; // at most 2^32 - 2^16
-        let of_file = if of_file.len() > 1 { of_file } else { of_whole.to_vec() };
-        Ok(Self { is_string, of_size, of_file, is_other, of_whole })
-    }
-
-    /// Returns the ends for a profile; at most one if it writes no blocks.
-    fn of(&self, profile: Profile) -> &[u32] {
-        let size = profile.block_bytes_of(self.is_string, profile.block_bytes());
-        let planned = || self.of_size.iter().find(|(other, _)| Some(*other) == size);
-        match size {
-            Some(_) if self.is_other => &self.of_file,
-            _ => planned().map_or(&self.of_whole, |(_, ends)| ends),
-        }
-    }
 }
 
 impl<'a> Values<'a> {
@@ -138,13 +100,31 @@ impl<'a> Values<'a> {
                 of_file.extend(u32::try_from(entry?.elements.end));
             }
         }
-        let ends = Ends::new(layout, &decoder.content(Body::whole(body)), of_file)?;
+        let is_string = layout.dtype.is_string();
+        let size_of = |profile: Profile| profile.block_bytes_of(is_string, profile.block_bytes());
+        let mut ends = Vec::new();
+        for profile in Profile::ALL {
+            let mut own = Vec::new();
+            if let Some(size) = size_of(profile) {
+                block_ends(layout, &decoder.content(Body::whole(body)), size, &mut own)?;
+            }
+            ends.push((profile, own));
+        }
+        let of_whole = [u32::try_from(raw.len() / layout.element_bytes.max(1)).unwrap_or(u32::MAX)]; // fewer
+        if of_file.len() <= 1 {
+            of_file = of_whole.to_vec();
+        } else if ends.iter().all(|(_, own)| *own != of_file) {
+            // no profile chooses these: the writer's options did
+            let others = ends.iter_mut().filter(|(profile, _)| size_of(*profile).is_some());
+            others.for_each(|(_, own)| own.clone_from(&of_file));
+        }
         let mut values = Self {
             geometry: Geometry::of_values(layout),
             ends,
-            with_blocks_of_file: Vec::new(),
+            of_file,
+            of_whole,
             before,
-            is_string: layout.dtype.is_string(),
+            is_string,
             dictionary: dictionary.map(Arc::new),
             codec,
             stored,
@@ -158,22 +138,25 @@ impl<'a> Values<'a> {
     /// has none: the writer's options said so, or an earlier release wrote the file.
     fn find_blocks(&mut self) -> Result<()> {
         for profile in built().filter(|profile| profile.block_bytes().is_some()) {
-            let own = self.ends(profile);
-            let are_same = own == self.ends.of_file || own.len() <= 1 && self.ends.of_file.len() == 1;
+            let own = self.ends(profile).to_vec();
+            let are_same = own == self.of_file || own.len() <= 1 && self.of_file.len() == 1;
             if are_same || self.encode_as(profile, Search::new())?.2 {
                 continue;
             }
-            self.with_blocks_of_file.push(profile);
+            self.set_ends(profile, self.of_file.clone());
             if !self.encode_as(profile, Search::new())?.2 {
-                self.with_blocks_of_file.pop();
+                self.set_ends(profile, own);
             }
         }
         Ok(())
     }
 
-    /// Returns the ends of blocks for a profile; at most one if it writes no blocks.
     fn ends(&self, profile: Profile) -> &[u32] {
-        if self.with_blocks_of_file.contains(&profile) { &self.ends.of_file } else { self.ends.of(profile) }
+        self.ends.iter().find(|(other, _)| *other == profile).map_or(&[], |(_, ends)| ends)
+    }
+
+    fn set_ends(&mut self, profile: Profile, ends: Vec<u32>) {
+        self.ends.iter_mut().filter(|(other, _)| *other == profile).for_each(|(_, own)| own.clone_from(&ends));
     }
 
     fn in_blocks(&self, profile: Profile) -> bool {
@@ -181,7 +164,7 @@ impl<'a> Values<'a> {
     }
 
     fn geometry(&self, profile: Profile, in_blocks: bool) -> Geometry<'_> {
-        self.geometry.in_blocks(if in_blocks { self.ends(profile) } else { &self.ends.of_whole })
+        self.geometry.in_blocks(if in_blocks { self.ends(profile) } else { &self.of_whole })
     }
 
     /// Returns the number of elements; of text and bytes, that of bytes.

@@ -79,12 +79,12 @@ impl BinBlock {
         let w = self.width.bytes();
         let spec = PartSpec::new(w, self.coded.len());
         let tables = BINS.kept_tables(spec, &self.tables, scratch).unwrap();
-        let block = Block { spec, stored: &self.stored };
+        let block = Block { tables: &tables, spec, stored: &self.stored };
         let mut out = vec![0xA5; range.len() * w];
         if out.len() == self.coded.len() {
-            BINS.decode(&tables, &block, &mut out, scratch).unwrap();
+            BINS.decode(&block, &mut out, scratch).unwrap();
         } else {
-            assert!(BINS.decode_range(&tables, &block, &range, &mut out, scratch).unwrap());
+            assert!(BINS.decode_range(&block, &range, &mut out, scratch).unwrap());
         }
         out
     }

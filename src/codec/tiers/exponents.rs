@@ -78,11 +78,11 @@ fn check_tables(tables: TierTables) -> Result<TierTables> {
 }
 
 #[inline]
-fn parse<'a>(tables: &TierTables, block: &Block<'a>) -> Result<StoredExponents<'a>> {
+fn parse<'a>(block: &Block<'a, TierTables>) -> Result<StoredExponents<'a>> {
     let (width, count) = block.spec.width_and_count()?;
-    let rotate = tables.transform == Transform::Rotate;
+    let rotate = block.tables.transform == Transform::Rotate;
     // a width is at least 1
-    match tables.split(count, count.saturating_mul(width.bytes() - 1), block.stored)? {
+    match block.tables.split(count, count.saturating_mul(width.bytes() - 1), block.stored)? {
         TierBlock { low_bytes, symbols, rest: [] } => Ok(StoredExponents { width, rotate, low_bytes, symbols, count }),
         _ => Err(wrong_length()),
     }
@@ -105,30 +105,23 @@ impl BlockCodec for ExponentBlocks {
         check_tables(scratch.tier_tables.get(tables)?)
     }
 
-    fn decode(
-        &self,
-        tables: &TierTables,
-        block: &Block<'_>,
-        out: &mut [u8],
-        scratch: &mut DecodeScratch,
-    ) -> Result<()> {
-        parse(tables, block)?.decode(out, &mut scratch.tiers)
+    fn decode(&self, block: &Block<'_, TierTables>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
+        parse(block)?.decode(out, &mut scratch.tiers)
     }
 
     fn decode_range(
         &self,
-        tables: &TierTables,
-        block: &Block<'_>,
+        block: &Block<'_, TierTables>,
         range: &Range<usize>,
         out: &mut [u8],
         scratch: &mut DecodeScratch,
     ) -> Result<bool> {
-        parse(tables, block)?.decode_range(range, out, &mut scratch.tiers).map(|()| true)
+        parse(block)?.decode_range(range, out, &mut scratch.tiers).map(|()| true)
     }
 
     /// Announces the tiers, which end the block, and one plane of low bytes: most elements have no
     /// other.
-    fn announce(&self, block: &Block<'_>, range: &Range<usize>) {
+    fn announce(&self, block: &Block<'_, TierTables>, range: &Range<usize>) {
         let PartSpec { raw_bytes, element_bytes, .. } = block.spec;
         let low_bytes = raw_bytes - raw_bytes / element_bytes.max(1);
         prefetch(block.stored.get(low_bytes..).unwrap_or(&[]));
@@ -139,9 +132,9 @@ impl BlockCodec for ExponentBlocks {
         Some(tables.transform.describe())
     }
 
-    fn describe(&self, tables: &TierTables, block: &Block<'_>, anatomy: &mut Anatomy) -> Result<()> {
+    fn describe(&self, block: &Block<'_, TierTables>, anatomy: &mut Anatomy) -> Result<()> {
         describe_head(block.stored, anatomy);
-        parse(tables, block)?.describe(anatomy);
+        parse(block)?.describe(anatomy);
         Ok(())
     }
 }

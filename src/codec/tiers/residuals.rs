@@ -138,10 +138,10 @@ fn check_tables(width: Width, tables: TierTables) -> Result<TierTables> {
     check_lengths(width, &tables.head.ranks).map(|()| tables)
 }
 
-fn parse<'a>(tables: &TierTables, block: &Block<'a>) -> Result<(StoredResiduals<'a>, usize)> {
+fn parse<'a>(block: &Block<'a, TierTables>) -> Result<(StoredResiduals<'a>, usize)> {
     let (width, count) = block.spec.width_and_count()?;
-    let stored = tables.split(count, 0, block.stored)?;
-    let (transform, extra_bits) = (tables.transform, stored.rest);
+    let stored = block.tables.split(count, 0, block.stored)?;
+    let (transform, extra_bits) = (block.tables.transform, stored.rest);
     let residuals = StoredResiduals { width, transform, lengths: stored.symbols, extra_bits };
     Ok((residuals, count))
 }
@@ -163,27 +163,20 @@ impl BlockCodec for ResidualBlocks {
         check_tables(spec.width_and_count()?.0, scratch.tier_tables.get(tables)?)
     }
 
-    fn decode(
-        &self,
-        tables: &TierTables,
-        block: &Block<'_>,
-        out: &mut [u8],
-        scratch: &mut DecodeScratch,
-    ) -> Result<()> {
-        let (residuals, _) = parse(tables, block)?;
+    fn decode(&self, block: &Block<'_, TierTables>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
+        let (residuals, _) = parse(block)?;
         check_lengths(residuals.width, residuals.lengths.literals)?;
         residuals.decode(out, &mut scratch.tiers)
     }
 
     fn decode_range(
         &self,
-        tables: &TierTables,
-        block: &Block<'_>,
+        block: &Block<'_, TierTables>,
         range: &Range<usize>,
         out: &mut [u8],
         scratch: &mut DecodeScratch,
     ) -> Result<bool> {
-        let (residuals, count) = parse(tables, block)?;
+        let (residuals, count) = parse(block)?;
         residuals.decode_range(count, range, out, scratch)
     }
 
@@ -191,9 +184,9 @@ impl BlockCodec for ResidualBlocks {
         Some(tables.transform.describe())
     }
 
-    fn describe(&self, tables: &TierTables, block: &Block<'_>, anatomy: &mut Anatomy) -> Result<()> {
+    fn describe(&self, block: &Block<'_, TierTables>, anatomy: &mut Anatomy) -> Result<()> {
         describe_head(block.stored, anatomy);
-        parse(tables, block)?.0.describe(anatomy);
+        parse(block)?.0.describe(anatomy);
         Ok(())
     }
 }

@@ -56,7 +56,7 @@ macro_rules! absent_blocks {
                 self.check_built()
             }
 
-            fn decode(&self, (): &(), _: &Block<'_>, _: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
+            fn decode(&self, _: &Block<'_, ()>, _: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
                 self.check_built()
             }
 

@@ -38,19 +38,13 @@ impl BlockCodec for ZstdBlocks {
         Ok(table_number(tables))
     }
 
-    fn check(&self, _: &Option<u32>, block: &Block<'_>) -> Result<()> {
+    fn check(&self, block: &Block<'_, Option<u32>>) -> Result<()> {
         check_frame(block.spec.raw_bytes, block.stored)
     }
 
-    fn decode(
-        &self,
-        table: &Option<u32>,
-        block: &Block<'_>,
-        out: &mut [u8],
-        scratch: &mut DecodeScratch,
-    ) -> Result<()> {
+    fn decode(&self, block: &Block<'_, Option<u32>>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
         check_frame(block.spec.raw_bytes, block.stored)?;
-        match (block.spec.dictionary, table) {
+        match (block.spec.dictionary, block.tables) {
             (Some(dictionary), Some(_)) => scratch.frames.zstd.decode_with(dictionary.prepared(), block.stored, out),
             (_, None) => scratch.frames.zstd.decode(block.stored, out),
             (None, Some(_)) => Err(Error::internal("a part is decoded without its table")),
@@ -108,11 +102,11 @@ impl BlockCodec for BitshuffleBlocks {
         Ok(())
     }
 
-    fn check(&self, (): &(), block: &Block<'_>) -> Result<()> {
+    fn check(&self, block: &Block<'_, ()>) -> Result<()> {
         check_frame(block.spec.raw_bytes, block.stored)
     }
 
-    fn decode(&self, (): &(), block: &Block<'_>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
+    fn decode(&self, block: &Block<'_, ()>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
         let (width, _) = block.spec.width_and_count()?;
         check_frame(block.spec.raw_bytes, block.stored)?;
         let scratch = &mut scratch.frames;

@@ -102,13 +102,14 @@ impl PlaneTables {
     }
 
     /// Splits a block into the entries of its streams, and the streams and the tail.
-    fn split<'a>(&self, block: &Block<'a>) -> Result<Planes<'a>> {
+    fn split<'a>(block: &Block<'a, Self>) -> Result<Planes<'a>> {
+        let bits = block.tables.bits;
         let (_, count) = block.spec.width_and_count()?;
         let element_bytes = block.spec.element_bytes;
-        let (streams, stream_bytes) = if self.bits { (8 * element_bytes, count / 8) } else { (element_bytes, count) };
+        let (streams, stream_bytes) = if bits { (8 * element_bytes, count / 8) } else { (element_bytes, count) };
         let split = block.stored.split_at_checked(stream_entry::SIZE * streams);
         let (entries, streams) = split.ok_or_else(|| malformed_planes("a block is too short"))?;
-        let tail_bytes = if self.bits { block.spec.raw_bytes % (8 * element_bytes) } else { 0 };
+        let tail_bytes = if bits { block.spec.raw_bytes % (8 * element_bytes) } else { 0 };
         Ok(Planes { stream_bytes, tail_bytes, entries: entries.as_chunks().0, streams })
     }
 }
@@ -178,8 +179,8 @@ impl BlockCodec for PlaneBlocks {
         PlaneTables::parse(tables)
     }
 
-    fn check(&self, tables: &PlaneTables, block: &Block<'_>) -> Result<()> {
-        let planes = tables.split(block)?;
+    fn check(&self, block: &Block<'_, PlaneTables>) -> Result<()> {
+        let planes = PlaneTables::split(block)?;
         let check = |packing, stored: &[u8]| match packing {
             Packing::Zstd => check_frame(planes.stream_bytes, stored),
             _ => Ok(()),
@@ -187,15 +188,9 @@ impl BlockCodec for PlaneBlocks {
         planes.each(check).map(drop)
     }
 
-    fn decode(
-        &self,
-        tables: &PlaneTables,
-        block: &Block<'_>,
-        out: &mut [u8],
-        scratch: &mut DecodeScratch,
-    ) -> Result<()> {
-        self.check(tables, block)?;
-        let planes = tables.split(block)?;
+    fn decode(&self, block: &Block<'_, PlaneTables>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
+        self.check(block)?;
+        let planes = PlaneTables::split(block)?;
         let FrameScratch { zstd, bytes } = &mut scratch.frames;
         memory::resize(bytes, block.spec.raw_bytes, 0)?;
         let split = bytes.split_at_mut_checked(planes.stream_bytes.saturating_mul(planes.entries.len()));
@@ -214,10 +209,10 @@ impl BlockCodec for PlaneBlocks {
         tail_out.copy_from_slice(tail); // equal lengths: what the streams leave
         let (width, count) = block.spec.width_and_count()?;
         match bytes.split_at_checked(count * (width.bytes() - 1)) {
-            Some((low, top)) if !tables.bits => join(width, false, low.chunks_exact(count.max(1)), top, out),
+            Some((low, top)) if !block.tables.bits => join(width, false, low.chunks_exact(count.max(1)), top, out),
             _ => bitshuffle::best().unshuffle(width, bytes, out),
         }
-        tables.transform.undo(width, out);
+        block.tables.transform.undo(width, out);
         Ok(())
     }
 
@@ -225,11 +220,11 @@ impl BlockCodec for PlaneBlocks {
         Some(tables.transform.describe())
     }
 
-    fn describe(&self, tables: &PlaneTables, block: &Block<'_>, anatomy: &mut Anatomy) -> Result<()> {
-        let planes = tables.split(block)?;
+    fn describe(&self, block: &Block<'_, PlaneTables>, anatomy: &mut Anatomy) -> Result<()> {
+        let planes = PlaneTables::split(block)?;
         let heads = block.stored.len().saturating_sub(planes.streams.len());
         anatomy.add("heads of blocks", "packings and lengths of the streams", block.stored.get(..heads).unwrap_or(&[]));
-        let kind = if tables.bits { "bit plane" } else { "byte" };
+        let kind = if block.tables.bits { "bit plane" } else { "byte" };
         let mut number = 0;
         let tail = planes.each(|packing, stream| {
             anatomy.add(format!("{kind} {number}"), packing.describe(), stream);
@@ -374,11 +369,8 @@ type Packer = for<'a> fn(&'a [u8], &'a mut FrameEncodeScratch) -> Result<(Packin
 
 /// Returns the smallest form of a stream: constant, entropy-coded, compressed or raw.
 fn pack_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Result<(Packing, &'a [u8])> {
-    if stream.is_empty() {
-        return Ok((Packing::Raw, stream));
-    }
     if let Some(constant) = constant(stream) {
-        return Ok((Packing::Constant, constant));
+        return Ok(constant);
     }
     let FrameEncodeScratch { strong, literals, frame, other, .. } = frames;
     literals.encode(stream, frame)?;
@@ -395,11 +387,8 @@ fn pack_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Resu
 
 /// Returns bytes that are about as many as those of the smallest form, and mean nothing.
 fn estimate_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Result<(Packing, &'a [u8])> {
-    if stream.is_empty() {
-        return Ok((Packing::Raw, stream));
-    }
     if let Some(constant) = constant(stream) {
-        return Ok((Packing::Constant, constant));
+        return Ok(constant);
     }
     let FrameEncodeScratch { quick, literals, frame, other, .. } = frames;
     literals.encode(stream, frame)?;
@@ -413,9 +402,10 @@ fn estimate_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> 
     Ok((Packing::Zstd, frame.get(..least).unwrap_or(frame)))
 }
 
-fn constant(stream: &[u8]) -> Option<&[u8]> {
-    let (first, rest) = stream.split_first()?;
-    rest.iter().all(|byte| byte == first).then_some(std::slice::from_ref(first))
+/// Returns how a stream of no byte, or of one that is repeated, is packed.
+fn constant(stream: &[u8]) -> Option<(Packing, &[u8])> {
+    let Some((first, rest)) = stream.split_first() else { return Some((Packing::Raw, stream)) };
+    rest.iter().all(|byte| byte == first).then_some((Packing::Constant, std::slice::from_ref(first)))
 }
 
 /// Returns whether matches may make a stream smaller, of which this is the frame without matches.
