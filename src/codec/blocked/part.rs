@@ -29,16 +29,10 @@ pub(crate) struct Block<'a, T> {
 
 /// An encoding in blocks: what a reader asks of one that it does not know.
 pub(crate) trait BlockedCodec: Sync {
-    /// See [`BlockCodec::is_identity`](crate::codec::encoding::BlockCodec::is_identity).
+    // the facts of [`BlockCodec`](crate::codec::encoding::BlockCodec)
     fn is_identity(&self) -> bool;
-
-    /// See [`BlockCodec::table`](crate::codec::encoding::BlockCodec::table).
     fn table(&self, tables: &[u8]) -> Option<u32>;
-
-    /// See [`BlockCodec::table_bytes`](crate::codec::encoding::BlockCodec::table_bytes).
     fn table_bytes(&self, front: &[u8]) -> Option<usize>;
-
-    /// See [`BlockCodec::LIMITS`](crate::codec::encoding::BlockCodec::LIMITS).
     fn limits(&self) -> BlockLimits;
 
     /// Checks tables and directory of a front, and of the blocks that were read what bounds their

@@ -11,11 +11,11 @@ mod sample;
 mod search;
 
 pub(super) use estimate::{Coded, drop_first_rows, refine};
-#[cfg(feature = "zstd")]
-pub(super) use predict::bit_lengths;
 #[cfg(test)]
 pub(super) use predict::predictions;
-pub(super) use predict::{best_tier_transform, best_weights, bin_predictions, transform_blocks, transforms};
+pub(super) use predict::{
+    best_tier_transform, best_weights, bin_predictions, bit_lengths, transform_blocks, transforms,
+};
 pub use profile::Profile;
 pub(super) use profile::{Candidates, TRUSTED_TO_ONE_IN, WeightedEncoder};
 pub(super) use sample::{Pieces, Sample, SampledPart};

@@ -100,9 +100,7 @@ fn lengths(
 ) -> Histogram {
     let EncodeScratch { coded, symbols, .. } = scratch;
     let geometry = part.geometry.in_blocks(&pieces.ends);
-    transform_blocks(transform, width, &geometry, &pieces.bytes, coded);
-    symbols.resize(coded.len() / width.bytes(), 0);
-    extra_bits::best().lengths(width, coded, symbols);
+    bit_lengths(transform, width, &geometry, &pieces.bytes, coded, symbols);
     if !has_first_rows {
         drop_first_rows(&geometry, symbols);
     }
@@ -159,18 +157,18 @@ pub(crate) fn best_weights(mut bits_of: impl FnMut(Weights) -> f64) -> Weights {
     Weights { left: best.0, above: best.1 }
 }
 
-/// Computes the coded integers of elements, to `scratch.coded`, and their bit lengths, to
-/// `scratch.symbols`.
-#[cfg(feature = "zstd")]
-pub(crate) fn bit_lengths(transform: Transform, width: Width, elements: &[u8], scratch: &mut EncodeScratch) {
-    let EncodeScratch { coded, symbols, .. } = scratch;
-    coded.resize(elements.len(), 0);
-    symbols.resize(elements.len() / width.bytes(), 0);
-    match transform {
-        Transform::Predict(prediction) => predict::best().residuals(&prediction, width, elements, coded),
-        _ => coded.copy_from_slice(elements), // equal lengths
-    }
-    extra_bits::best().lengths(width, coded, symbols);
+/// Computes the coded integers of elements, block by block, and their bit lengths.
+pub(crate) fn bit_lengths(
+    transform: Transform,
+    width: Width,
+    geometry: &Geometry<'_>,
+    elements: &[u8],
+    coded: &mut Vec<u8>,
+    lengths: &mut Vec<u8>,
+) {
+    transform_blocks(transform, width, geometry, elements, coded);
+    lengths.resize(coded.len() / width.bytes(), 0);
+    extra_bits::best().lengths(width, coded, lengths);
 }
 
 /// Returns the number of extra bits of integers whose bit lengths have this histogram.

@@ -12,7 +12,7 @@ use super::stream::{TABLE_BYTES, TierScratch, TierStream, TierTables, describe_h
 use crate::codec::bits::{append_extra_bits, ends_in_zeros, sum_extra_bits};
 use crate::codec::blocked::{Block, BlockLimits};
 use crate::codec::{
-    choice::{SampledPart, best_tier_transform, transform_blocks, transforms},
+    choice::{SampledPart, best_tier_transform, bit_lengths, transforms},
     encoding::{BlockCodec, BlockEncoder, VisitPlan, WORDS},
     geometry::RawPart,
     part::{Anatomy, PartSpec},
@@ -202,12 +202,10 @@ impl BlockEncoder for ResidualBlocks {
     fn each_plan(&self, part: RawPart<'_>, scratch: &mut EncodeScratch, visit: &mut VisitPlan<'_>) -> Result<()> {
         let RawPart { geometry, raw } = part;
         let spec = PartSpec::new(geometry.element_bytes, raw.len());
-        let Ok((width, count)) = spec.width_and_count() else { return Ok(()) };
+        let Ok((width, _)) = spec.width_and_count() else { return Ok(()) };
         for transform in transforms(width, part, scratch) {
             let EncodeScratch { symbols, coded, head, search, .. } = scratch;
-            transform_blocks(transform, width, geometry, raw, coded);
-            symbols.resize(count, 0);
-            extra_bits::best().lengths(width, coded, symbols);
+            bit_lengths(transform, width, geometry, raw, coded, symbols);
             *head = TierPlan::new(&histogram(symbols), *search).head;
             let mut tables = Vec::new();
             TierTables::new(transform, *head).write(&mut tables);

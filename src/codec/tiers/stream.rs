@@ -158,11 +158,10 @@ impl TierHead {
         [self.table(0), self.table(1), self.table(2)]
     }
 
-    /// Returns the number of codes of each tier, for `count` symbols, and of literals. Returns
-    /// `None` if they are too many for this machine.
-    pub(crate) fn counts(&self, count: usize) -> Option<[usize; 4]> {
-        let [second, third, literals] = self.escapes;
-        Some([count, second.try_into().ok()?, third.try_into().ok()?, literals.try_into().ok()?])
+    /// Returns the number of codes of each tier, for `count` symbols, and of literals.
+    pub(crate) fn counts(&self, count: usize) -> [usize; 4] {
+        let [second, third, literals] = self.escapes.map(|count| count as usize); // exact
+        [count, second, third, literals]
     }
 }
 
@@ -206,7 +205,7 @@ impl<'a> TierStream<'a> {
         block: &'a [u8],
         start: usize,
     ) -> Option<(Self, &'a [u8])> {
-        let counts @ [_, second, third, literals] = head.counts(count)?;
+        let counts @ [_, second, third, literals] = head.counts(count);
         let [a, b, c] = head.widths.map(usize::from);
         let (first, end) = TierCodes::split(a, count, block, start)?;
         let (second, end) = TierCodes::split(b, second, block, end)?;

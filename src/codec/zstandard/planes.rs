@@ -10,9 +10,9 @@ use super::frame::{FrameEncodeScratch, FrameScratch, check_frame};
 use crate::codec::bits::{join, planes, split};
 use crate::codec::blocked::Block;
 use crate::codec::{
-    choice::{SampledPart, bit_lengths, transforms},
+    choice::{SampledPart, transform_blocks, transforms},
     encoding::{BlockCodec, BlockEncoder, VisitPlan},
-    geometry::RawPart,
+    geometry::{Geometry, RawPart},
     part::{Anatomy, PartSpec},
     scratch::{DecodeScratch, EncodeScratch},
     transform::{Split, TRANSFORM_BYTES, Transform},
@@ -302,22 +302,19 @@ fn pack_block(
     packer: Packer,
     stored: &mut Vec<u8>,
 ) -> Result<()> {
-    match division {
-        Split::Plain => {
-            let is_rotated = transform == Transform::Rotate;
-            split(width, is_rotated, raw, &mut scratch.symbols, &mut scratch.low_bytes);
-            pack_bytes(scratch, packer, stored)
-        }
-        Split::Bits => {
-            bit_lengths(transform, width, raw, scratch);
-            pack_bits(width, scratch, packer, stored)
-        }
-        Split::Bytes => {
-            bit_lengths(transform, width, raw, scratch);
-            split(width, false, &scratch.coded, &mut scratch.symbols, &mut scratch.low_bytes);
-            pack_bytes(scratch, packer, stored)
-        }
+    let EncodeScratch { coded, symbols, low_bytes, .. } = scratch;
+    if let Split::Plain = division {
+        split(width, transform == Transform::Rotate, raw, symbols, low_bytes);
+        return pack_bytes(scratch, packer, stored);
     }
+    let end = [u32::try_from(raw.len() / width.bytes()).unwrap_or(u32::MAX)]; // of a part
+    let one_block = Geometry::of_numbers(width.bytes()).in_blocks(&end);
+    transform_blocks(transform, width, &one_block, raw, coded);
+    if let Split::Bits = division {
+        return pack_bits(width, scratch, packer, stored);
+    }
+    split(width, false, coded, symbols, low_bytes);
+    pack_bytes(scratch, packer, stored)
 }
 
 fn pack_bytes(scratch: &mut EncodeScratch, packer: Packer, stored: &mut Vec<u8>) -> Result<()> {

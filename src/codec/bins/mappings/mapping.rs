@@ -6,7 +6,7 @@
 
 use super::multiple::Multiple;
 use super::palette::Palettes;
-use super::quotient::{BlockNumbers, DetailBits, MappedScratch, Quotient};
+use super::quotient::{MappedScratch, Quotient};
 use crate::Result;
 use crate::codec::bins::malformed_mapped;
 use crate::codec::part::Anatomy;
@@ -212,11 +212,11 @@ impl<'a> MappedBlock<'a> {
             Mapping::None => {}
             Mapping::Palette(palettes) => palettes.elements(of_range, range.start, out)?,
             Mapping::Multiple(multiple) => multiple.elements(widths.element, of_range, self.base, out),
+            Mapping::Quotient(quotient) if quotient.detail_bits == 0 => quotient.divide(self.base, of_range, out),
             Mapping::Quotient(quotient) => {
-                let is_all = from == 0 && numbers.len() == self.count * v;
-                let details = self.mapping.has_details().then_some(DetailBits { bits: self.details, is_all });
-                let numbers = BlockNumbers { bytes: numbers, first: from, base: self.base };
-                quotient.elements(numbers, details, range, out, scratch)?;
+                // `numbers_for` begins with the first of the block
+                quotient.read_details(self.base, numbers, numbers.len() == self.count * v, self.details, scratch)?;
+                quotient.join(self.base, range.start, of_range, scratch, out);
             }
         }
         for (position, exception) in self.positions().zip(self.exceptions.chunks_exact(w)) {

@@ -16,7 +16,6 @@ use crate::kernel::quotients::{self, NumberDetails, QuotientTerms};
 use crate::kernel::{Width, extra_bits};
 use crate::le::{Fields, structure};
 use crate::{Result, memory};
-use std::ops::Range;
 
 structure! {
     /// Chapter 5.14: the fields of a quotient.
@@ -122,47 +121,38 @@ impl Quotient {
         QuotientTerms { format: self.float_type.format(), detail_bits, divisor, exponent, base }
     }
 
-    /// Sets `out` to the elements of a range of a block. If there are details, numbers begin with
-    /// the first of the block.
-    pub(super) fn elements(
-        &self,
-        numbers: BlockNumbers<'_>,
-        details: Option<DetailBits<'_>>,
-        range: &Range<usize>,
-        out: &mut [u8],
-        scratch: &mut MappedScratch,
-    ) -> Result<()> {
-        let BlockNumbers { bytes: numbers, first, base } = numbers;
-        if let Some(details) = details {
-            self.read_details(numbers, base, details, scratch)?;
-        }
-        let skip = range.start.saturating_sub(first);
-        let numbers = numbers.get(skip * self.number_width.bytes()..).unwrap_or(&[]);
-        match details {
-            None => quotients::best().divide(&self.terms(base), self.number_width, numbers, out),
-            Some(_) => {
-                let details = scratch.details_from(skip);
-                quotients::best().join(&self.terms(base), self.number_width, numbers, details, out);
-            }
-        }
-        Ok(())
+    /// Sets `out` to the elements of numbers without details.
+    pub(super) fn divide(&self, base: i64, numbers: &[u8], out: &mut [u8]) {
+        quotients::best().divide(&self.terms(base), self.number_width, numbers, out);
     }
 
-    /// Reads the details below numbers, to the scratch.
-    fn read_details(
+    /// Sets `out` to the elements of numbers, of which the first is number `first` of its block, and
+    /// whose details were read.
+    pub(super) fn join(&self, base: i64, first: usize, numbers: &[u8], scratch: &MappedScratch, out: &mut [u8]) {
+        let integers = scratch.details.as_chunks().0.get(first..).unwrap_or(&[]);
+        let details = NumberDetails { integers, lengths: scratch.lengths.get(first..).unwrap_or(&[]) };
+        quotients::best().join(&self.terms(base), self.number_width, numbers, details, out);
+    }
+
+    /// Reads the details of the first numbers of a block, to the scratch. Checks of them, and
+    /// of where they end if the numbers are all.
+    pub(super) fn read_details(
         &self,
-        numbers: &[u8],
         base: i64,
-        details: DetailBits<'_>,
+        numbers: &[u8],
+        is_all: bool,
+        stored: &[u8],
         scratch: &mut MappedScratch,
     ) -> Result<()> {
-        let MappedScratch { lengths, details: integers } = scratch;
+        let MappedScratch { lengths, details } = scratch;
         let count = numbers.len() / self.number_width.bytes();
         memory::resize(lengths, count, 0)?;
-        memory::resize(integers, 2 * count, 0)?;
+        memory::resize(details, 2 * count, 0)?;
         quotients::best().detail_lengths(&self.terms(base), self.number_width, numbers, lengths);
-        let bits = extra_bits::best().deposit(Width::W2, lengths, details.bits, 0, integers);
-        details.check(bits)
+        let bits = extra_bits::best().deposit(Width::W2, lengths, stored, 0, details);
+        let (bytes, most) = (bits.div_ceil(8), stored.len());
+        let is_right = if is_all { bytes == most && ends_in_zeros(stored, bits) } else { bytes <= most };
+        if is_right { Ok(()) } else { Err(malformed_mapped("detail_bytes, or bits that fill up the details")) }
     }
 }
 
@@ -179,44 +169,6 @@ pub(crate) struct MappedScratch {
     lengths: Vec<u8>,
     /// The integers of which details are the extra bits, of two bytes each.
     details: Vec<u8>,
-}
-
-impl MappedScratch {
-    /// Returns the details that were read, but for some.
-    fn details_from(&self, skip: usize) -> NumberDetails<'_> {
-        let integers = self.details.as_chunks().0;
-        NumberDetails {
-            integers: integers.get(skip..).unwrap_or(&[]),
-            lengths: self.lengths.get(skip..).unwrap_or(&[]),
-        }
-    }
-}
-
-/// Some numbers of a block.
-#[derive(Clone, Copy)]
-pub(super) struct BlockNumbers<'a> {
-    pub bytes: &'a [u8],
-    /// The index of the first in the block.
-    pub first: usize,
-    /// The number that others count from.
-    pub base: i64,
-}
-
-/// The details of a block.
-#[derive(Clone, Copy)]
-pub(super) struct DetailBits<'a> {
-    pub bits: &'a [u8],
-    /// Whether they are those of all numbers.
-    pub is_all: bool,
-}
-
-impl DetailBits<'_> {
-    /// Checks of details that have this many bits.
-    fn check(&self, bits: usize) -> Result<()> {
-        let (bytes, most) = (bits.div_ceil(8), self.bits.len());
-        let is_right = if self.is_all { bytes == most && ends_in_zeros(self.bits, bits) } else { bytes <= most };
-        if is_right { Ok(()) } else { Err(malformed_mapped("detail_bytes, or bits that fill up the details")) }
-    }
 }
 
 /// The elements that are looked at, at least.
