@@ -90,7 +90,6 @@ pub(super) fn append_extra_bits(
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClassCodes {
     class_count: usize,
-    /// The bits of a code.
     bits: usize,
 }
 

@@ -4,7 +4,8 @@
 //! where prediction begins anew, whether elements are floats. A decoder needs none of them.
 //!
 //! Blocks end with samples, so that a sample is read with one request, or with rows of a long one.
-//! Prediction restarts with each block, which is why blocks of a long sample have some rows at least.
+//! Prediction restarts with each block, which is why blocks of a long sample have some rows at
+//! least.
 
 use crate::dtype::DType;
 use crate::format::{content::Content, schema::Layout};
@@ -114,7 +115,6 @@ impl<'a> Geometry<'a> {
     }
 }
 
-/// A type of floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FloatType {
     Bf16 = 1,

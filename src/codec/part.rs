@@ -1,7 +1,7 @@
 //! What codecs are given about a part, and what they tell of it.
 //!
-//! [`PartSpec`] has the lengths and the table that decoding needs, [`Body`] the bytes of a chunk, or
-//! those that were read of them, and [`Anatomy`] describes stored bytes for people.
+//! [`PartSpec`] has the lengths and the table that decoding needs, [`Body`] the bytes of a chunk,
+//! or those that were read of them, and [`Anatomy`] describes stored bytes for people.
 
 use super::zstandard::Dictionary;
 use crate::kernel::Width;

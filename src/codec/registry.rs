@@ -1,7 +1,7 @@
 //! Chapter 5: the encodings by id. Nothing else matches on ids.
 //!
-//! An id that a chunk has and nobody knows is damage. One that the footer lists belongs to a
-//! newer release, and only columns that use it are refused.
+//! An unknown id in a chunk is damage. One that the footer lists belongs to a newer
+//! release, and only the columns that use it are refused.
 
 use super::bins::BinBlocks;
 use super::blocked::{Blocked, Constant, OneBlock, RawBlocks};

@@ -39,7 +39,6 @@ pub(crate) struct DecodeScratch {
 /// Memory and contexts that encoders reuse.
 #[derive(Default)]
 pub(crate) struct EncodeScratch {
-    /// What encoders may use.
     pub(super) search: Search,
     #[cfg(feature = "zstd")]
     pub(super) frames: FrameEncodeScratch,
@@ -48,13 +47,11 @@ pub(crate) struct EncodeScratch {
     pub(super) tiers: TierEncodeScratch,
     /// A symbol for each element.
     pub(super) symbols: Vec<u8>,
-    /// What estimates look at.
     pub(super) sample: Sample,
     /// The planes of the bytes below the top byte.
     pub(super) low_bytes: Vec<u8>,
     /// Coded integers.
     pub(super) coded: Vec<u8>,
-    /// Extra bits.
     pub(super) words: Vec<u64>,
     pub(super) bins: BinPlan,
     /// The numbers that bins code instead of the elements, if there is a mapping.
@@ -63,7 +60,6 @@ pub(crate) struct EncodeScratch {
     pub(super) palettes: Vec<FoundPalettes>,
     /// The filters that predict the numbers, if there are any.
     pub(super) filters: FilterPlan,
-    /// The elements that are no gaps.
     pub(super) present: Present,
     /// What was chosen for the part that is estimated, until it is encoded.
     pub(super) tier_transform: Option<Transform>,

@@ -1,8 +1,8 @@
 //! Chapter 5.6: the transforms between elements and coded integers.
 //!
 //! A transform loses nothing: each element has one integer, and prediction is modulo 2^bits. Tables
-//! of tiers, planes and bins begin with the same 16 bytes; which transforms an encoding allows is its
-//! own rule. Fields that a transform does not use are zero, so that each has one form.
+//! of tiers, planes and bins begin with the same 16 bytes; which transforms an encoding allows is
+//! its own rule. Fields that a transform does not use are zero, so that each has one form.
 
 use crate::kernel::predict::{self, Prediction, Predictor, Weights};
 use crate::kernel::{Width, byte_planes};
@@ -22,7 +22,6 @@ structure! {
     }
 }
 
-/// The length of the transform.
 pub(super) const TRANSFORM_BYTES: usize = transform_head::SIZE;
 
 /// How elements become the integers that are coded.
@@ -65,7 +64,6 @@ const DELTA: u8 = 2;
 const LORENZO: u8 = 3;
 const SEPARABLE: u8 = 4;
 
-/// The greatest weight.
 const MOST_WEIGHT: u8 = 8;
 
 /// The weights of a predictor that has none.

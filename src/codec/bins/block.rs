@@ -31,11 +31,9 @@ pub(crate) struct StoredBins<'a> {
     tables: &'a BinTables,
     width: Width,
     count: usize,
-    /// The class codes.
     codes: &'a [u8],
     /// The planes of the bytes below the windows.
     low_bytes: &'a [u8],
-    /// States and stream.
     coded: &'a [u8],
 }
 

@@ -1,10 +1,10 @@
 //! Frequencies of bins, and the classes of groups whose bins are alike.
 //!
-//! rANS codes a bin by its frequency, of which those of a class add up to 256. If a part has regions
-//! that differ, such as background and signal, one table of frequencies fits none of them well, so a
-//! group of 64 elements names one of up to four classes. Writers assign groups by Lloyd's algorithm,
-//! with the bits that a group costs with the frequencies of a class as the distance, and keep one
-//! class for all if codes and tables cost more than several save.
+//! rANS codes a bin by its frequency, of which those of a class add up to 256. If a part has
+//! regions that differ, such as background and signal, one table of frequencies fits none of them
+//! well, so a group of 64 elements names one of up to four classes. Writers assign groups by
+//! Lloyd's algorithm, with the bits that a group costs with the frequencies of a class as the
+//! distance, and keep one class for all if codes and tables cost more than several save.
 
 use crate::codec::bits::ClassCodes;
 use crate::kernel::bins::{
@@ -119,7 +119,6 @@ const OCTET: usize = 8;
 /// Groups whose costs are computed together.
 const TOGETHER: usize = 64;
 
-/// Rounds of the algorithm.
 const ROUNDS: usize = 3;
 /// The count that is added to each of a class, so that a bin that it has not costs some bits, not
 /// infinitely many.

@@ -249,7 +249,8 @@ fn decode_present(
     let (mut marks, mut numbers) = (std::mem::take(&mut scratch.outliers), std::mem::take(&mut scratch.coded));
     let decoded = Layers::split(tables, width, count, stored, &mut marks).and_then(|layers| {
         let wanted = layers.numbers_for(range);
-        memory::resize(&mut numbers, wanted.end * layers.widths.number.bytes(), 0)?; // at most the block
+        // at most the block
+        memory::resize(&mut numbers, wanted.end * layers.widths.number.bytes(), 0)?;
         layers.bins.decode(&mut numbers, &mut scratch.windows)?;
         layers.finish(&mut numbers, &wanted, range, out, scratch)
     });
@@ -386,9 +387,9 @@ impl BinBlocks {
         Means { for_size: self.for_size, width }
     }
 
-    /// Plans blocks with a transform, for what the scratch has of gaps, mapping and filters; see
-    /// [`BlockEncoder::plan`].
-    pub(crate) fn plan_with(
+    /// Plans blocks with a transform, for what the scratch has of gaps, mapping and filters.
+    /// Appends the tables.
+    fn plan_with(
         &self,
         transform: Transform,
         geometry: &Geometry<'_>,

@@ -1,5 +1,5 @@
-//! Chapters 5.13 to 5.15: bins. An element is the bin of its window, coded by rANS, and its offset in
-//! it.
+//! Chapters 5.13 to 5.15: bins. An element is the bin of its window, coded by rANS, and its offset
+//! in it.
 //!
 //! `tables.rs` has what the front states, `block.rs` the sections of a block of bins, `mappings`
 //! integers that stand for elements, and `options` which elements are coded; `codec.rs` puts the

@@ -1,9 +1,9 @@
 //! Chooses the bins of windows: of all partitions into dyadic intervals, about the cheapest.
 //!
-//! A bin is an interval of 2^K values that begins at a multiple of its length, so its offset is K bits
-//! of a window. The search goes from the widest intervals to the narrowest and keeps an interval
-//! whole if its halves cost more. The cost of a bin itself bounds their number: if there are too many
-//! bins, the cost is raised, and then bisected down to about as many as there may be.
+//! A bin is an interval of 2^K values that begins at a multiple of its length, so its offset is K
+//! bits of a window. The search goes from the widest intervals to the narrowest and keeps an
+//! interval whole if its halves cost more. The cost of a bin itself bounds their number: if there
+//! are too many bins, the cost is raised, and then bisected down to about as many as there may be.
 
 use crate::kernel::bins::BINS;
 
@@ -25,7 +25,6 @@ const LEAST_SHARE: f32 = 1.0 / 1024.0;
 pub(crate) struct Partition {
     /// For each value, the number of windows below it.
     below: Vec<u32>,
-    /// The bin of each value.
     bin_of: Vec<u8>,
     /// `K` of each bin.
     pub bits: Vec<u8>,

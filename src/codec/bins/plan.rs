@@ -1,9 +1,9 @@
-//! The plan of a part: a combination of gaps, mapping, prediction and filters, and the bins, classes
-//! and frequencies that code what is left.
+//! The plan of a part: a combination of gaps, mapping, prediction and filters, and the bins,
+//! classes and frequencies that code what is left.
 //!
-//! `choice.rs` chooses a [`Combination`]; [`BinPlan`] then chooses windows, bins and classes for the
-//! coded integers of all blocks, writes the tables, and encodes the blocks one by one. A choice is
-//! kept from chunk to chunk: the next chunk of a column tries it first.
+//! `choice.rs` chooses a [`Combination`]; [`BinPlan`] then chooses windows, bins and classes for
+//! the coded integers of all blocks, writes the tables, and encodes the blocks one by one. A choice
+//! is kept from chunk to chunk: the next chunk of a column tries it first.
 
 use super::classes::Classes;
 use super::mappings::{Bases, Mapping, Multiple, PaletteOrder, Quotient};
@@ -49,7 +49,6 @@ pub(crate) struct Palettes {
     pub place: usize,
 }
 
-/// A combination.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Combination {
     pub has_gaps: bool,

@@ -1,9 +1,10 @@
 //! The tables of bins (chapter 5.13): transform, bins, frequencies of classes, mapping, options.
 //!
-//! They stand in front of the blocks of a part, which are decoded with them alone. Parsing checks all
-//! that decoding relies on: bins cover the values of a window without gaps, the frequencies of a class
-//! add up to 256, and fields of mapping and options fit the width of elements and numbers. A reader
-//! keeps the tables that it parsed last, as one sample mostly follows another of its chunk.
+//! They stand in front of the blocks of a part, which are decoded with them alone. Parsing checks
+//! all that decoding relies on: bins cover the values of a window without gaps, the frequencies of
+//! a class add up to 256, and fields of mapping and options fit the width of elements and numbers.
+//! A reader keeps the tables that it parsed last, as one sample mostly follows another of its
+//! chunk.
 
 use super::classes::Frequencies;
 use super::mappings::Mapping;
@@ -36,7 +37,6 @@ structure! {
     }
 }
 
-/// The greatest `K`.
 const MOST_BITS: u8 = 15;
 
 /// Bins, frequencies and classes, as the front states them.

@@ -32,7 +32,6 @@ structure! {
 /// The stored bytes of a chunk from which on its blocks are read alone, by position: a shorter one
 /// is read whole, with one request.
 pub(crate) const LEAST_IN_BLOCKS: usize = 8 << 10;
-/// The length of what a front begins with.
 pub(crate) const FRONT_HEAD_BYTES: usize = front_head::SIZE;
 /// The length of the checksum that a front ends with.
 const CRC_BYTES: usize = size_of::<u32>();
@@ -46,7 +45,6 @@ pub(crate) struct Front<'a> {
     filling: &'a [u8],
     /// The length of the front.
     pub bytes: usize,
-    /// Elements of the part.
     count: usize,
     limits: BlockLimits,
     /// The stored bytes of all blocks.
@@ -67,7 +65,6 @@ pub(crate) struct BlockLimits {
 /// A block, as the directory states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BlockEntry {
-    /// The elements.
     pub elements: Range<usize>,
     /// The range among the stored bytes, with the padding.
     pub stored: Range<usize>,
@@ -248,7 +245,6 @@ pub(crate) struct FrontWriter<'a> {
     entry: usize,
     /// The offset of the first block.
     blocks: usize,
-    /// The number of blocks that are not written yet.
     left: usize,
     block_align: usize,
 }

@@ -2,9 +2,9 @@
 //!
 //! A reader of one sample reads the front and the blocks that the sample needs, so the body of such
 //! a part may have holes. Offsets are those of the whole body; a block that was not read is absent,
-//! never zero. Checksums of the front and of each block are checked by whoever read
-//! the bytes; together they give the checksum of the body, which tells whether a front belongs to
-//! its chunk.
+//! never zero. Checksums of the front and of each block are checked when the
+//! bytes are read; together they give the checksum of the body, which tells whether a front belongs
+//! to its chunk.
 
 use super::front::{BlockEntry, BlockLimits, Front, check_front};
 use crate::checksum::Crc;
@@ -17,13 +17,11 @@ use crate::le::u64_of;
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// A block to decode.
 pub(crate) struct Block<'a, T> {
     /// The tables of its part, parsed.
     pub tables: &'a T,
     /// The facts about the block. Its elements are those of a part.
     pub spec: PartSpec<'a>,
-    /// The stored bytes of the block.
     pub stored: &'a [u8],
 }
 

@@ -1,8 +1,8 @@
 //! The encodings that code nothing: *raw* (chapters 5.1 and 5.12) and *constant* (5.2).
 //!
-//! The stored bytes of raw are the decoded ones, so readers use them in place. Its blocks adjoin each
-//! other for that reason: a part in several is one view of the file, too. A constant is one element,
-//! which fills the part; whatever needs no elements, such as a check, does not expand it.
+//! The stored bytes of raw are the decoded ones, so readers use them in place. Its blocks adjoin
+//! each other for that reason: a part in several is one view of the file, too. A constant is one
+//! element, which fills the part; whatever needs no elements, such as a check, does not expand it.
 
 use super::front::BlockLimits;
 use super::part::Block;

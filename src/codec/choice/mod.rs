@@ -1,8 +1,8 @@
 //! What writers choose from, and how they estimate what a choice would store.
 //!
-//! A [`Profile`] lists encodings and their weights. Each is estimated from a [`Sample`] of the part:
-//! `estimate.rs` estimates bits of coded integers, `predict.rs` finds predictions. A [`Search`] says
-//! what may be used, and how thoroughly.
+//! A [`Profile`] lists encodings and their weights. Each is estimated from a [`Sample`] of the
+//! part: `estimate.rs` estimates bits of coded integers, `predict.rs` finds predictions. A
+//! [`Search`] says what may be used, and how thoroughly.
 
 mod estimate;
 mod predict;

@@ -1,8 +1,8 @@
 //! The predictions that encoders try, and the best one for residual tiers.
 //!
-//! Candidates are the differences along each axis of a sample, the 2-D Lorenzo predictor, and for bins
-//! separable predictions with fitted weights. All are estimated on small pieces of the part; the best
-//! few on whole blocks, whose first rows nothing predicts.
+//! Candidates are the differences along each axis of a sample, the 2-D Lorenzo predictor, and for
+//! bins separable predictions with fitted weights. All are estimated on small pieces of the part;
+//! the best few on whole blocks, whose first rows nothing predicts.
 
 use super::estimate::drop_first_rows;
 use super::sample::{Pieces, SampledPart};

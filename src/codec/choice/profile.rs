@@ -1,8 +1,8 @@
 //! Profiles: the encodings that a writer chooses from, and what their bytes weigh.
 //!
-//! Of the candidates, the one with the fewest weighted bytes is chosen, so a slow encoding has to save
-//! more than a fast one. Each profile also has its block size and chunk size; text and bytes have
-//! candidates of their own.
+//! Of the candidates, the one with the fewest weighted bytes is chosen, so a slow encoding has to
+//! save more than a fast one. Each profile also has its block size and chunk size; text and bytes
+//! have candidates of their own.
 
 use crate::Result;
 use crate::codec::{

@@ -28,7 +28,6 @@ const LEAST_ROWS: usize = 2;
 /// Parts of some blocks, in memory that is reused.
 #[derive(Default)]
 pub(crate) struct Pieces {
-    /// Their elements.
     pub bytes: Vec<u8>,
     /// The element at which each of them ends.
     pub ends: Vec<u32>,
@@ -48,7 +47,6 @@ impl Pieces {
     }
 }
 
-/// A sample of a part.
 #[derive(Default)]
 pub(crate) struct Sample {
     /// Whole blocks.

@@ -38,7 +38,6 @@ pub(crate) struct DamagedBlocks {
     pub samples: Range<usize>,
     /// The number of samples that have a byte in them.
     lost_count: usize,
-    /// The error of the first of the blocks.
     error: Error,
 }
 

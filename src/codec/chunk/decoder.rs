@@ -1,12 +1,12 @@
 //! Finds the parts of a chunk in its body, and decodes them.
 //!
 //! The part table of a body is checked against the column and the head of the chunk before any part
-//! is believed. Validity and shape are decoded when a chunk is opened, since the length of the values
-//! follows from them; the values are decoded when they are asked for, as a whole or a range of them.
+//! is believed. Validity and shape are decoded when a chunk is opened, since the length of the
+//! values follows from them; the values are decoded on request, as a whole or a range of them.
 //! Stored bytes that need no decoding are used in place.
 //!
-//! A decoder keeps its memory from chunk to chunk. The body is given with each call and not kept, so
-//! that it may lie in a buffer that is reused.
+//! A decoder keeps its memory from chunk to chunk. The body is given with each call and not kept,
+//! so that it may lie in a buffer that is reused.
 
 use crate::codec::{
     blocked::BlockedPart,
@@ -125,17 +125,14 @@ fn outside() -> Error {
 
 /// The bytes of a part of the current chunk, stored or decoded.
 enum PartBytes {
-    /// The chunk does not have the part.
     Absent,
     /// The decoded bytes are this range of the body.
     Stored(EncodedPart, Range<usize>),
-    /// The part has not been decoded yet.
     Encoded(EncodedPart),
     /// The decoded bytes are in the decoder's buffer for this part.
     Decoded,
 }
 
-/// A part as it is stored.
 struct EncodedPart {
     codec: &'static dyn Codec,
     element_bytes: usize,

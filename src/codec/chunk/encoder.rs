@@ -1,8 +1,8 @@
 //! Encodes chunks: chooses an encoding for each part of a chunk, and lays out the parts as a body.
 //!
-//! All candidates of the profile are estimated from a sample of the part, and encoded in the order of
-//! their estimates as long as these may beat the best so far. What was chosen for the values of a
-//! chunk is tried first for the next one. The second chunk confirms a choice by comparing it with
+//! All candidates of the profile are estimated from a sample of the part, and encoded in the order
+//! of their estimates as long as these may beat the best so far. What was chosen for the values of
+//! a chunk is tried first for the next one. The second chunk confirms a choice by comparing it with
 //! others; after that, only a change of the cost of a byte makes the encoder look around again.
 //!
 //! A writer that checks decodes each part and compares it before the chunk is written.
@@ -85,7 +85,6 @@ pub(crate) struct ValueChoice {
     is_whole: bool,
     tier_transform: Option<Transform>,
     bin_choice: Option<BinChoice>,
-    /// The cost of a byte.
     cost: f64,
     /// Whether it was compared with other choices for a second chunk.
     is_confirmed: bool,

@@ -1,5 +1,5 @@
-//! Explains the values of a chunk: their sections, the result of every other encoding, and what each
-//! profile would choose and why. Nothing is read by it.
+//! Explains the values of a chunk: their sections, the result of every other encoding, and what
+//! each profile would choose and why. Nothing is read by it.
 //!
 //! It encodes the values as writers do. A profile gives the bytes of the file only if it writes the
 //! same blocks, and a writer's options may have set others; so if a profile does not give what the
@@ -65,7 +65,6 @@ pub(crate) struct Values<'a> {
     /// The bytes of the body before the values.
     before: &'a [u8],
     is_string: bool,
-    /// The dictionary that the chunk needs.
     dictionary: Option<Arc<EncodingDictionary>>,
     codec: &'static dyn Codec,
     pub stored: &'a [u8],
@@ -110,7 +109,8 @@ impl<'a> Values<'a> {
             }
             ends.push((profile, own));
         }
-        let of_whole = [u32::try_from(raw.len() / layout.element_bytes.max(1)).unwrap_or(u32::MAX)]; // fewer
+        let count = raw.len() / layout.element_bytes.max(1);
+        let of_whole = [u32::try_from(count).unwrap_or(u32::MAX)]; // at most 2^32 - 2^16
         if of_file.len() <= 1 {
             of_file = of_whole.to_vec();
         } else if ends.iter().all(|(_, own)| *own != of_file) {

@@ -1,8 +1,8 @@
 //! Chapter 5.8: the encoding *exponent-tiers*.
 //!
 //! The lower bits of most floats are noise; their exponents are not. The top byte of each element,
-//! of floats rotated so that it is the exponent, is coded in tiers, and the planes of the bytes below
-//! are kept as they are. Nothing is predicted, so any element is decoded alone.
+//! of floats rotated so that it is the exponent, is coded in tiers, and the planes of the bytes
+//! below are kept as they are. Nothing is predicted, so any element is decoded alone.
 
 use super::plan::{TierPlan, histogram, write_block};
 use super::stream::{
@@ -23,7 +23,6 @@ use crate::kernel::{Width, prefetch};
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// The sections of a block.
 struct StoredExponents<'a> {
     width: Width,
     rotate: bool,

@@ -1,7 +1,7 @@
 //! Chapters 5.7 to 5.9: encodings in tiers of short codes, the fastest to decode.
 //!
-//! `stream.rs` has tables and blocks as readers meet them, `plan.rs` writes them; `exponents.rs` and
-//! `residuals.rs` are the encodings.
+//! `stream.rs` has tables and blocks as readers meet them, `plan.rs` writes them; `exponents.rs`
+//! and `residuals.rs` are the encodings.
 
 mod exponents;
 mod plan;

@@ -1,8 +1,8 @@
 //! Tiers (chapter 5.7), for writers: chooses widths and ranks from a histogram, and writes blocks.
 //!
-//! Of the 36 widths of three tiers, the plan takes those with which all codes and literals of a part
-//! have the fewest bits. Ranks are by frequency. The head is the same for all blocks of a part; what
-//! escapes is counted for each.
+//! Of the 36 widths of three tiers, the plan takes those with which all codes and literals of a
+//! part have the fewest bits. Ranks are by frequency. The head is the same for all blocks of a
+//! part; what escapes is counted for each.
 
 use super::stream::{RANKS, TierHead, TierTables, WORD_BYTES, block_head, plain_codes, tier_tables};
 use crate::codec::choice::{Idea, Search};

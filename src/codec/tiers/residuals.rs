@@ -2,7 +2,8 @@
 //!
 //! Elements are predicted, from the one before or from the row above. The residual of each, zigzag
 //! coded, is its bit length, which tiers code, and its *extra bits*, which are those below its
-//! highest one. Lengths are few and unevenly distributed; extra bits are noise and kept as they are.
+//! highest one. Lengths are few and unevenly distributed; extra bits are noise and kept as they
+//! are.
 //!
 //! The extra bits of a group of 64 are stored plane by plane, so a range needs whole groups, and
 //! the lengths of all elements before it tell where its extra bits begin.
@@ -24,7 +25,6 @@ use crate::le::u64_of;
 use crate::{Error, Result, memory};
 use std::ops::Range;
 
-/// The sections of a block.
 struct StoredResiduals<'a> {
     width: Width,
     transform: Transform,

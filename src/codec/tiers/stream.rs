@@ -1,9 +1,10 @@
 //! Chapter 5.7: tiers, which code symbols of one byte in short codes without an entropy coder.
 //!
-//! The most frequent symbols have codes of 1 to 3 bits, of which the last is an escape to the next
-//! tier; what escapes from the third tier is a literal byte. Codes are stored as bit planes of
-//! groups of 64, so that a vector instruction decodes many at once, and counting the escapes before
-//! a group tells where the codes of its upper tiers begin: any range of symbols is decoded alone.
+//! The most frequent symbols have codes of 1 to 3 bits, and the last code is an escape to the next
+//! tier; a symbol that escapes from the third tier is a literal byte. Codes are stored as bit
+//! planes of groups of 64, so that a vector instruction decodes many at once, and counting the
+//! escapes before a group tells where the codes of its upper tiers begin: any range of symbols is
+//! decoded alone.
 //!
 //! Symbols are decoded some thousands at a time, from the last tier to the first, so that they and
 //! their elements stay in the first-level cache.
@@ -22,13 +23,11 @@ use std::ops::Range;
 /// The words of a tier begin at a multiple of this in their block, and so in the file.
 pub(crate) const WORD_BYTES: usize = size_of::<u64>();
 
-/// The codes of one tier.
 #[derive(Clone, Copy, Debug)]
 struct TierCodes<'a> {
     width: usize,
     count: usize,
     stored: &'a [u8],
-    /// The bytes before the codes.
     padding: &'a [u8],
     /// The group after all full ones, as a whole: it may be cut in `stored`.
     last: [u8; GROUP_BYTES],
@@ -385,10 +384,8 @@ structure! {
     }
 }
 
-/// The length of the tables.
 pub(crate) const TABLE_BYTES: usize = TRANSFORM_BYTES + tier_tables::SIZE;
 
-/// The tables of tiers.
 #[derive(Clone, Copy)]
 pub(crate) struct TierTables {
     pub transform: Transform,
@@ -417,7 +414,6 @@ impl KeptTables {
     }
 }
 
-/// The sections of a block.
 pub(crate) struct TierBlock<'a> {
     pub low_bytes: &'a [u8],
     pub symbols: TierStream<'a>,

@@ -1,4 +1,4 @@
-//! The encodings of which a block is a single frame: *zstd* (chapter 5.5) and *bitshuffle-zstd*
+//! The encodings that store a block as a single frame: *zstd* (chapter 5.5) and *bitshuffle-zstd*
 //! (5.4).
 //!
 //! Text and bytes are compressed as they are, perhaps with a dictionary of the column. Numbers are

@@ -1,9 +1,9 @@
 //! Zstandard frames and their dictionaries (chapters 4.5, 5.3 and 5.5).
 //!
-//! A frame is checked before memory is taken for what it claims: it states its length, ends where the
-//! stored bytes end, has a window of at most 8 MiB, and is long enough for what it states. Contexts
-//! are made when first used and kept, one for each level. A dictionary is a table of a column; frames
-//! that need one do not name it, since the format names a table instead.
+//! A frame is checked before memory is taken for what it claims: it states its length, ends where
+//! the stored bytes end, has a window of at most 8 MiB, and is long enough for what it states.
+//! Contexts are made when first used and kept, one for each level. A dictionary is a table of a
+//! column; frames that need one do not name it, since the format names a table instead.
 
 use crate::codec::dictionary_body::{self, no_dictionary};
 use crate::codec::transform::{Split, Transform};
@@ -21,7 +21,6 @@ pub(super) const DICTIONARY_LEVEL: i32 = 6;
 /// The level of planes, which only the profile of the fewest bytes uses: f0 4.36 instead of 4.05
 /// (residuals by bytes).
 const PLANES_LEVEL: i32 = 19;
-/// The level of estimates.
 const QUICK_LEVEL: i32 = 1;
 /// Selects entropy coding without matches: the fastest strategy, with parameters that find next to
 /// none. Planes of noise become smaller so, since matches in noise cost more than they save.
@@ -207,7 +206,6 @@ impl Dictionary {
 
 /// A dictionary, prepared for encoding and decoding.
 pub(crate) struct EncodingDictionary {
-    /// The number of the table.
     pub(super) table: u32,
     pub(super) prepared: CDict<'static>,
     /// The same, for decoding.

@@ -1,8 +1,8 @@
 //! Chapters 5.3 to 5.5 and 5.10: the encodings that use Zstandard.
 //!
-//! `frame.rs` has frames and dictionaries, `blocks.rs` the encodings whose blocks are one frame, and
-//! `planes.rs` the one with a frame for each plane. `absent.rs` takes the place of all in a build
-//! without the feature `zstd`.
+//! `frame.rs` has frames and dictionaries, `blocks.rs` the encodings whose blocks are one frame,
+//! and `planes.rs` the one with a frame for each plane. `absent.rs` takes the place of all in a
+//! build without the feature `zstd`.
 
 mod blocks;
 mod frame;

@@ -1,10 +1,10 @@
 //! Chapter 5.10: the encoding *planes-zstd*, the strongest of those with Zstandard.
 //!
 //! Elements or their residuals are split in byte planes or bit planes, and each plane is packed on
-//! its own: as it is, as one byte that is repeated, or as a frame. A plane of noise costs no time to
-//! decode then, and planes that repeat are seen as such. Writers pack all three divisions of a part
-//! and keep the smallest; estimates assume that the strongest level saves a part of what the quickest
-//! one leaves.
+//! its own: as it is, as one byte that is repeated, or as a frame. A plane of noise costs no time
+//! to decode then, and planes that repeat are seen as such. Writers pack all three divisions of a
+//! part and keep the smallest; estimates assume that the strongest level saves a part of what the
+//! quickest one leaves.
 
 use super::frame::{FrameEncodeScratch, FrameScratch, check_frame};
 use crate::codec::bits::{join, planes, split};
@@ -43,7 +43,6 @@ structure! {
 const BIT_PLANES: u8 = 1;
 const BYTE_PLANES: u8 = 8;
 
-/// The length of the tables.
 const TABLE_BYTES: usize = TRANSFORM_BYTES + split_table::SIZE;
 
 pub(crate) struct PlaneBlocks;
@@ -55,7 +54,6 @@ const STRONG_SAVES_ONE_IN: usize = 6;
 /// Few repetitions that the quickest level finds: they save one byte in this many.
 const FEW_SAVE_ONE_IN: usize = 64;
 
-/// The packing of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packing {
     Raw = 0,
@@ -73,7 +71,6 @@ impl Packing {
     }
 }
 
-/// The tables.
 pub(crate) struct PlaneTables {
     transform: Transform,
     /// Whether the streams are bit planes; otherwise they are byte planes.
@@ -114,13 +111,10 @@ impl PlaneTables {
     }
 }
 
-/// A block.
 struct Planes<'a> {
     /// The decoded length of a stream.
     stream_bytes: usize,
-    /// The length of the tail.
     tail_bytes: usize,
-    /// The entries of the streams.
     entries: &'a [[u8; stream_entry::SIZE]],
     /// The streams, and the tail.
     streams: &'a [u8],

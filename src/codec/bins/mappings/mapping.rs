@@ -131,13 +131,11 @@ const GROUP: usize = 64;
 #[derive(Clone, Copy)]
 pub(crate) struct MappedBlock<'a> {
     mapping: &'a Mapping,
-    /// The number of elements.
     count: usize,
     /// All sections before the details.
     head: &'a [u8],
     /// The index of each exception.
     positions: &'a [[u8; 2]],
-    /// The elements of exceptions.
     exceptions: &'a [u8],
     details: &'a [u8],
     /// The number that others count from; 0 unless the mapping has bases.

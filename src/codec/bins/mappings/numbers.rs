@@ -3,8 +3,8 @@
 //! Each mapping fills [`Numbers`] with a number for each element, the base of each block, and
 //! exceptions, which are stored beside the numbers. A number is never trusted: those of a quotient
 //! are decoded by the kernel that readers use and compared with the elements, and each that gives
-//! another element becomes an exception. A part of which one mapping fits only a sample therefore
-//! still decodes to the bit.
+//! another element becomes an exception. A mapping that was found in a sample and does not fit
+//! the rest therefore costs bytes, never values.
 
 use super::mapping::{Mapping, Widths};
 use super::multiple::{Multiple, least};
@@ -39,7 +39,6 @@ pub(crate) struct Numbers {
     palette_bytes: usize,
     /// The base of each block, if the mapping has bases.
     bases: Vec<i64>,
-    /// The indices of exceptions.
     exceptions: Vec<usize>,
     /// The bit lengths whose extra bits are details; empty without details.
     lengths: Vec<u8>,

@@ -80,7 +80,8 @@ impl Palettes {
         for &end in &self.ends {
             let values = start * width.bytes()..end * width.bytes();
             let palette = self.values.get(values).unwrap_or(&[]);
-            tables.extend(((end - start).saturating_sub(1) as u16).to_le_bytes()); // exact: at most 2^16 values
+            // exact: at most 2^16 values
+            tables.extend(((end - start).saturating_sub(1) as u16).to_le_bytes());
             start = end;
             let mut line = Line::new(width, self.float);
             for value in palette.chunks_exact(width.bytes()) {
@@ -202,10 +203,8 @@ const BITS_OF_VALUE: usize = 6;
 /// So few values in a sample are looked at in any case: their numbers ascend as floats of both
 /// signs do, which filters need.
 const FEW_VALUES: u32 = 320;
-/// Values of two bytes.
 const SHORT_VALUES: usize = 1 << 16;
 
-/// The order of values in a palette.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PaletteOrder {
     /// Ascending: numbers are predicted as the elements are.
@@ -236,9 +235,7 @@ struct ValueTable {
     values: Vec<i64>,
     /// The elements that have each value.
     counts: Vec<u32>,
-    /// The number of each value.
     numbers: Vec<u16>,
-    /// The most values.
     most: usize,
 }
 

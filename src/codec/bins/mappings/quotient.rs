@@ -126,16 +126,16 @@ impl Quotient {
         quotients::best().divide(&self.terms(base), self.number_width, numbers, out);
     }
 
-    /// Sets `out` to the elements of numbers, of which the first is number `first` of its block, and
-    /// whose details were read.
+    /// Sets `out` to the elements of numbers, the first of which is number `first` of its block.
+    /// Their details were read.
     pub(super) fn join(&self, base: i64, first: usize, numbers: &[u8], scratch: &MappedScratch, out: &mut [u8]) {
         let integers = scratch.details.as_chunks().0.get(first..).unwrap_or(&[]);
         let details = NumberDetails { integers, lengths: scratch.lengths.get(first..).unwrap_or(&[]) };
         quotients::best().join(&self.terms(base), self.number_width, numbers, details, out);
     }
 
-    /// Reads the details of the first numbers of a block, to the scratch. Checks of them, and
-    /// of where they end if the numbers are all.
+    /// Reads the details of the first numbers of a block, to the scratch. Checks of them,
+    /// and of where they end if the numbers are all.
     pub(super) fn read_details(
         &self,
         base: i64,
@@ -260,7 +260,8 @@ fn quotient(
 
 /// Returns the least width of integers up to `2^bits`, with a sign.
 fn width_of(float_type: FloatType, bits: i32) -> Option<Width> {
-    least_width(|bytes| bits + 1 < 8 * bytes as i32 && bytes <= float_type.width().bytes()) // at most 8
+    let most = float_type.width().bytes(); // at most 8
+    least_width(|bytes| bits + 1 < 8 * bytes as i32 && bytes <= most)
 }
 
 /// Returns the quotient of integers without details.

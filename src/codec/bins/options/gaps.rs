@@ -78,7 +78,6 @@ const FILLER_IS_ONE_IN: usize = 32;
 pub(crate) struct Present {
     /// `None` if all elements are coded; the rest has no meaning then.
     pub gaps: Option<Gaps>,
-    /// The elements.
     pub bytes: Vec<u8>,
     /// The element at which each block ends.
     ends: Vec<u32>,

@@ -13,15 +13,12 @@ use std::ops::Range;
 
 /// The most bits 1 that a length begins with.
 const MOST_ONES: u32 = 16;
-/// The greatest parameter.
 const MOST_PARAMETER: u8 = 15;
 
 /// The parameters of the codes of marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RiceParameters {
-    /// The parameter of stretches without marks.
     between: u8,
-    /// The parameter of marked stretches.
     marked: u8,
 }
 

@@ -25,7 +25,6 @@ use crate::codec::transform::Transform;
 use crate::kernel::Width;
 use crate::le::Fields;
 
-/// The options of a part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Options {
     pub gaps: Option<Gaps>,

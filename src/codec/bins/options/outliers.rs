@@ -55,7 +55,6 @@ impl Outliers {
     }
 }
 
-/// The outliers of a block.
 pub(crate) struct OutlierBlock<'a> {
     upper_bits: u8,
     marks: &'a Marks,
@@ -85,7 +84,6 @@ impl OutlierBlock<'_> {
     }
 }
 
-/// Bits of a window.
 const WINDOW_BITS: usize = 16;
 /// About what the position of an outlier takes, besides the logarithm of how rare it is.
 const MARK_BITS: f64 = 2.0;
