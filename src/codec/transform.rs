@@ -35,28 +35,6 @@ pub(super) enum Transform {
     Predict(Prediction),
 }
 
-/// How elements are divided into the streams of planes.
-#[derive(Clone, Copy)]
-pub(super) enum Split {
-    /// Bytes of elements; floats are rotated.
-    Plain,
-    /// Bits of residuals.
-    Bits,
-    /// Bytes of residuals.
-    Bytes,
-}
-
-impl Split {
-    /// Returns the transform of the elements; `residuals` is that of predicted ones.
-    pub(super) fn transform(self, residuals: Transform, is_float: bool) -> Transform {
-        match self {
-            Self::Plain if is_float => Transform::Rotate,
-            Self::Plain => Transform::None,
-            Self::Bits | Self::Bytes => residuals,
-        }
-    }
-}
-
 // The values of `transform`.
 const NONE: u8 = 0;
 const ROTATE: u8 = 1;

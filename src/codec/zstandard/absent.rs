@@ -2,7 +2,7 @@
 
 use super::blocked::Block;
 use super::encoding::{BlockCodec, BlockEncoder, VisitPlan, table_number};
-use super::geometry::{Geometry, RawPart};
+use super::geometry::RawPart;
 use super::part::PartSpec;
 use super::scratch::{DecodeScratch, EncodeScratch};
 use crate::codec::dictionary_body;

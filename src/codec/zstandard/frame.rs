@@ -6,7 +6,7 @@
 //! column; frames that need one do not name it, since the format names a table instead.
 
 use crate::codec::dictionary_body::{self, no_dictionary};
-use crate::codec::transform::{Split, Transform};
+use crate::codec::transform::Transform;
 use crate::{Error, Result};
 use std::io;
 use std::sync::Arc;
@@ -27,6 +27,28 @@ const QUICK_LEVEL: i32 = 1;
 const LITERALS: i32 = 0;
 /// The bytes that a frame begins with.
 pub(crate) const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
+
+/// How elements are divided into the streams of planes.
+#[derive(Clone, Copy)]
+pub(super) enum Split {
+    /// Bytes of elements; floats are rotated.
+    Plain,
+    /// Bits of residuals.
+    Bits,
+    /// Bytes of residuals.
+    Bytes,
+}
+
+impl Split {
+    /// Returns the transform of the elements; `residuals` is that of predicted ones.
+    pub(super) fn transform(self, residuals: Transform, is_float: bool) -> Transform {
+        match self {
+            Self::Plain if is_float => Transform::Rotate,
+            Self::Plain => Transform::None,
+            Self::Bits | Self::Bytes => residuals,
+        }
+    }
+}
 
 /// Memory and contexts that encoding frames reuses.
 #[derive(Default)]

@@ -6,7 +6,7 @@
 //! part and keep the smallest; estimates assume that the strongest level saves a part of what the
 //! quickest one leaves.
 
-use super::frame::{FrameEncodeScratch, FrameScratch, check_frame};
+use super::frame::{FrameEncodeScratch, FrameScratch, Split, check_frame};
 use crate::codec::bits::{join, planes, split};
 use crate::codec::blocked::Block;
 use crate::codec::{
@@ -15,7 +15,7 @@ use crate::codec::{
     geometry::{Geometry, RawPart},
     part::{Anatomy, PartSpec},
     scratch::{DecodeScratch, EncodeScratch},
-    transform::{Split, TRANSFORM_BYTES, Transform},
+    transform::{TRANSFORM_BYTES, Transform},
 };
 use crate::kernel::{Width, bitshuffle};
 use crate::le::structure;
