@@ -4,37 +4,20 @@
 //! encoding implements the traits of `encoding.rs`; `registry.rs` maps ids to encodings, and
 //! `profile.rs` lists those that writers choose from.
 
-mod anatomy;
 mod bins;
+mod bits;
 mod blocked;
-mod body;
-mod chunk_decoder;
-mod chunk_encoder;
-mod chunk_parts;
-mod constant;
-mod damaged_chunk;
+mod choice;
+mod chunk;
 mod dictionary_body;
 mod encoding;
-mod estimate;
-mod explain;
-mod exponent_tiers;
-mod extra_bits;
-mod float_type;
 mod geometry;
-mod part_spec;
-mod predict;
-mod profile;
+mod part;
 mod registry;
-mod residual_tiers;
-mod sample;
 mod scratch;
-mod search;
 #[cfg(test)]
 mod tests;
-mod tier_codes;
-mod tier_head;
-mod tier_plan;
-mod tier_stream;
+mod tiers;
 mod transform;
 #[cfg(feature = "zstd")]
 mod zstandard;
@@ -42,20 +25,16 @@ mod zstandard;
 #[path = "zstandard/absent.rs"]
 mod zstandard;
 
-pub(crate) use anatomy::Anatomy;
-pub use anatomy::Section;
 pub(crate) use blocked::{
     BlockedCodec, BlockedPart, FRONT_HEAD_BYTES, LEAST_IN_BLOCKS, check_front, first_block_elements, front_bytes,
 };
-pub(crate) use body::Body;
-pub(crate) use chunk_decoder::{ChunkDecoder, SideFacts};
-pub(crate) use chunk_encoder::{ChunkEncoder, EncodedChunk, RawChunk, ValueChoice};
-pub(crate) use chunk_parts::{StoredChunk, parts, values_in_blocks};
-pub(crate) use damaged_chunk::{DamagedChunk, decode_intact};
-pub(crate) use explain::Values;
-pub use explain::{Choice, Trial};
-pub(crate) use part_spec::{PartSpec, Tables};
-pub use profile::Profile;
+pub use choice::{Idea, Profile, Search};
+pub use chunk::{Choice, Trial};
+pub(crate) use chunk::{
+    ChunkDecoder, ChunkEncoder, DamagedChunk, EncodedChunk, RawChunk, SideFacts, StoredChunk, ValueChoice, Values,
+    decode_intact, parts, values_in_blocks,
+};
+pub use part::Section;
+pub(crate) use part::{Anatomy, Body, PartSpec, Tables};
 pub(crate) use registry::{check_supported, codec, encoding_name, known};
-pub use search::{Idea, Search};
 pub(crate) use zstandard::{Dictionary, EncodingDictionary, train};

@@ -1,8 +1,12 @@
 //! Chapter 5: the encodings by id. Nothing else matches on ids.
+//!
+//! An unknown id in a chunk is damage. One that the footer lists belongs to a newer
+//! release, and only the columns that use it are refused.
 
-use super::blocked::{BinBlocks, Blocked, ExponentBlocks, OneBlock, RawBlocks, ResidualBlocks};
-use super::constant::Constant;
+use super::bins::BinBlocks;
+use super::blocked::{Blocked, Constant, OneBlock, RawBlocks};
 use super::encoding::Codec;
+use super::tiers::{ExponentBlocks, ResidualBlocks};
 use super::zstandard::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks};
 use crate::format::index::BLOCKS;
 use crate::{Error, Result};

@@ -1,19 +1,15 @@
 //! Memory and contexts that encoders and decoders reuse.
 
 use super::bins::{
-    BinPlan, FilterPlan, FoundPalettes, KeptBins, MappedScratch, Marks, Numbers, Present, WindowScratch,
+    BinChoice, BinPlan, FilterPlan, FoundPalettes, KeptBins, MappedScratch, Marks, Numbers, Present, WindowScratch,
 };
-use super::blocked::{BinChoice, KeptTables};
-use super::geometry::Geometry;
-use super::sample::{Sample, SampledPart};
-use super::search::Search;
-use super::tier_head::TierHead;
-use super::tier_plan::TierEncodeScratch;
-use super::tier_stream::TierScratch;
+use super::choice::{Sample, SampledPart, Search};
+use super::geometry::RawPart;
+use super::tiers::{KeptTables, TierEncodeScratch, TierHead, TierScratch};
 use super::transform::Transform;
 use super::zstandard::EncodingDictionary;
 #[cfg(feature = "zstd")]
-use super::zstandard::frame::{FrameEncodeScratch, FrameScratch};
+use super::zstandard::{FrameEncodeScratch, FrameScratch};
 use std::sync::Arc;
 
 /// Memory and contexts that decoders reuse.
@@ -43,7 +39,6 @@ pub(crate) struct DecodeScratch {
 /// Memory and contexts that encoders reuse.
 #[derive(Default)]
 pub(crate) struct EncodeScratch {
-    /// What encoders may use.
     pub(super) search: Search,
     #[cfg(feature = "zstd")]
     pub(super) frames: FrameEncodeScratch,
@@ -52,13 +47,11 @@ pub(crate) struct EncodeScratch {
     pub(super) tiers: TierEncodeScratch,
     /// A symbol for each element.
     pub(super) symbols: Vec<u8>,
-    /// What estimates look at.
     pub(super) sample: Sample,
     /// The planes of the bytes below the top byte.
     pub(super) low_bytes: Vec<u8>,
     /// Coded integers.
     pub(super) coded: Vec<u8>,
-    /// Extra bits.
     pub(super) words: Vec<u64>,
     pub(super) bins: BinPlan,
     /// The numbers that bins code instead of the elements, if there is a mapping.
@@ -67,7 +60,6 @@ pub(crate) struct EncodeScratch {
     pub(super) palettes: Vec<FoundPalettes>,
     /// The filters that predict the numbers, if there are any.
     pub(super) filters: FilterPlan,
-    /// The elements that are no gaps.
     pub(super) present: Present,
     /// What was chosen for the part that is estimated, until it is encoded.
     pub(super) tier_transform: Option<Transform>,
@@ -78,19 +70,16 @@ pub(crate) struct EncodeScratch {
     pub(super) head: TierHead,
     /// Front and blocks of a plan.
     pub(super) planned: Vec<u8>,
-    /// The tables in the front of blocks.
-    pub(super) tables: Vec<u8>,
 }
 
 impl EncodeScratch {
     /// Returns an estimate of a part, whose sample is taken into the memory of this scratch.
     pub(super) fn estimated<'a, T>(
         &mut self,
-        geometry: &Geometry<'a>,
-        raw: &'a [u8],
+        part: RawPart<'a>,
         estimate: impl FnOnce(&mut SampledPart<'a>, &mut Self) -> T,
     ) -> T {
-        let mut part = SampledPart::new(geometry, raw, std::mem::take(&mut self.sample));
+        let mut part = SampledPart::new(part, std::mem::take(&mut self.sample));
         let estimated = estimate(&mut part, self);
         self.sample = part.sample;
         estimated

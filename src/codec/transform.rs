@@ -1,7 +1,11 @@
 //! Chapter 5.6: the transforms between elements and coded integers.
+//!
+//! A transform loses nothing: each element has one integer, and prediction is modulo 2^bits. Tables
+//! of tiers, planes and bins begin with the same 16 bytes; which transforms an encoding allows is
+//! its own rule. Fields that a transform does not use are zero, so that each has one form.
 
-use crate::kernel::predict::{Prediction, Predictor, Weights};
-use crate::kernel::{Width, byte_planes, predict};
+use crate::kernel::predict::{self, Prediction, Predictor, Weights};
+use crate::kernel::{Width, byte_planes};
 use crate::le::structure;
 use crate::{Error, Result};
 
@@ -18,7 +22,6 @@ structure! {
     }
 }
 
-/// The length of the transform.
 pub(super) const TRANSFORM_BYTES: usize = transform_head::SIZE;
 
 /// How elements become the integers that are coded.
@@ -32,28 +35,6 @@ pub(super) enum Transform {
     Predict(Prediction),
 }
 
-/// How elements are divided into the streams of planes.
-#[derive(Clone, Copy)]
-pub(super) enum Split {
-    /// Bytes of elements; floats are rotated.
-    Plain,
-    /// Bits of residuals.
-    Bits,
-    /// Bytes of residuals.
-    Bytes,
-}
-
-impl Split {
-    /// Returns the transform of the elements; `residuals` is that of predicted ones.
-    pub(super) fn transform(self, residuals: Transform, is_float: bool) -> Transform {
-        match self {
-            Self::Plain if is_float => Transform::Rotate,
-            Self::Plain => Transform::None,
-            Self::Bits | Self::Bytes => residuals,
-        }
-    }
-}
-
 // The values of `transform`.
 const NONE: u8 = 0;
 const ROTATE: u8 = 1;
@@ -61,7 +42,6 @@ const DELTA: u8 = 2;
 const LORENZO: u8 = 3;
 const SEPARABLE: u8 = 4;
 
-/// The greatest weight.
 const MOST_WEIGHT: u8 = 8;
 
 /// The weights of a predictor that has none.
@@ -91,18 +71,12 @@ impl Transform {
 
     /// Parses the transform of tiers or planes.
     pub(super) fn parse(bytes: &[u8; TRANSFORM_BYTES]) -> Result<Self> {
-        match transform_head::TRANSFORM.get(bytes) {
-            SEPARABLE => Err(malformed(bytes)),
-            _ => Self::parse_any(bytes),
-        }
+        if transform_head::TRANSFORM.get(bytes) == SEPARABLE { Err(malformed(bytes)) } else { Self::parse_any(bytes) }
     }
 
     /// Parses the transform of bins.
     pub(super) fn parse_of_bins(bytes: &[u8; TRANSFORM_BYTES]) -> Result<Self> {
-        match transform_head::TRANSFORM.get(bytes) {
-            ROTATE => Err(malformed(bytes)),
-            _ => Self::parse_any(bytes),
-        }
+        if transform_head::TRANSFORM.get(bytes) == ROTATE { Err(malformed(bytes)) } else { Self::parse_any(bytes) }
     }
 
     fn parse_any(bytes: &[u8; TRANSFORM_BYTES]) -> Result<Self> {
@@ -127,7 +101,6 @@ impl Transform {
         if is_zero && transform.to_bytes() == *bytes { Ok(transform) } else { Err(malformed(bytes)) }
     }
 
-    /// Describes the transform in words.
     pub(super) fn describe(self) -> String {
         match self {
             Self::None => "none".to_owned(),

@@ -1,24 +1,70 @@
-//! Chapter 5.13: bins. An element is the bin of its window, coded by rANS, and its offset in it.
+//! Chapters 5.13 to 5.15: bins. An element is the bin of its window, coded by rANS, and its offset
+//! in it.
 //!
-//! `tables.rs` has what the front states, `stored_block.rs` the sections of a block, `mappings`
-//! integers that stand for elements, and `options` which elements are coded. Writers choose bins in
-//! `partition.rs`, and classes and frequencies in `classes.rs`; `plan.rs` has the result.
+//! `tables.rs` has what the front states, `block.rs` the sections of a block of bins, `mappings`
+//! integers that stand for elements, and `options` which elements are coded; `codec.rs` puts the
+//! layers together. Writers choose mapping, options and transform in `choice.rs`, bins in
+//! `partition.rs`, classes and frequencies in `classes.rs`; `plan.rs` has the result.
+//!
+//! The errors of all rules of bins are here.
 
-mod class_codes;
+mod block;
+mod choice;
 mod classes;
-mod frequencies;
+mod codec;
 mod mappings;
 mod options;
 mod partition;
 mod plan;
-mod stored_block;
 mod tables;
 
-pub(super) use mappings::{
-    Bases, FoundPalettes, MappedBlock, MappedScratch, Mapping, Multiple, Numbers, PaletteOrder, Quotient,
-    WantedPalettes, find_multiple, find_palettes, find_quotients, find_upper_bits,
-};
-pub(super) use options::{FilterBlock, FilterPlan, Gaps, Marks, Present};
-pub(super) use plan::{BinPlan, PlannedPart, planes_of};
-pub(super) use stored_block::{StoredBins, WindowScratch};
-pub(super) use tables::{BinTables, KeptBins, table_bytes};
+pub(super) use block::WindowScratch;
+pub(super) use codec::BinBlocks;
+pub(super) use mappings::{FoundPalettes, MappedScratch, Numbers};
+pub(super) use options::{FilterPlan, Marks, Present};
+pub(super) use plan::{BinChoice, BinPlan};
+pub(super) use tables::KeptBins;
+
+use crate::kernel::Width;
+use crate::{Error, Result};
+
+#[cold]
+fn cut() -> Error {
+    malformed_tables("they do not end where table_bytes says")
+}
+
+#[cold]
+fn malformed_tables(what: &str) -> Error {
+    Error::corrupt("R-5.18", format!("the tables of bins: {what}"))
+}
+
+#[cold]
+fn malformed_block(what: &str) -> Error {
+    Error::corrupt("R-5.19", format!("a block of bins: {what}"))
+}
+
+#[cold]
+fn malformed_mapping(what: &str) -> Error {
+    Error::corrupt("R-5.20", format!("the mapping of bins: {what}"))
+}
+
+#[cold]
+fn malformed_mapped(what: &str) -> Error {
+    Error::corrupt("R-5.21", format!("a block of bins with a mapping: {what}"))
+}
+
+#[cold]
+fn malformed_option(what: &str) -> Error {
+    Error::corrupt("R-5.22", format!("the options of bins: {what}"))
+}
+
+#[cold]
+fn malformed_marks(what: &str) -> Error {
+    Error::corrupt("R-5.23", format!("a block of bins with options: {what}"))
+}
+
+/// Returns a mapping's field of the bytes of a number.
+fn number_width(bytes: u8, most: usize) -> Result<Width> {
+    let width = Width::from_bytes(bytes.into()).filter(|width| width.bytes() <= most);
+    width.ok_or_else(|| malformed_mapping(&format!("numbers of {bytes} bytes")))
+}

@@ -1,4 +1,9 @@
 //! Chooses the bins of windows: of all partitions into dyadic intervals, about the cheapest.
+//!
+//! A bin is an interval of 2^K values that begins at a multiple of its length, so its offset is K
+//! bits of a window. The search goes from the widest intervals to the narrowest and keeps an
+//! interval whole if its halves cost more. The cost of a bin itself bounds their number: if there
+//! are too many bins, the cost is raised, and then bisected down to about as many as there may be.
 
 use crate::kernel::bins::BINS;
 
@@ -17,10 +22,9 @@ const LEAST_SHARE: f32 = 1.0 / 1024.0;
 
 /// The bins of a part, in memory that is reused.
 #[derive(Default)]
-pub(in crate::codec) struct Partition {
+pub(crate) struct Partition {
     /// For each value, the number of windows below it.
     below: Vec<u32>,
-    /// The bin of each value.
     bin_of: Vec<u8>,
     /// `K` of each bin.
     pub bits: Vec<u8>,
@@ -31,7 +35,7 @@ pub(in crate::codec) struct Partition {
 impl Partition {
     /// Chooses bins for windows, of which there is at least one. `value_bits` is 16, or 8 if the
     /// elements are bytes.
-    pub(in crate::codec) fn choose(&mut self, windows: &[[u8; 2]], value_bits: u32) {
+    pub(crate) fn choose(&mut self, windows: &[[u8; 2]], value_bits: u32) {
         self.count(windows);
         let search = |bin_bits: f32, bits: &mut Vec<u8>| {
             bits.clear();
@@ -91,8 +95,7 @@ impl Partition {
         }
     }
 
-    /// Sets `bins` to the bin of each window.
-    pub(in crate::codec) fn bins_of(&self, windows: &[[u8; 2]], bins: &mut Vec<u8>) {
+    pub(crate) fn bins_of(&self, windows: &[[u8; 2]], bins: &mut Vec<u8>) {
         bins.clear();
         // `None` if nothing was chosen
         let Some(bin_of) = self.bin_of.first_chunk::<VALUES>() else { return };

@@ -1,23 +1,124 @@
-//! Bins, classes and frequencies for the elements of a part, and what encoding its blocks needs.
+//! The plan of a part: a combination of gaps, mapping, prediction and filters, and the bins,
+//! classes and frequencies that code what is left.
+//!
+//! `choice.rs` chooses a [`Combination`]; [`BinPlan`] then chooses windows, bins and classes for
+//! the coded integers of all blocks, writes the tables, and encodes the blocks one by one. A choice
+//! is kept from chunk to chunk: the next chunk of a column tries it first.
 
-use super::class_codes::ClassCodes;
 use super::classes::Classes;
-use super::mappings::Mapping;
+use super::mappings::{Bases, Mapping, Multiple, PaletteOrder, Quotient};
 use super::options::{FilterPlan, Gaps, Options, OutlierPlan, low_bytes_of};
 use super::partition::Partition;
 use super::tables::{ChosenFields, write_tables};
-use crate::codec::geometry::Geometry;
-use crate::codec::search::{Idea, Search};
-use crate::codec::transform::Transform;
-use crate::kernel::Width;
-use crate::kernel::bins::encode::{self, BinEncoder};
-use crate::kernel::bins::{BinModel, GROUP};
+use crate::codec::{
+    bits::ClassCodes,
+    choice::{Idea, Search},
+    geometry::Geometry,
+    transform::Transform,
+};
+use crate::kernel::{
+    Width,
+    bins::{
+        BinModel, GROUP,
+        encode::{self, BinEncoder},
+    },
+    predict::Prediction,
+};
 use crate::{Error, Result};
+use std::mem::discriminant;
 use std::ops::Range;
+
+/// Gaps and filters save at least one in this many bytes: they take time to undo.
+const SLOW_SAVES_ONE_IN: usize = 128;
+
+/// How elements become numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Numbering {
+    None,
+    Palettes(Palettes),
+    Multiple(Multiple, Bases),
+    Quotient(Quotient, Bases),
+}
+
+/// Palettes that were found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Palettes {
+    pub order: PaletteOrder,
+    pub count: usize,
+    /// Which of those in the scratch they are.
+    pub place: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Combination {
+    pub has_gaps: bool,
+    pub numbering: Numbering,
+    pub transform: Transform,
+    pub has_filters: bool,
+    /// The bytes that it is estimated to take of the whole part.
+    pub bytes: f64,
+}
+
+impl Combination {
+    /// Returns the cost of stored bytes of this combination.
+    pub(crate) fn cost(&self, stored_bytes: usize) -> usize {
+        let is_slow = self.has_gaps || self.has_filters;
+        stored_bytes + if is_slow { stored_bytes / SLOW_SAVES_ONE_IN } else { 0 }
+    }
+
+    /// Returns whether another combination is the same, except for parameters that are fitted to a
+    /// part.
+    fn is_like(&self, other: &Self) -> bool {
+        let prediction = |of: &Self| match of.transform {
+            Transform::Predict(Prediction { predictor, restart, stride }) => {
+                Some((discriminant(&predictor), restart, stride))
+            }
+            _ => None,
+        };
+        (self.has_gaps, self.has_filters) == (other.has_gaps, other.has_filters)
+            && discriminant(&self.numbering) == discriminant(&other.numbering)
+            && prediction(self) == prediction(other)
+    }
+
+    /// Returns the same combination with the base of the part, if it has bases of blocks.
+    pub(crate) fn of_part(&self) -> Option<Self> {
+        let numbering = match self.numbering {
+            Numbering::Multiple(multiple, Bases::OfBlocks) => Numbering::Multiple(multiple, Bases::OfPart),
+            Numbering::Quotient(quotient, Bases::OfBlocks) => Numbering::Quotient(quotient, Bases::OfPart),
+            _ => return None,
+        };
+        Some(Self { numbering, ..*self })
+    }
+}
+
+/// The combinations of a part that seem to be the smallest, the best first.
+#[derive(Clone, Debug)]
+pub(crate) struct BinChoice {
+    pub(crate) finalists: Vec<Combination>,
+    /// Whether they were fitted to this part, and not to another.
+    pub(crate) is_fitted: bool,
+}
+
+impl BinChoice {
+    pub(crate) fn bytes(&self) -> usize {
+        self.finalists.first().map_or(usize::MAX, |best| best.bytes as usize) // saturating
+    }
+
+    /// Returns whether the best combinations of both choices are alike.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let both = self.finalists.first().zip(other.finalists.first());
+        both.is_some_and(|(best, other)| best.is_like(other))
+    }
+
+    /// Returns the choice of a combination for other parts.
+    pub(crate) fn of(combination: Combination) -> Self {
+        Self { finalists: vec![combination], is_fitted: false }
+    }
+}
 
 /// The plan of a part, in memory that is reused.
 #[derive(Default)]
-pub(in crate::codec) struct BinPlan {
+pub(crate) struct BinPlan {
     windows: Vec<[u8; 2]>,
     /// The bin of each window.
     bins: Vec<u8>,
@@ -31,7 +132,7 @@ pub(in crate::codec) struct BinPlan {
 }
 
 /// A part, and the choices that its plan begins with.
-pub(in crate::codec) struct PlannedPart<'p> {
+pub(crate) struct PlannedPart<'p> {
     pub mapping: &'p Mapping,
     pub gaps: Option<Gaps>,
     pub transform: Transform,
@@ -45,7 +146,7 @@ pub(in crate::codec) struct PlannedPart<'p> {
 
 impl BinPlan {
     /// Plans a part of elements of `width`. Appends the tables.
-    pub(in crate::codec) fn plan(&mut self, part: &PlannedPart<'_>, width: Width, tables: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn plan(&mut self, part: &PlannedPart<'_>, width: Width, tables: &mut Vec<u8>) -> Result<()> {
         self.set_windows(part);
         let value_bits = if part.planes.len() == 1 { 8 } else { 16 };
         self.partition.choose(&self.windows, value_bits);
@@ -94,16 +195,16 @@ impl BinPlan {
                 let bytes = above.iter().map(|plane| plane.get(block.start + i).copied().unwrap_or(0));
                 bytes.rev().fold(0, |upper, byte| upper << 8 | u64::from(byte))
             };
-            self.outliers.add_block((0..block.len()).map(upper));
+            self.outliers.add_block(block.len(), upper);
         }
         self.outliers.finish();
     }
 
     /// Appends a block, the one of some elements. `planes` are those of the plan.
-    pub(in crate::codec) fn encode(
+    pub(crate) fn encode<'p>(
         &mut self,
         geometry: &Geometry<'_>,
-        planes: &[&[u8]],
+        planes: impl Iterator<Item = &'p [u8]>,
         (block, elements): (usize, &Range<usize>),
         stored: &mut Vec<u8>,
     ) -> Result<()> {
@@ -113,7 +214,7 @@ impl BinPlan {
         let before = geometry.block_ranges().take(block).map(groups_of).sum();
         let classes = self.classes.class_of.get(before..before + group_count).unwrap_or(&[]);
         ClassCodes::new(self.classes.frequencies.len()).write(classes, stored);
-        for plane in planes.iter().take(self.low_bytes) {
+        for plane in planes.take(self.low_bytes) {
             stored.extend_from_slice(plane.get(elements.clone()).unwrap_or(&[]));
         }
         let block = (self.windows.get(elements.clone()), self.bins.get(elements.clone()));
@@ -125,7 +226,6 @@ impl BinPlan {
     }
 }
 
-/// Counts the coded integers of each bit length.
 fn count_lengths(planes: &[&[u8]]) -> [u32; 65] {
     let mut counts = [0; 65];
     let count = planes.first().map_or(0, |plane| plane.len());
@@ -136,14 +236,6 @@ fn count_lengths(planes: &[&[u8]]) -> [u32; 65] {
         counts[length as usize] += 1; // in bounds: at most 64
     }
     counts
-}
-
-/// Returns the byte planes of coded integers, the lowest one first: those of `low`, and `top`.
-pub(in crate::codec) fn planes_of<'p>(width: Width, low: &'p [u8], top: &'p [u8]) -> ([&'p [u8]; 8], usize) {
-    let mut planes: [&[u8]; 8] = Default::default();
-    let all = low.chunks_exact(top.len().max(1)).chain(std::iter::once(top));
-    planes.iter_mut().zip(all).for_each(|(to, plane)| *to = plane);
-    (planes, width.bytes())
 }
 
 #[cold]

@@ -1,13 +1,20 @@
-//! The tables in the front of bins.
+//! The tables of bins (chapter 5.13): transform, bins, frequencies of classes, mapping, options.
+//!
+//! They stand in front of the blocks of a part, which are decoded with them alone. Parsing checks
+//! all that decoding relies on: bins cover the values of a window without gaps, the frequencies of
+//! a class add up to 256, and fields of mapping and options fit the width of elements and numbers.
+//! A reader keeps the tables that it parsed last, as one sample mostly follows another of its
+//! chunk.
 
-use super::class_codes::ClassCodes;
-use super::frequencies::Frequencies;
-use super::mappings::{Mapping, cut};
+use super::classes::Frequencies;
+use super::mappings::Mapping;
 use super::options::Options;
-use crate::codec::part_spec::PartSpec;
-use crate::codec::transform::Transform;
-use crate::kernel::Width;
-use crate::kernel::bins::{BINS, BinModel, CLASSES};
+use super::{cut, malformed_tables};
+use crate::codec::{bits::ClassCodes, part::PartSpec, transform::Transform};
+use crate::kernel::{
+    Width,
+    bins::{BINS, BinModel, CLASSES},
+};
 use crate::le::{Fields, structure};
 use crate::{Error, Result};
 use std::sync::Arc;
@@ -30,12 +37,11 @@ structure! {
     }
 }
 
-/// The greatest `K`.
 const MOST_BITS: u8 = 15;
 
 /// Bins, frequencies and classes, as the front states them.
 #[derive(Clone)]
-pub(in crate::codec) struct BinTables {
+pub(crate) struct BinTables {
     pub transform: Transform,
     /// Bytes of a coded integer below its window.
     pub low_bytes: usize,
@@ -46,14 +52,9 @@ pub(in crate::codec) struct BinTables {
     pub options: Options,
 }
 
-#[cold]
-fn malformed(what: &str) -> Error {
-    Error::corrupt("R-5.18", format!("the tables of bins: {what}"))
-}
-
 /// Returns the length of the tables, from the bytes that they begin with; `None` if these are too
 /// few, or if the length does not include its own field.
-pub(in crate::codec) fn table_bytes(tables: &[u8]) -> Option<usize> {
+pub(crate) fn table_bytes(tables: &[u8]) -> Option<usize> {
     let bytes = usize::try_from(length::TABLE_BYTES.get(tables.first_chunk()?)).ok()?;
     (bytes >= length::SIZE).then_some(bytes)
 }
@@ -69,7 +70,6 @@ pub(super) struct ChosenFields<'a> {
     pub low_bytes: usize,
 }
 
-/// Appends tables.
 pub(super) fn write_tables(
     head: ChosenFields<'_>,
     bins: &[u8],
@@ -101,7 +101,7 @@ pub(super) fn write_tables(
 
 impl BinTables {
     /// Parses tables.
-    pub(in crate::codec) fn parse(spec: PartSpec<'_>, tables: &[u8]) -> Result<Self> {
+    pub(crate) fn parse(spec: PartSpec<'_>, tables: &[u8]) -> Result<Self> {
         let mut parsed = Self {
             transform: Transform::None,
             low_bytes: 0,
@@ -129,7 +129,7 @@ impl BinTables {
             ("mapping", Mapping::is_known(mapping) && Options::are_known(options)),
         ];
         if let Some((wrong, _)) = fields.into_iter().find(|(_, is_right)| !is_right) {
-            return Err(malformed(&format!("{wrong} is out of range")));
+            return Err(malformed_tables(&format!("{wrong} is out of range")));
         }
         let (bins, mut rest) = rest.split_at_checked(self.bin_count).ok_or_else(cut)?;
         for class in 0..self.class_count {
@@ -143,7 +143,7 @@ impl BinTables {
         }
         let width = self.mapping.widths(width).number;
         if self.low_bytes > width.bytes().saturating_sub(2) {
-            return Err(malformed("low_bytes is out of range"));
+            return Err(malformed_tables("low_bytes is out of range"));
         }
         check_bins(bins, 8 * width.bytes().min(2))?;
         self.options.check_numbers(width, self.low_bytes, self.transform)?;
@@ -158,14 +158,16 @@ impl BinTables {
         let (frequencies, rest) = rest.split_at_checked(count).ok_or_else(cut)?;
         let sum: u32 = frequencies.iter().map(|&frequency| u32::from(frequency)).sum();
         if first + count > self.bin_count || sum != 256 {
-            return Err(malformed(&format!("the frequencies of class {class} are {sum}, not 256, or of no bins")));
+            return Err(malformed_tables(&format!(
+                "the frequencies of class {class} are {sum}, not 256, or of no bins"
+            )));
         }
         self.model.set_class(class, first, frequencies);
         Ok(rest)
     }
 
     /// Returns whether elements are coded themselves, and all of them.
-    pub(in crate::codec) fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         matches!(self.mapping, Mapping::None) && self.options.are_none()
     }
 
@@ -179,19 +181,19 @@ fn check_bins(bins: &[u8], window_bits: usize) -> Result<()> {
     let mut start = 0_u32;
     for &bits in bins {
         if bits > MOST_BITS || !start.is_multiple_of(1 << bits) {
-            return Err(malformed(&format!("a bin of 2^{bits} values begins at {start}")));
+            return Err(malformed_tables(&format!("a bin of 2^{bits} values begins at {start}")));
         }
         start += 1 << bits; // at most 64 times 2^15
     }
     if start != 1 << window_bits {
-        return Err(malformed(&format!("the bins end at {start}, not at 2^{window_bits}")));
+        return Err(malformed_tables(&format!("the bins end at {start}, not at 2^{window_bits}")));
     }
     Ok(())
 }
 
 /// The tables that were parsed last, and the bytes that they were parsed from.
 #[derive(Default)]
-pub(in crate::codec) struct KeptBins(Option<ParsedBins>);
+pub(crate) struct KeptBins(Option<ParsedBins>);
 
 struct ParsedBins {
     element_bytes: usize,
@@ -202,7 +204,7 @@ struct ParsedBins {
 impl KeptBins {
     /// Returns the tables that are parsed from these bytes. Parses them in the memory of the last
     /// ones, if nobody else has these.
-    pub(in crate::codec) fn get(&mut self, spec: PartSpec<'_>, bytes: &[u8]) -> Result<Arc<BinTables>> {
+    pub(crate) fn get(&mut self, spec: PartSpec<'_>, bytes: &[u8]) -> Result<Arc<BinTables>> {
         match &mut self.0 {
             Some(kept) if kept.element_bytes == spec.element_bytes && kept.bytes == bytes => {}
             Some(kept) => {

@@ -1,7 +1,12 @@
 //! Chapter 5.12: the front of stored bytes in blocks.
+//!
+//! A front has the tables that all blocks share, and a directory of where each block ends, with its
+//! checksum. A reader of one sample reads the front and looks up its blocks, so the directory is
+//! checked entry by entry, where it is used: checking all of it would cost as much as reading a
+//! sample. The last four bytes are a checksum of everything in the body up to there.
 
 use crate::checksum::{Crc, crc};
-use crate::codec::part_spec::PartSpec;
+use crate::codec::part::PartSpec;
 use crate::format::region::HEAD_BYTES;
 use crate::le::structure;
 use crate::{Error, Result};
@@ -24,7 +29,9 @@ structure! {
     }
 }
 
-/// The length of what a front begins with.
+/// The stored bytes of a chunk from which on its blocks are read alone, by position: a shorter one
+/// is read whole, with one request.
+pub(crate) const LEAST_IN_BLOCKS: usize = 8 << 10;
 pub(crate) const FRONT_HEAD_BYTES: usize = front_head::SIZE;
 /// The length of the checksum that a front ends with.
 const CRC_BYTES: usize = size_of::<u32>();
@@ -38,7 +45,6 @@ pub(crate) struct Front<'a> {
     filling: &'a [u8],
     /// The length of the front.
     pub bytes: usize,
-    /// Elements of the part.
     count: usize,
     limits: BlockLimits,
     /// The stored bytes of all blocks.
@@ -59,7 +65,6 @@ pub(crate) struct BlockLimits {
 /// A block, as the directory states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BlockEntry {
-    /// The elements.
     pub elements: Range<usize>,
     /// The range among the stored bytes, with the padding.
     pub stored: Range<usize>,
@@ -96,7 +101,7 @@ pub(crate) fn front_bytes(stored: &[u8]) -> Option<usize> {
 }
 
 /// Returns more bytes than the front of raw blocks has.
-pub(in crate::codec) fn most_front_bytes(block_count: usize) -> usize {
+pub(crate) fn most_front_bytes(block_count: usize) -> usize {
     block_count.saturating_mul(directory_entry::SIZE).saturating_add(2 * HEAD_BYTES)
 }
 
@@ -160,7 +165,6 @@ impl<'a> Front<'a> {
         Some((usize::try_from(ends.0).ok()?, usize::try_from(ends.1).ok()?))
     }
 
-    /// Returns the number of blocks, which is at least 2.
     pub(crate) fn block_count(&self) -> usize {
         self.directory.len()
     }
@@ -190,7 +194,6 @@ impl<'a> Front<'a> {
         Ok(BlockEntry { elements: start..end, stored, padding: next - stored_end, crc })
     }
 
-    /// Returns all blocks, in order.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = Result<BlockEntry>> {
         (0..self.block_count()).map(|block| self.block(block))
     }
@@ -235,14 +238,13 @@ pub(crate) fn seal(before: &[u8], stored: &mut [u8]) {
 }
 
 /// Stored bytes in blocks, as they are written.
-pub(super) struct FrontWriter<'a> {
+pub(crate) struct FrontWriter<'a> {
     /// Ends with the front and the blocks that were written.
     stored: &'a mut Vec<u8>,
     /// The offset of the next entry of the directory.
     entry: usize,
     /// The offset of the first block.
     blocks: usize,
-    /// The number of blocks that are not written yet.
     left: usize,
     block_align: usize,
 }
@@ -250,7 +252,7 @@ pub(super) struct FrontWriter<'a> {
 impl<'a> FrontWriter<'a> {
     /// Appends to `stored` a front with these tables, for `block_count` blocks. Returns `None` if
     /// they are too many.
-    pub(super) fn new(
+    pub(crate) fn new(
         stored: &'a mut Vec<u8>,
         tables: &[u8],
         block_count: usize,
@@ -273,7 +275,7 @@ impl<'a> FrontWriter<'a> {
 
     /// Appends a block that ends with element `end`; `write` appends its stored bytes. Returns
     /// `false` if they are too many.
-    pub(super) fn add(&mut self, end: u32, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<bool> {
+    pub(crate) fn add(&mut self, end: u32, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<bool> {
         let start = self.stored.len();
         write(self.stored)?;
         let Ok(stored_end) = u32::try_from(self.stored.len() - self.blocks) else { return Ok(false) };

@@ -1,28 +1,36 @@
 //! A part in blocks: its front, and the blocks that were read.
+//!
+//! A reader of one sample reads the front and the blocks that the sample needs, so the body of such
+//! a part may have holes. Offsets are those of the whole body; a block that was not read is absent,
+//! never zero. Checksums of the front and of each block are checked when the
+//! bytes are read; together they give the checksum of the body, which tells whether a front belongs
+//! to its chunk.
 
-use super::block_codec::Block;
 use super::front::{BlockEntry, BlockLimits, Front, check_front};
 use crate::checksum::Crc;
-use crate::codec::body::Body;
-use crate::codec::part_spec::PartSpec;
-use crate::codec::scratch::DecodeScratch;
+use crate::codec::{
+    part::{Body, PartSpec},
+    scratch::DecodeScratch,
+};
 use crate::kernel::prefetch;
 use crate::le::u64_of;
 use crate::{Error, Result};
 use std::ops::Range;
 
+pub(crate) struct Block<'a, T> {
+    /// The tables of its part, parsed.
+    pub tables: &'a T,
+    /// The facts about the block. Its elements are those of a part.
+    pub spec: PartSpec<'a>,
+    pub stored: &'a [u8],
+}
+
 /// An encoding in blocks: what a reader asks of one that it does not know.
 pub(crate) trait BlockedCodec: Sync {
-    /// See [`BlockCodec::is_identity`](super::block_codec::BlockCodec::is_identity).
+    // the facts of [`BlockCodec`](crate::codec::encoding::BlockCodec)
     fn is_identity(&self) -> bool;
-
-    /// See [`BlockCodec::table`](super::block_codec::BlockCodec::table).
     fn table(&self, tables: &[u8]) -> Option<u32>;
-
-    /// See [`BlockCodec::table_bytes`](super::block_codec::BlockCodec::table_bytes).
     fn table_bytes(&self, front: &[u8]) -> Option<usize>;
-
-    /// See [`BlockCodec::LIMITS`](super::block_codec::BlockCodec::LIMITS).
     fn limits(&self) -> BlockLimits;
 
     /// Checks tables and directory of a front, and of the blocks that were read what bounds their
@@ -66,30 +74,26 @@ impl<'a> BlockedPart<'a> {
         self.body.is_mapped()
     }
 
-    /// Announces a block to the processor.
     pub(super) fn announce(&self, entry: &BlockEntry) {
         prefetch(self.body.get(self.range(entry)).unwrap_or(&[]));
     }
 
-    /// Returns the range of a block in the body.
     fn range(&self, entry: &BlockEntry) -> Range<usize> {
         self.start + entry.stored.start..self.start + entry.stored.end // inside the body
     }
 
-    pub(super) fn block(&self, entry: &BlockEntry) -> Result<Block<'a>> {
+    pub(super) fn block<'t, T>(&'t self, tables: &'t T, entry: &BlockEntry) -> Result<Block<'t, T>> {
         let stored = self.body.get(self.range(entry)).ok_or_else(outside)?;
         let stored = stored.get(..stored.len().saturating_sub(entry.padding)).unwrap_or(stored);
         let raw_bytes = entry.elements.len().checked_mul(self.spec.element_bytes).ok_or_else(outside)?;
-        Ok(Block { spec: PartSpec { raw_bytes, ..self.spec }, stored })
+        Ok(Block { tables, spec: PartSpec { raw_bytes, ..self.spec }, stored })
     }
 
-    /// Checks the checksums of the front and of all blocks.
     pub(crate) fn check_crcs(&self) -> Result<()> {
         self.check_front()?;
-        self.front.blocks().try_for_each(|entry| self.check_block(&entry?))
+        self.check_blocks(&(0..self.front.block_count()))
     }
 
-    /// Checks the checksum of the front.
     pub(crate) fn check_front(&self) -> Result<()> {
         // inside the body
         check_front(self.body.start().get(..self.start + self.front.bytes).ok_or_else(outside)?)
@@ -114,10 +118,6 @@ impl<'a> BlockedPart<'a> {
             "the front is that of another chunk: with its blocks it gives the checksum {found:08x}, not {body_crc:08x}"
         );
         Err(Error::corrupt("R-2.6", message))
-    }
-
-    fn check_block(&self, entry: &BlockEntry) -> Result<()> {
-        entry.check(self.body.get(self.range(entry)).ok_or_else(outside)?)
     }
 
     /// Returns the range in the body of the blocks that bytes of the elements need, which are at
@@ -146,7 +146,6 @@ impl<'a> BlockedPart<'a> {
         Ok(byte_of(elements.start)..byte_of(elements.end))
     }
 
-    /// Returns the number of the decoded bytes.
     pub(crate) fn raw_bytes(&self) -> usize {
         self.spec.raw_bytes
     }
@@ -156,9 +155,11 @@ impl<'a> BlockedPart<'a> {
         Ok(self.body.get(self.range_of(blocks)?).is_some())
     }
 
-    /// Checks the checksums of some blocks, by their numbers.
     pub(crate) fn check_blocks(&self, blocks: &Range<usize>) -> Result<()> {
-        blocks.clone().try_for_each(|block| self.check_block(&self.front.block(block)?))
+        blocks.clone().try_for_each(|block| {
+            let entry = self.front.block(block)?;
+            entry.check(self.body.get(self.range(&entry)).ok_or_else(outside)?)
+        })
     }
 
     pub(super) fn blocks_of(&self, elements: &Range<usize>) -> impl Iterator<Item = Result<BlockEntry>> {

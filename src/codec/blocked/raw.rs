@@ -1,53 +1,47 @@
-//! Chapter 5.1: blocks of the decoded bytes, which adjoin each other.
+//! The encodings that code nothing: *raw* (chapters 5.1 and 5.12) and *constant* (5.2).
+//!
+//! The stored bytes of raw are the decoded ones, so readers use them in place. Its blocks adjoin
+//! each other for that reason: a part in several is one view of the file, too. A constant is one
+//! element, which fills the part; whatever needs no elements, such as a check, does not expand it.
 
-use super::block_codec::{Block, BlockCodec, BlockEncoder};
 use super::front::BlockLimits;
-use crate::codec::geometry::Geometry;
-use crate::codec::part_spec::PartSpec;
-use crate::codec::scratch::{DecodeScratch, EncodeScratch};
+use super::part::Block;
+use crate::codec::{
+    choice::SampledPart,
+    encoding::{BlockCodec, BlockEncoder, Codec, Encoder, VisitPlan},
+    geometry::RawPart,
+    part::PartSpec,
+    scratch::{DecodeScratch, EncodeScratch},
+};
 use crate::{Error, Result};
 use std::ops::Range;
 
-pub(in crate::codec) struct RawBlocks;
+pub(crate) struct RawBlocks;
 
 impl BlockCodec for RawBlocks {
     type Tables = ();
 
+    const ID: u16 = 0;
+    const NAME: &'static str = "raw";
+    const IS_IDENTITY: bool = true;
     /// The values of a chunk begin at a multiple of 64, and are a view of the file.
     const LIMITS: BlockLimits = BlockLimits { max_elements: usize::MAX, front_align: 64, block_align: 1 };
-
-    fn id(&self) -> u16 {
-        0
-    }
-
-    fn name(&self) -> &'static str {
-        "raw"
-    }
-
-    fn table_bytes(&self, _: &[u8]) -> Option<usize> {
-        Some(0)
-    }
-
-    fn is_identity(&self) -> bool {
-        true
-    }
 
     fn parse_tables(&self, _: PartSpec<'_>, _: &[u8]) -> Result<()> {
         Ok(())
     }
 
-    fn check(&self, (): &(), block: &Block<'_>) -> Result<()> {
+    fn check(&self, block: &Block<'_, ()>) -> Result<()> {
         whole(block).map(drop)
     }
 
-    fn decode(&self, (): &(), block: &Block<'_>, out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
+    fn decode(&self, block: &Block<'_, ()>, out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
         copy(block, 0..block.spec.raw_bytes, out)
     }
 
     fn decode_range(
         &self,
-        (): &(),
-        block: &Block<'_>,
+        block: &Block<'_, ()>,
         range: &Range<usize>,
         out: &mut [u8],
         _: &mut DecodeScratch,
@@ -58,7 +52,7 @@ impl BlockCodec for RawBlocks {
     }
 }
 
-fn copy(block: &Block<'_>, bytes: Range<usize>, out: &mut [u8]) -> Result<()> {
+fn copy(block: &Block<'_, ()>, bytes: Range<usize>, out: &mut [u8]) -> Result<()> {
     let from = whole(block)?.get(bytes).filter(|from| from.len() == out.len());
     let from = from.ok_or_else(|| Error::internal("a range of raw bytes lies outside its block"))?;
     out.copy_from_slice(from); // equal lengths
@@ -66,7 +60,7 @@ fn copy(block: &Block<'_>, bytes: Range<usize>, out: &mut [u8]) -> Result<()> {
 }
 
 /// Returns the stored bytes of a block, if they are as long as the decoded ones.
-fn whole<'a>(block: &Block<'a>) -> Result<&'a [u8]> {
+fn whole<'a>(block: &Block<'a, ()>) -> Result<&'a [u8]> {
     if block.stored.len() == block.spec.raw_bytes {
         return Ok(block.stored);
     }
@@ -75,21 +69,98 @@ fn whole<'a>(block: &Block<'a>) -> Result<&'a [u8]> {
 }
 
 impl BlockEncoder for RawBlocks {
-    fn plan(&self, _: &Geometry<'_>, _: &[u8], _: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
-        Ok(true)
+    fn each_plan(&self, _: RawPart<'_>, scratch: &mut EncodeScratch, visit: &mut VisitPlan<'_>) -> Result<()> {
+        visit(&[], &|bytes| bytes, scratch).map(drop)
     }
 
     fn encode(
         &self,
-        geometry: &Geometry<'_>,
-        raw: &[u8],
+        part: RawPart<'_>,
         elements: &Range<usize>,
         stored: &mut Vec<u8>,
         _: &mut EncodeScratch,
     ) -> Result<()> {
-        let w = geometry.element_bytes;
-        // a part of the bytes
-        stored.extend_from_slice(raw.get(elements.start * w..elements.end * w).unwrap_or(&[]));
+        stored.extend_from_slice(part.bytes_of(elements));
         Ok(())
+    }
+}
+
+pub(crate) struct Constant;
+
+impl Codec for Constant {
+    fn id(&self) -> u16 {
+        1
+    }
+
+    fn name(&self) -> &'static str {
+        "constant"
+    }
+
+    fn check(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<()> {
+        let whole = spec.raw_bytes != 0 && spec.raw_bytes.is_multiple_of(spec.element_bytes);
+        if stored.len() == spec.element_bytes && whole {
+            return Ok(());
+        }
+        let message = format!(
+            "a constant of {} bytes cannot fill {} bytes of elements of {}",
+            stored.len(),
+            spec.raw_bytes,
+            spec.element_bytes
+        );
+        Err(Error::corrupt("R-5.4", message))
+    }
+
+    fn constant<'a>(&self, stored: &'a [u8]) -> Option<&'a [u8]> {
+        Some(stored)
+    }
+
+    fn decode(&self, spec: PartSpec<'_>, stored: &[u8], out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
+        // each step copies all that is filled, so that a few long copies do
+        let mut filled = spec.element_bytes;
+        if let Some(first) = out.get_mut(..filled) {
+            first.copy_from_slice(stored); // equal lengths: `check` has passed
+        }
+        while filled != 0 && filled < out.len() {
+            let (done, rest) = out.split_at_mut(filled);
+            let length = done.len().min(rest.len());
+            // in bounds: the lesser of both lengths
+            rest[..length].copy_from_slice(&done[..length]);
+            filled += length;
+        }
+        Ok(())
+    }
+
+    fn decode_range(
+        &self,
+        spec: PartSpec<'_>,
+        stored: &[u8],
+        _: &Range<usize>,
+        out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<bool> {
+        self.check(spec, stored)?;
+        self.decode(spec, stored, out, scratch).map(|()| true)
+    }
+}
+
+/// Returns the element that all others equal, if they do.
+fn repeated(element_bytes: usize, raw: &[u8]) -> Option<&[u8]> {
+    let (first, rest) = raw.split_at_checked(element_bytes)?;
+    // all elements are equal if and only if the bytes equal themselves shifted by one element
+    let shifted = raw.len().checked_sub(element_bytes)?;
+    let is_repeated = !first.is_empty() && raw.len().is_multiple_of(element_bytes) && raw.get(..shifted) == Some(rest);
+    is_repeated.then_some(first)
+}
+
+impl Encoder for Constant {
+    fn estimate(&self, part: &mut SampledPart<'_>, _: &mut EncodeScratch) -> Option<usize> {
+        repeated(part.geometry.element_bytes, part.raw).map(<[u8]>::len)
+    }
+
+    fn encode(&self, part: RawPart<'_>, stored: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
+        stored.clear();
+        let Some(element) = repeated(part.geometry.element_bytes, part.raw) else { return Ok(false) };
+        stored.extend_from_slice(element);
+        Ok(true)
     }
 }

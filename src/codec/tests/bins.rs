@@ -1,17 +1,24 @@
 //! Blocks of bins, made by the encoder of the kernels' tests.
 
 use super::cases::float_type;
-use crate::codec::bins::KeptBins;
-use crate::codec::blocked::{BinBlocks, Block, BlockCodec, Blocked, FRONT_HEAD_BYTES};
-use crate::codec::encoding::Encoder;
-use crate::codec::geometry::Geometry;
-use crate::codec::part_spec::PartSpec;
-use crate::codec::scratch::{DecodeScratch, EncodeScratch};
-use crate::codec::transform::Transform;
-use crate::kernel::Width;
-use crate::kernel::bins::encode::{self, BinEncoder};
-use crate::kernel::bins::{BinModel, GROUP};
-use crate::kernel::predict::{Prediction, Predictor, Weights};
+use crate::codec::blocked::Block;
+use crate::codec::{
+    bins::{BinBlocks, KeptBins},
+    blocked::{Blocked, FRONT_HEAD_BYTES},
+    encoding::{BlockCodec, Encoder},
+    geometry::{Geometry, RawPart},
+    part::PartSpec,
+    scratch::{DecodeScratch, EncodeScratch},
+    transform::Transform,
+};
+use crate::kernel::{
+    Width,
+    bins::{
+        BinModel, GROUP,
+        encode::{self, BinEncoder},
+    },
+    predict::{Prediction, Predictor, Weights},
+};
 use tensilo_testing::Pattern;
 
 const BINS: BinBlocks = BinBlocks { for_size: true };
@@ -72,12 +79,12 @@ impl BinBlock {
         let w = self.width.bytes();
         let spec = PartSpec::new(w, self.coded.len());
         let tables = BINS.kept_tables(spec, &self.tables, scratch).unwrap();
-        let block = Block { spec, stored: &self.stored };
+        let block = Block { tables: &tables, spec, stored: &self.stored };
         let mut out = vec![0xA5; range.len() * w];
         if out.len() == self.coded.len() {
-            BINS.decode(&tables, &block, &mut out, scratch).unwrap();
+            BINS.decode(&block, &mut out, scratch).unwrap();
         } else {
-            assert!(BINS.decode_range(&tables, &block, &range, &mut out, scratch).unwrap());
+            assert!(BINS.decode_range(&block, &range, &mut out, scratch).unwrap());
         }
         out
     }
@@ -145,7 +152,7 @@ fn options_and_mappings_are_found() {
         };
         let raw = pattern.elements(element_bytes, 32768, 7);
         let (mut stored, mut scratch) = (Vec::new(), EncodeScratch::default());
-        assert!(Blocked(BINS).encode(&geometry, &raw, &mut stored, &mut scratch).unwrap());
+        assert!(Blocked(BINS).encode(RawPart { geometry: &geometry, raw: &raw }, &mut stored, &mut scratch).unwrap());
         // after the head of the front, byte 23 of the tables
         assert_eq!(stored[FRONT_HEAD_BYTES + 23], mapping, "{pattern:?} of {element_bytes} bytes");
         assert!(stored.len() < raw.len() * 4 / 5, "{pattern:?}: {} bytes", stored.len());

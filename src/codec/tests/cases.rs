@@ -1,14 +1,16 @@
 //! Parts of all kinds, and the encoders that they are tried with.
 
 use crate::DType;
-use crate::codec::blocked::{BinBlocks, Blocked, ExponentBlocks, RawBlocks, ResidualBlocks};
-use crate::codec::constant::Constant;
-use crate::codec::encoding::{Codec, Encoder};
-use crate::codec::float_type::FloatType;
-use crate::codec::geometry::Geometry;
-use crate::codec::part_spec::PartSpec;
-use crate::codec::registry::form;
-use crate::codec::zstandard::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks};
+use crate::codec::{
+    bins::BinBlocks,
+    blocked::{Blocked, Constant, RawBlocks},
+    encoding::{Codec, Encoder},
+    geometry::{FloatType, Geometry},
+    part::PartSpec,
+    registry::form,
+    tiers::{ExponentBlocks, ResidualBlocks},
+    zstandard::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks},
+};
 use proptest::prelude::*;
 use tensilo_testing::{Pattern, Random};
 

@@ -2,20 +2,22 @@
 //! enough; and that what was chosen is compared.
 
 use super::cases::{EXPONENTS, RESIDUALS};
-use crate::codec::blocked::Blocked;
-use crate::codec::chunk_encoder::{ChunkEncoder, saves_enough};
-use crate::codec::encoding::{Codec, Encoder};
-use crate::codec::geometry::Geometry;
-use crate::codec::part_spec::PartSpec;
-use crate::codec::predict::{best_tier_transform, predictions};
-use crate::codec::registry::RAW;
-use crate::codec::sample::{Sample, SampledPart};
-use crate::codec::scratch::{DecodeScratch, EncodeScratch};
-use crate::codec::search::Search;
-use crate::codec::transform::Transform;
-use crate::codec::zstandard::BitshuffleBlocks;
-use crate::kernel::Width;
-use crate::kernel::predict::{Prediction, Predictor};
+use crate::codec::{
+    blocked::Blocked,
+    choice::{Sample, SampledPart, Search, best_tier_transform, predictions},
+    chunk::{ChunkEncoder, saves_enough},
+    encoding::{Codec, Encoder},
+    geometry::{Geometry, RawPart},
+    part::PartSpec,
+    registry::RAW,
+    scratch::{DecodeScratch, EncodeScratch},
+    transform::Transform,
+    zstandard::BitshuffleBlocks,
+};
+use crate::kernel::{
+    Width,
+    predict::{Prediction, Predictor},
+};
 use crate::{ErrorKind, Profile};
 use tensilo_testing::mix;
 
@@ -28,15 +30,16 @@ fn elements(count: usize, element: impl Fn(u64) -> u64) -> Vec<u8> {
     (0..count as u64).flat_map(|i| (element(i) as u16).to_le_bytes()).collect()
 }
 
-fn part<'a>(geometry: &Geometry<'a>, raw: &'a [u8]) -> SampledPart<'a> {
-    SampledPart::new(geometry, raw, Sample::default())
+fn part<'a>(geometry: &'a Geometry<'a>, raw: &'a [u8]) -> SampledPart<'a> {
+    SampledPart::new(RawPart { geometry, raw }, Sample::default())
 }
 
 /// The elements of a part of `count` that are looked at, in blocks of `block` elements.
 fn looked_at(count: usize, block: usize) -> Vec<usize> {
     let ends: Vec<u32> = (1..=count.div_ceil(block)).map(|i| (i * block).min(count) as u32).collect();
     let raw = elements(count, |i| i);
-    let part = part(&geometry(false, 100, [0, 0]).in_blocks(&ends), &raw);
+    let geometry = geometry(false, 100, [0, 0]).in_blocks(&ends);
+    let part = part(&geometry, &raw);
     part.sample.blocks.bytes.as_chunks().0.iter().map(|&bytes| u16::from_le_bytes(bytes).into()).collect()
 }
 
@@ -97,7 +100,7 @@ fn best(geometry: &Geometry<'_>, raw: &[u8]) -> (Transform, usize, usize) {
     let (transform, bytes) = best_tier_transform(Width::W2, &mut part(geometry, raw), &mut scratch);
     let mut stored = Vec::new();
     scratch.tier_transform = Some(transform);
-    assert!(RESIDUALS.encode(geometry, raw, &mut stored, &mut scratch).expect("it encodes"));
+    assert!(RESIDUALS.encode(RawPart { geometry, raw }, &mut stored, &mut scratch).expect("it encodes"));
     (transform, bytes, stored.len())
 }
 
@@ -190,7 +193,7 @@ impl Codec for Faulty {
 }
 
 impl Encoder for Faulty {
-    fn encode(&self, _: &Geometry<'_>, _: &[u8], stored: &mut Vec<u8>, _: &mut EncodeScratch) -> crate::Result<bool> {
+    fn encode(&self, _: RawPart<'_>, stored: &mut Vec<u8>, _: &mut EncodeScratch) -> crate::Result<bool> {
         stored.clear();
         Ok(true)
     }
@@ -199,11 +202,8 @@ impl Encoder for Faulty {
 #[test]
 fn a_checking_writer_notices_an_encoder_that_loses_values() {
     let compare = |check, raw: &[u8]| {
-        ChunkEncoder::new(Profile::default(), None, check, Search::new()).compare(
-            &Faulty,
-            &Geometry::of_numbers(1),
-            raw,
-        )
+        ChunkEncoder::new(Profile::default(), None, check, Search::new())
+            .compare(&Faulty, RawPart { geometry: &Geometry::of_numbers(1), raw })
     };
     assert!(compare(true, &[0, 0]).is_ok() && compare(false, &[0, 1]).is_ok());
     let error = compare(true, &[0, 1]).expect_err("other values");

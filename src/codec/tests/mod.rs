@@ -2,30 +2,32 @@
 //! that it did not write decode to an error or to some values, and what they decode to does not
 //! depend on what memory held before.
 
-mod bins;
-mod cases;
-mod choosing;
-mod damage;
-mod refusals;
-
-use super::blocked::TIER_TABLE_BYTES;
+use self::cases::{Case, ENCODERS, EXPONENTS, RESIDUALS, cases, few, many};
+use super::choice::{Sample, SampledPart};
 use super::encoding::Codec;
-use super::geometry::Geometry;
-use super::part_spec::PartSpec;
+use super::geometry::{Geometry, RawPart};
+use super::part::PartSpec;
 use super::registry::all;
-use super::sample::{Sample, SampledPart};
 use super::scratch::{DecodeScratch, EncodeScratch};
+use super::tiers::TIER_TABLE_BYTES;
 use super::transform::Transform;
+use crate::codec::tests::damage::damage;
 use crate::format::index::BLOCKS;
 use crate::kernel::predict::{Prediction, Predictor};
 use crate::{ColumnSchema, DType, Extent, Shape};
-use cases::{Case, ENCODERS, EXPONENTS, RESIDUALS, cases, few, many};
-use damage::damage;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use std::ops::Range;
 use tensilo_testing::Pattern;
+
+mod bins;
+mod cases;
+mod choosing;
+mod damage;
+#[cfg(feature = "zstd")]
+mod frames;
+mod refusals;
 
 /// `cases`, or as many as PROPTEST_CASES says.
 fn config(cases: u32) -> ProptestConfig {
@@ -61,7 +63,7 @@ impl Memory {
         let geometry = case.geometry.in_blocks(&blocks);
         let expressed = case
             .encoder
-            .encode(&geometry, &case.raw(), &mut self.stored, &mut self.encode)
+            .encode(RawPart { geometry: &geometry, raw: &case.raw() }, &mut self.stored, &mut self.encode)
             .expect("nothing fails but memory");
         expressed.then(|| self.stored.clone())
     }
@@ -172,7 +174,8 @@ proptest! {
         let mut used = Memory::after(&before);
         let estimate = |memory: &mut Memory| {
             let one = [case.count as u32];
-            let mut part = SampledPart::new(&case.geometry.in_blocks(&one), &raw, Sample::default());
+            let geometry = case.geometry.in_blocks(&one);
+            let mut part = SampledPart::new(RawPart { geometry: &geometry, raw: &raw }, Sample::default());
             case.encoder.estimate(&mut part, &mut memory.encode)
         };
         let estimated = estimate(&mut used);

@@ -1,16 +1,18 @@
 //! What is refused, though it could be decoded.
 
-use super::Memory;
 use super::cases::{Case, EXPONENTS, RESIDUALS};
 use crate::ErrorKind;
-use crate::codec::constant::Constant;
-use crate::codec::encoding::{Codec, Encoder};
-use crate::codec::geometry::Geometry;
-use crate::codec::part_spec::PartSpec;
-use crate::codec::registry::{all, check_supported, encoding_name, form};
-use crate::codec::scratch::EncodeScratch;
-use crate::codec::tier_head::RANKS;
-use crate::codec::transform::Transform;
+use crate::codec::{
+    blocked::Constant,
+    encoding::{Codec, Encoder},
+    geometry::{Geometry, RawPart},
+    part::PartSpec,
+    registry::{all, check_supported, encoding_name, form},
+    scratch::EncodeScratch,
+    tests::Memory,
+    tiers::RANKS,
+    transform::Transform,
+};
 use crate::format::index::BLOCKS;
 use tensilo_testing::Pattern;
 
@@ -27,7 +29,9 @@ fn a_constant_is_one_element_of_some() {
     }
     let encode = |raw: &[u8]| {
         let geometry = Geometry::of_numbers(2);
-        Constant.encode(&geometry, raw, &mut Vec::new(), &mut EncodeScratch::default()).expect("nothing fails")
+        Constant
+            .encode(RawPart { geometry: &geometry, raw }, &mut Vec::new(), &mut EncodeScratch::default())
+            .expect("nothing fails")
     };
     assert!(encode(&[1, 2]) && encode(&[1, 2, 1, 2]));
     assert!(!encode(&[1]) && !encode(&[1, 2, 1]) && !encode(&[1, 2, 1, 3]) && !encode(&[1, 2, 2, 2]));

@@ -1,10 +1,11 @@
 //! The Zstandard encodings in a build without the feature `zstd`: they are known, and refused.
 
-use super::blocked::{Block, BlockCodec, BlockEncoder, table_number};
-use super::dictionary_body;
-use super::geometry::Geometry;
-use super::part_spec::PartSpec;
+use super::blocked::Block;
+use super::encoding::{BlockCodec, BlockEncoder, VisitPlan, table_number};
+use super::geometry::RawPart;
+use super::part::PartSpec;
 use super::scratch::{DecodeScratch, EncodeScratch};
+use crate::codec::dictionary_body;
 use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,7 +34,6 @@ impl EncodingDictionary {
     }
 }
 
-/// Trains no dictionary.
 pub(crate) fn train(_: &[&[u8]], _: usize, _: usize) -> Option<Vec<u8>> {
     None
 }
@@ -43,17 +43,10 @@ macro_rules! absent_blocks {
         impl BlockCodec for $codec {
             type Tables = ();
 
-            fn id(&self) -> u16 {
-                $id
-            }
-
-            fn name(&self) -> &'static str {
-                $name
-            }
-
-            fn table_bytes(&self, _: &[u8]) -> Option<usize> {
-                Some($table_bytes)
-            }
+            const ID: u16 = $id;
+            const NAME: &'static str = $name;
+            const TABLE_BYTES: usize = $table_bytes;
+            const NEEDS_TABLE: bool = $table_bytes > 0;
 
             fn check_built(&self) -> Result<()> {
                 Err(Error::not_built("zstd", concat!("the encoding ", $name)))
@@ -63,7 +56,7 @@ macro_rules! absent_blocks {
                 self.check_built()
             }
 
-            fn decode(&self, (): &(), _: &Block<'_>, _: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
+            fn decode(&self, _: &Block<'_, ()>, _: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
                 self.check_built()
             }
 
@@ -71,14 +64,18 @@ macro_rules! absent_blocks {
         }
 
         impl BlockEncoder for $codec {
-            fn plan(&self, _: &Geometry<'_>, _: &[u8], _: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
-                Ok(false)
+            fn each_plan(
+                &self,
+                _: RawPart<'_>,
+                _: &mut EncodeScratch,
+                _: &mut VisitPlan<'_>,
+            ) -> Result<()> {
+                Ok(())
             }
 
             fn encode(
                 &self,
-                _: &Geometry<'_>,
-                _: &[u8],
+                _: RawPart<'_>,
                 _: &Range<usize>,
                 _: &mut Vec<u8>,
                 _: &mut EncodeScratch,
@@ -90,10 +87,6 @@ macro_rules! absent_blocks {
 }
 
 absent_blocks!(ZstdBlocks, 2, "zstd", size_of::<u32>(), {
-    fn needs_table(&self) -> bool {
-        true
-    }
-
     fn table(&self, tables: &[u8]) -> Option<u32> {
         table_number(tables)
     }

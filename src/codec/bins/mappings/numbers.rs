@@ -1,19 +1,26 @@
-//! The numbers of a part, as writers make them.
+//! The numbers of a part, as writers make them: those that bins code in place of the elements.
+//!
+//! Each mapping fills [`Numbers`] with a number for each element, the base of each block, and
+//! exceptions, which are stored beside the numbers. A number is never trusted: those of a quotient
+//! are decoded by the kernel that readers use and compared with the elements, and each that gives
+//! another element becomes an exception. A mapping that was found in a sample and does not fit
+//! the rest therefore costs bytes, never values.
 
 use super::mapping::{Mapping, Widths};
-use super::multiple::Multiple;
-use super::palette::Palettes;
-use super::quotient::Quotient;
-use crate::codec::extra_bits::sum_extra_bits;
-use crate::codec::geometry::Geometry;
-use crate::kernel::quotients::NumberDetails;
-use crate::kernel::{Width, extra_bits};
+use super::multiple::{Multiple, least};
+use super::palette::FoundPalettes;
+use super::quotient::{Quotient, power_of_two};
+use crate::codec::bits::{append_extra_bits, mask, sum_extra_bits, wide, with_width};
+use crate::codec::geometry::{FloatType, Geometry};
+use crate::kernel::Width;
+use crate::kernel::quotients::{self, NumberDetails};
 use crate::{Error, Result};
+use half::{bf16, f16};
 use std::ops::Range;
 
 /// The numbers that others count from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::codec) enum Bases {
+pub(crate) enum Bases {
     /// The least of each block: predicted numbers of a block begin near zero.
     OfBlocks,
     /// The least of the part: equal elements have equal numbers.
@@ -24,7 +31,7 @@ pub(in crate::codec) enum Bases {
 
 /// The numbers of a part, in memory that is reused.
 #[derive(Default)]
-pub(in crate::codec) struct Numbers {
+pub(crate) struct Numbers {
     pub mapping: Mapping,
     /// The numbers, in the byte order of the file.
     pub bytes: Vec<u8>,
@@ -32,92 +39,69 @@ pub(in crate::codec) struct Numbers {
     palette_bytes: usize,
     /// The base of each block, if the mapping has bases.
     bases: Vec<i64>,
-    /// The indices of exceptions.
     exceptions: Vec<usize>,
     /// The bit lengths whose extra bits are details; empty without details.
     lengths: Vec<u8>,
     /// The integers whose extra bits are details, of two bytes each.
     details: Vec<u8>,
     words: Vec<u64>,
-    pub(super) quotient: QuotientScratch,
+    quotient: QuotientScratch,
 }
 
 /// Memory that quotients need, with an entry for each element.
 #[derive(Default)]
-pub(super) struct QuotientScratch {
+struct QuotientScratch {
     /// The numbers, counted from 0.
-    pub sums: Vec<i64>,
+    sums: Vec<i64>,
     /// The same as bytes: two's complement.
-    pub wide: Vec<u8>,
+    wide: Vec<u8>,
     /// The elements that numbers and details give.
-    pub decoded: Vec<u8>,
+    decoded: Vec<u8>,
     /// Whether these are the ones that they are to give.
-    pub is_right: Vec<bool>,
+    is_right: Vec<bool>,
 }
 
+/// A float whose lowest bit has the value 1. A number that is added to it is rounded to an integer,
+/// which the lowest bits of the sum contain.
+const ROUNDS: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
+
 impl Numbers {
-    /// Makes the numbers of elements in palettes, which are given for the elements of each block.
-    pub(super) fn set_palettes(&mut self, palettes: Palettes, table_bytes: usize, numbers: impl FnOnce(&mut Vec<u8>)) {
-        self.clear();
-        self.palette_bytes = table_bytes;
-        self.mapping = Mapping::Palette(palettes);
-        numbers(&mut self.bytes);
+    fn begin(&mut self, mapping: Mapping) {
+        self.mapping = mapping;
+        self.bytes.clear();
+        self.bases.clear();
+        self.exceptions.clear();
+        self.lengths.clear();
+        self.details.clear();
     }
 
-    /// Begins with the numbers of floats.
-    pub(super) fn begin_quotient(&mut self, quotient: Quotient) {
-        self.clear();
-        self.mapping = Mapping::Quotient(quotient);
-    }
-
-    pub(super) fn push_base(&mut self, base: i64) {
-        self.bases.push(base);
-    }
-
-    /// Returns the bit lengths and the integers of the details of `count` elements, to be set.
-    pub(super) fn details_of_elements(&mut self, count: usize) -> (&mut [u8], &mut [[u8; 2]]) {
-        self.lengths.resize(count, 0);
-        self.details.resize(2 * count, 0);
-        (&mut self.lengths, self.details.as_chunks_mut().0)
-    }
-
-    /// Returns the details of all elements; `None` if the mapping has none.
-    pub(super) fn details_of_quotient(&self) -> Option<NumberDetails<'_>> {
-        let integers = self.details.as_chunks().0;
-        self.mapping.has_details().then_some(NumberDetails { integers, lengths: &self.lengths })
-    }
-
-    /// Makes an exception of element `i`, whose number has `bits` of details.
-    pub(super) fn push_exception(&mut self, i: usize, bits: u8) {
-        self.exceptions.push(i);
-        if let (Some(length), Some(details)) = (self.lengths.get_mut(i), self.details.as_chunks_mut().0.get_mut(i)) {
-            *length = bits + 1;
-            *details = (1_u16 << bits).to_le_bytes();
-        }
+    pub(crate) fn set_palettes(&mut self, found: &FoundPalettes, geometry: &Geometry<'_>, raw: &[u8]) {
+        self.begin(Mapping::Palette(found.palettes.clone()));
+        self.palette_bytes = found.bytes;
+        found.append_numbers(geometry, raw, &mut self.bytes);
     }
 
     /// Makes the numbers of integers. With the base of the part, some may not fit: returns whether
     /// all do.
-    pub(in crate::codec) fn set_multiple(
+    pub(crate) fn set_multiple(
         &mut self,
         multiple: Multiple,
         bases: Bases,
         geometry: &Geometry<'_>,
         raw: &[u8],
     ) -> bool {
-        self.clear();
-        self.mapping = Mapping::Multiple(multiple);
-        let (v, w) = (multiple.number_width.bytes(), geometry.element_bytes);
-        let of_part = least(raw.chunks_exact(w.max(1)), w);
+        self.begin(Mapping::Multiple(multiple));
+        let (v, w) = (multiple.number_width.bytes(), geometry.element_bytes.max(1));
+        let of_part = least(raw, w);
         let mut is_right = true;
-        for (_, elements) in blocks(geometry, raw) {
+        for block in geometry.blocks_of(raw) {
             let base = match bases {
-                Bases::OfBlocks => least(elements.clone(), w),
+                Bases::OfBlocks => least(block, w),
                 Bases::OfPart => of_part,
                 Bases::Zero => 0,
             };
             self.bases.push(base);
-            for element in elements {
+            for element in block.chunks_exact(w) {
                 let step = wide(element).wrapping_sub(base).cast_unsigned() & mask(w);
                 let k = step.checked_div(multiple.factor).unwrap_or(0);
                 is_right &= k <= mask(v) && k.wrapping_mul(multiple.factor) == step;
@@ -127,17 +111,122 @@ impl Numbers {
         is_right
     }
 
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.bases.clear();
-        self.exceptions.clear();
-        self.lengths.clear();
-        self.details.clear();
+    /// Makes the numbers of floats. Those that do not give their elements are exceptions.
+    pub(crate) fn set_quotient(&mut self, quotient: Quotient, bases: Bases, geometry: &Geometry<'_>, raw: &[u8]) {
+        self.begin(Mapping::Quotient(quotient));
+        let mut scratch = std::mem::take(&mut self.quotient);
+        match quotient.float_type {
+            FloatType::Bf16 => self.set_sums(&quotient, raw, &mut scratch, |x| bf16::from_le_bytes(x).into()),
+            FloatType::F16 => self.set_sums(&quotient, raw, &mut scratch, |x| f16::from_le_bytes(x).into()),
+            FloatType::F32 => self.set_sums(&quotient, raw, &mut scratch, |x| f32::from_le_bytes(x).into()),
+            FloatType::F64 => self.set_sums(&quotient, raw, &mut scratch, f64::from_le_bytes),
+        }
+        self.decode_sums(&quotient, raw.len(), &mut scratch);
+        with_width!(quotient.float_type.width(), W => compare::<W>(raw, &mut scratch));
+        let QuotientScratch { sums, is_right, .. } = &scratch;
+        let least = |sums: &[i64], is_right: &[bool]| {
+            sums.iter().zip(is_right).filter(|(_, is_right)| **is_right).map(|(sum, _)| *sum).min()
+        };
+        let of_part = least(sums, is_right).unwrap_or(0);
+        for block in geometry.block_ranges() {
+            let sums = sums.get(block.clone()).unwrap_or(&[]);
+            let is_right = is_right.get(block.clone()).unwrap_or(&[]);
+            let base = if bases == Bases::OfPart { of_part } else { least(sums, is_right).unwrap_or(0) };
+            self.bases.push(base);
+            let start = block.start;
+            with_width!(quotient.number_width, V => self.append_counted::<V>(&quotient, base, start, sums, is_right));
+        }
+        self.quotient = scratch;
+    }
+
+    /// Sets the numbers, counted from 0, and their details.
+    fn set_sums<const W: usize>(
+        &mut self,
+        quotient: &Quotient,
+        raw: &[u8],
+        scratch: &mut QuotientScratch,
+        value: impl Fn([u8; W]) -> f64,
+    ) {
+        let (divisor, scale) = (f64::from(quotient.divisor), power_of_two(quotient.exponent));
+        // a number that is too great gives some integer, whose element is another
+        let integer = |x: f64| {
+            let rounded = (x * divisor * scale + ROUNDS).to_bits();
+            rounded.cast_signed().wrapping_sub(ROUNDS.to_bits().cast_signed())
+        };
+        let integers = raw.as_chunks().0.iter().map(|&element| integer(value(element)));
+        scratch.sums.clear();
+        scratch.sums.extend(integers);
+        let detail_bits = quotient.detail_bits;
+        if detail_bits == 0 {
+            return;
+        }
+        self.lengths.resize(scratch.sums.len(), 0);
+        self.details.resize(2 * scratch.sums.len(), 0);
+        let details = self.lengths.iter_mut().zip(self.details.as_chunks_mut().0);
+        for (sum, (length, details)) in scratch.sums.iter_mut().zip(details) {
+            let integer = *sum;
+            *sum = integer >> detail_bits;
+            let bits = quotient.details_of(*sum);
+            let below = (integer & ((1 << detail_bits) - 1)) >> (detail_bits - bits);
+            *length = bits + 1;
+            *details = (1_u16 << bits | below as u16).to_le_bytes(); // exact: at most 15 bits
+        }
+    }
+
+    fn decode_sums(&self, quotient: &Quotient, raw_bytes: usize, scratch: &mut QuotientScratch) {
+        let QuotientScratch { sums, wide, decoded, .. } = scratch;
+        decoded.resize(raw_bytes, 0);
+        // all but the widest have no more than the lower half
+        let width = if quotient.float_type == FloatType::F64 { Width::W8 } else { Width::W4 };
+        wide.resize(width.bytes() * sums.len(), 0);
+        match width {
+            Width::W8 => wide.as_chunks_mut().0.iter_mut().zip(sums).for_each(|(to, sum)| *to = sum.to_le_bytes()),
+            _ => wide.as_chunks_mut().0.iter_mut().zip(sums).for_each(|(to, sum)| *to = (*sum as i32).to_le_bytes()),
+        }
+        let terms = quotient.terms(0);
+        match self.mapping.has_details() {
+            true => {
+                let details = NumberDetails { integers: self.details.as_chunks().0, lengths: &self.lengths };
+                quotients::best().join(&terms, width, wide, details, decoded);
+            }
+            false => quotients::best().divide(&terms, width, wide, decoded),
+        }
+    }
+
+    /// Appends the numbers of a block, of `V` bytes, counted from its base.
+    fn append_counted<const V: usize>(
+        &mut self,
+        quotient: &Quotient,
+        base: i64,
+        start: usize,
+        sums: &[i64],
+        is_right: &[bool],
+    ) {
+        let end = self.bytes.len();
+        self.bytes.resize(end + V * sums.len(), 0);
+        let numbers = self.bytes.get_mut(end..).unwrap_or(&mut []).as_chunks_mut::<V>().0;
+        let details = self.details.as_chunks_mut().0;
+        let mut last = 0;
+        for (i, ((&sum, &is_right), number)) in (start..).zip(sums.iter().zip(is_right).zip(numbers)) {
+            let k = sum.wrapping_sub(base);
+            if is_right && k.cast_unsigned() <= mask(V) {
+                last = k;
+            } else {
+                // the number of its neighbour costs the least
+                self.exceptions.push(i);
+                if let (Some(length), Some(details)) = (self.lengths.get_mut(i), details.get_mut(i)) {
+                    let bits = quotient.details_of(quotient.sum(base, last));
+                    *length = bits + 1;
+                    *details = (1_u16 << bits).to_le_bytes();
+                }
+            }
+            number.iter_mut().zip(last.to_le_bytes()).for_each(|(to, byte)| *to = byte);
+        }
     }
 
     /// Returns the bytes that the mapping takes besides the numbers. If the elements are a sample,
     /// one in `sampled_one_in` of all, the tables count for their share.
-    pub(in crate::codec) fn other_bytes(&self, element_bytes: usize, sampled_one_in: usize) -> usize {
+    pub(crate) fn other_bytes(&self, element_bytes: usize, sampled_one_in: usize) -> usize {
         let fields = match &self.mapping {
             Mapping::Palette(_) => self.palette_bytes,
             mapping => {
@@ -152,7 +241,7 @@ impl Numbers {
     }
 
     /// Appends what a block, the one of some elements, has before its numbers.
-    pub(in crate::codec) fn append_head(
+    pub(crate) fn append_head(
         &mut self,
         widths: Widths,
         block: usize,
@@ -183,24 +272,13 @@ impl Numbers {
             stored.extend_from_slice(raw.get(i * w..(i + 1) * w).ok_or_else(not_mapped)?);
         }
         if self.mapping.has_details() {
-            let bytes = self.append_details(elements, stored)?;
+            let lengths = self.lengths.get(elements.clone()).ok_or_else(not_mapped)?;
+            let details = self.details.get(2 * elements.start..2 * elements.end).ok_or_else(not_mapped)?;
+            let bytes = append_extra_bits(Width::W2, lengths, details, &mut self.words, stored);
             let field = stored.get_mut(details_at..).and_then(<[u8]>::first_chunk_mut).ok_or_else(not_mapped)?;
-            *field = bytes.to_le_bytes();
+            *field = u32::try_from(bytes).map_err(|_| not_mapped())?.to_le_bytes();
         }
         Ok(())
-    }
-
-    /// Appends the details of a block. Returns their length.
-    fn append_details(&mut self, elements: &Range<usize>, stored: &mut Vec<u8>) -> Result<u32> {
-        let lengths = self.lengths.get(elements.clone()).ok_or_else(not_mapped)?;
-        let details = self.details.get(2 * elements.start..2 * elements.end).ok_or_else(not_mapped)?;
-        let bits = usize::try_from(sum_extra_bits(lengths)).map_err(|_| not_mapped())?;
-        self.words.clear();
-        self.words.resize(bits.div_ceil(64) + 1, 0);
-        extra_bits::best().extract(Width::W2, lengths, details, &mut self.words, 0);
-        let bytes = bits.div_ceil(8);
-        stored.extend(self.words.iter().flat_map(|word| word.to_le_bytes()).take(bytes));
-        u32::try_from(bytes).map_err(|_| not_mapped())
     }
 }
 
@@ -209,56 +287,9 @@ fn not_mapped() -> Error {
     Error::internal("a block has elements that were not mapped")
 }
 
-/// Returns the range of each block, and its elements.
-pub(super) fn blocks<'a>(
-    geometry: &Geometry<'a>,
-    raw: &'a [u8],
-) -> impl Iterator<Item = (Range<usize>, std::slice::ChunksExact<'a, u8>)> {
-    let w = geometry.element_bytes.max(1);
-    geometry.block_ranges().map(move |block| {
-        let elements = raw.get(block.start * w..block.end * w).unwrap_or(&[]);
-        (block, elements.chunks_exact(w))
-    })
-}
-
-/// Returns the elements of each block.
-pub(super) fn blocks_of<'a, const W: usize>(
-    geometry: &Geometry<'a>,
-    raw: &'a [u8],
-) -> impl Iterator<Item = &'a [[u8; W]]> {
-    let elements = raw.as_chunks().0;
-    geometry.block_ranges().map(|block| elements.get(block).unwrap_or(&[]))
-}
-
-/// Returns the bytes of an element as an integer.
-pub(super) fn wide_of<const W: usize>(element: [u8; W]) -> i64 {
-    let mut wide = [0; 8];
-    wide.iter_mut().zip(element).for_each(|(to, from)| *to = from);
-    i64::from_le_bytes(wide)
-}
-
-/// Returns the bytes of an element as an integer.
-pub(super) fn wide(element: &[u8]) -> i64 {
-    let mut wide = [0; 8];
-    wide.iter_mut().zip(element).for_each(|(to, from)| *to = *from);
-    i64::from_le_bytes(wide)
-}
-
-/// Returns the number whose lower bytes, as many as given, are those of `number`, in two's
-/// complement.
-pub(super) fn signed(number: i64, bytes: usize) -> i64 {
-    let unused = 64 - 8 * bytes.clamp(1, 8);
-    number << unused >> unused
-}
-
-/// Returns a mask of the lower bytes.
-pub(super) fn mask(bytes: usize) -> u64 {
-    u64::MAX >> (64 - 8 * bytes.clamp(1, 8))
-}
-
-/// Returns the element that the others of a block follow, modulo `256^w`, by the shortest way.
-pub(super) fn least(elements: std::slice::ChunksExact<'_, u8>, w: usize) -> i64 {
-    let first = elements.clone().next().map_or(0, wide);
-    let steps = elements.map(|element| signed(wide(element).wrapping_sub(first), w));
-    first.wrapping_add(steps.min().unwrap_or(0))
+/// Sets whether each element of `W` bytes is the one that was decoded.
+fn compare<const W: usize>(raw: &[u8], scratch: &mut QuotientScratch) {
+    let both = raw.as_chunks::<W>().0.iter().zip(scratch.decoded.as_chunks::<W>().0);
+    scratch.is_right.clear();
+    scratch.is_right.extend(both.map(|(element, decoded)| element == decoded));
 }

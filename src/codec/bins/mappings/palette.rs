@@ -1,8 +1,19 @@
-//! Palettes: tables of the values that occur.
+//! Palettes (chapter 5.14): tables of the values that occur.
+//!
+//! Elements of few values, such as pixels, prices or tokens, are coded as numbers of the values. A
+//! palette by value ascends, so that its numbers are predicted as the elements are; one by
+//! frequency has the most frequent values first, for names, which nothing predicts. Channels may
+//! have palettes of their own. The table itself is coded by steps from a line through the last two
+//! values.
+//!
+//! Writers look at a sample before they fill a table of all values: most parts have too many. With
+//! values of two bytes a table indexed by value costs less than that look.
 
-use super::faults::{cut, malformed, malformed_block, number_width};
-use crate::kernel::palettes::PaletteTables;
-use crate::kernel::{Width, palettes};
+use crate::codec::bins::{cut, malformed_mapped, malformed_mapping, number_width};
+use crate::codec::bits::{signed, wide, with_width};
+use crate::codec::geometry::Geometry;
+use crate::kernel::Width;
+use crate::kernel::palettes::{self, PaletteTables};
 use crate::le::Fields;
 use crate::{Result, memory};
 
@@ -13,21 +24,17 @@ const MOST_NUMBER_BYTES: usize = 2;
 
 /// Tables of values. Element `i` of a block is in table `i` modulo their number.
 #[derive(Clone, Default)]
-pub(in crate::codec) struct Palettes {
+pub(crate) struct Palettes {
     is_wide: bool,
-    pub(super) float: bool,
-    pub(super) element_bytes: usize,
+    float: bool,
+    element_bytes: usize,
     /// The values of all palettes, in the byte order of the file.
-    pub(super) values: Vec<u8>,
+    values: Vec<u8>,
     /// The value at which each palette ends.
-    pub(super) ends: Vec<usize>,
+    ends: Vec<usize>,
 }
 
 impl Palettes {
-    pub(super) fn new(width: Width, float: bool, is_wide: bool) -> Self {
-        Self { is_wide, float, element_bytes: width.bytes(), values: Vec::new(), ends: Vec::new() }
-    }
-
     pub(super) fn number_width(&self) -> Width {
         if self.is_wide { Width::W2 } else { Width::W1 }
     }
@@ -37,7 +44,7 @@ impl Palettes {
         let [number_bytes, flags, count, reserved] = fields.array().ok_or_else(cut)?;
         self.is_wide = number_width(number_bytes, width.bytes().min(MOST_NUMBER_BYTES))? == Width::W2;
         if flags > FLOAT || count == 0 || reserved != 0 {
-            return Err(malformed("palette_flags, palette_count or the reserved byte"));
+            return Err(malformed_mapping("palette_flags, palette_count or the reserved byte"));
         }
         self.float = flags == FLOAT;
         self.element_bytes = width.bytes();
@@ -69,25 +76,18 @@ impl Palettes {
         let count = self.ends.len() as u8; // exact: writers make at most 255
         let flags = if self.float { FLOAT } else { 0 };
         tables.extend([self.number_width() as u8, flags, count, 0]); // exact: a width
-        for palette in self.palettes() {
+        let mut start = 0;
+        for &end in &self.ends {
+            let values = start * width.bytes()..end * width.bytes();
+            let palette = self.values.get(values).unwrap_or(&[]);
             // exact: at most 2^16 values
-            let greatest = (palette.len() / width.bytes()).saturating_sub(1) as u16;
-            tables.extend(greatest.to_le_bytes());
+            tables.extend(((end - start).saturating_sub(1) as u16).to_le_bytes());
+            start = end;
             let mut line = Line::new(width, self.float);
             for value in palette.chunks_exact(width.bytes()) {
-                let mut wide = [0; 8];
-                wide.iter_mut().zip(value).for_each(|(to, from)| *to = *from);
-                write_step(line.step(u64::from_le_bytes(wide)), tables);
+                write_step(line.step(wide(value).cast_unsigned()), tables);
             }
         }
-    }
-
-    /// Returns the values of each palette.
-    pub(super) fn palettes(&self) -> impl Iterator<Item = &[u8]> {
-        self.ends.iter().scan(0, |start, &end| {
-            let range = std::mem::replace(start, end) * self.element_bytes..end * self.element_bytes;
-            Some(self.values.get(range).unwrap_or(&[]))
-        })
     }
 
     pub(super) fn describe(&self) -> String {
@@ -105,7 +105,7 @@ impl Palettes {
         let tables = PaletteTables { width, is_wide: self.is_wide, values: &self.values, ends: &self.ends };
         match palettes::best().look_up(&tables, first, numbers, out) {
             true => Ok(()),
-            false => Err(malformed_block("a number is greater than those of its palette")),
+            false => Err(malformed_mapped("a number is greater than those of its palette")),
         }
     }
 }
@@ -141,7 +141,6 @@ impl Line {
         (self.before, self.last) = (self.last, m);
     }
 
-    /// Returns the next value.
     fn value(&mut self, step: u64) -> u64 {
         let residual = (step >> 1) ^ (step & 1).wrapping_neg();
         let m = self.predicted().wrapping_add(residual) & self.mask();
@@ -149,7 +148,6 @@ impl Line {
         self.mapped(m)
     }
 
-    /// Returns the step to the next value.
     fn step(&mut self, value: u64) -> u64 {
         let m = self.mapped(value);
         let residual = m.wrapping_sub(self.predicted()) & self.mask();
@@ -169,7 +167,7 @@ fn step(width: Width, fields: &mut Fields<'_>) -> Result<u64> {
         let value = u64::from(byte & 0x7F);
         // no bit beyond the width, and no last byte of zeros but the first
         if at >= bits || bits - at < 7 && value >> (bits - at) != 0 || byte == 0 && at > 0 {
-            return Err(malformed("a step is too great or too long"));
+            return Err(malformed_mapping("a step is too great or too long"));
         }
         step |= value << at;
         at += 7;
@@ -185,4 +183,327 @@ fn write_step(mut step: u64, tables: &mut Vec<u8>) {
         step >>= 7;
     }
     tables.push(step as u8); // exact: below 2^7
+}
+
+/// The most values of palettes. With more, the table takes what it saves.
+const MOST_VALUES: usize = 4096;
+/// The same of palettes by frequency, which save more.
+const MOST_BY_FREQUENCY: usize = 16384;
+/// Palettes have at most one value for this many elements; those by frequency, for a fourth of it.
+const ELEMENTS_OF_VALUE: usize = 16;
+/// The elements of a sample, and the most values among them.
+const SAMPLE: usize = 4096;
+/// The slots of a table for each value that it may have.
+const SLOTS_OF_VALUE: usize = 4;
+/// The elements of a sample whose distance to the next greater value is looked at.
+const DISTANCES: usize = 512;
+/// Bits that the distances between values have to save for each value. A table takes about 8; but
+/// distances are rounded down, and predictions gain more than elements themselves.
+const BITS_OF_VALUE: usize = 6;
+/// So few values in a sample are looked at in any case: their numbers ascend as floats of both
+/// signs do, which filters need.
+const FEW_VALUES: u32 = 320;
+const SHORT_VALUES: usize = 1 << 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PaletteOrder {
+    /// Ascending: numbers are predicted as the elements are.
+    ByValue,
+    /// The most frequent first, by powers of two: for names, such as those of tokens. Equally
+    /// frequent ones ascend, so that their steps are small.
+    ByFrequency,
+}
+
+/// Palettes that are looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WantedPalettes<'a> {
+    pub order: PaletteOrder,
+    /// The number of palettes: element `i` of a block uses the one of `i` modulo that.
+    pub count: usize,
+    /// All elements that will have the palettes, and their geometry.
+    pub geometry: &'a Geometry<'a>,
+    pub elements: &'a [u8],
+    /// Some of them. Palettes are not found if these do not seem to pay; `None` to find all.
+    pub sample: Option<&'a [u8]>,
+}
+
+/// The values that occur, each with a number: open addressing.
+struct ValueTable {
+    /// The index of a value plus 1, for each used slot. A power of two.
+    slots: Vec<u16>,
+    /// In the order of their first elements.
+    values: Vec<i64>,
+    /// The elements that have each value.
+    counts: Vec<u32>,
+    numbers: Vec<u16>,
+    most: usize,
+}
+
+impl ValueTable {
+    /// Makes a table for at most `most` values, below 2^16.
+    fn new(most: usize) -> Self {
+        let slots = SLOTS_OF_VALUE * most.max(1).next_power_of_two();
+        Self { slots: vec![0; slots], values: Vec::new(), counts: Vec::new(), numbers: Vec::new(), most }
+    }
+
+    /// Returns the index of a value; if the table has it not, the free slot where it belongs.
+    fn find(&self, value: i64) -> std::result::Result<usize, usize> {
+        // Fibonacci hashing (Knuth, The Art of Computer Programming, 6.4)
+        let product = value.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        // below their number
+        let mut at = (product >> (64 - self.slots.len().trailing_zeros())) as usize;
+        // ends: there are more slots than values
+        while let Some(index) = self.slots.get(at).and_then(|slot| slot.checked_sub(1)) {
+            if self.values.get(usize::from(index)) == Some(&value) {
+                return Ok(index.into());
+            }
+            at = (at + 1) & (self.slots.len() - 1); // a power of two
+        }
+        Err(at)
+    }
+
+    /// Adds an element. Returns `false` if there are too many values.
+    fn add(&mut self, value: i64) -> bool {
+        match self.find(value) {
+            Ok(index) => {
+                if let Some(count) = self.counts.get_mut(index) {
+                    *count += 1; // a part has fewer than 2^32 elements
+                }
+                true
+            }
+            Err(free) if self.values.len() < self.most => {
+                self.values.push(value);
+                self.counts.push(1);
+                if let Some(slot) = self.slots.get_mut(free) {
+                    *slot = self.values.len() as u16; // exact: at most `most`
+                }
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Numbers the values. Returns them in this order.
+    fn sort(&mut self, order: PaletteOrder, key: impl Fn(i64) -> i64) -> Vec<i64> {
+        let octave = |count: u32| if order == PaletteOrder::ByFrequency { count.leading_zeros() } else { 0 };
+        let values = (0..).zip(self.values.iter().zip(&self.counts));
+        // a value and its index; values differ, so that indices do not count
+        let mut sorted: Vec<(u32, i64, usize)> =
+            values.map(|(index, (&value, &count))| (octave(count), key(value), index)).collect();
+        sorted.sort_unstable();
+        self.numbers.resize(sorted.len(), 0);
+        for (number, &(_, _, index)) in (0..).zip(&sorted) {
+            if let Some(to) = self.numbers.get_mut(index) {
+                *to = number;
+            }
+        }
+        sorted.into_iter().filter_map(|(_, _, index)| self.values.get(index).copied()).collect()
+    }
+
+    fn number<const W: usize>(&self, element: [u8; W]) -> u16 {
+        self.find(wide(&element)).ok().and_then(|index| self.numbers.get(index).copied()).unwrap_or(0)
+    }
+}
+
+/// The number of each value of two bytes that occurs. Numbers of other values are not used.
+struct ShortTable(Vec<u16>);
+
+impl ShortTable {
+    /// Makes the table of the values of some elements, and returns them in their order.
+    fn new(elements: impl Iterator<Item = [u8; 2]>, float: bool) -> (Self, Vec<i64>) {
+        let mut numbers = vec![0; SHORT_VALUES];
+        // in bounds
+        elements.for_each(|element| numbers[usize::from(u16::from_le_bytes(element))] = 1);
+        let mut values = Vec::new();
+        for (i, eight) in numbers.chunks_exact(8).enumerate() {
+            if eight.iter().any(|&seen| seen != 0) {
+                let seen = eight.iter().enumerate().filter(|(_, seen)| **seen != 0);
+                values.extend(seen.map(|(k, _)| (8 * i + k) as u16)); // exact: below 2^16
+            }
+        }
+        let positive = values.partition_point(|value: &u16| value.cast_signed() >= 0);
+        let negative = values.len() - positive;
+        values.rotate_left(positive);
+        if float && let Some(negative) = values.get_mut(..negative) {
+            negative.reverse();
+        }
+        // in bounds
+        (0..=u16::MAX).zip(&values).for_each(|(number, &value)| numbers[usize::from(value)] = number);
+        (Self(numbers), values.into_iter().map(i64::from).collect())
+    }
+
+    fn number(&self, element: [u8; 2]) -> u16 {
+        self.0[usize::from(u16::from_le_bytes(element))] // in bounds
+    }
+}
+
+/// Palettes of all elements of a part.
+pub(crate) struct FoundPalettes {
+    pub(super) palettes: Palettes,
+    /// The bytes that they take.
+    pub(super) bytes: usize,
+    tables: Tables,
+}
+
+enum Tables {
+    Short(Vec<ShortTable>),
+    Wide(Vec<ValueTable>),
+}
+
+/// Finds palettes; `None` if there are too many values.
+pub(crate) fn find_palettes(width: Width, wanted: WantedPalettes<'_>) -> Option<FoundPalettes> {
+    let most = wanted.most_values(width.bytes());
+    // a table for all values of two bytes costs less than looking
+    if let Some(sample) = wanted.sample
+        && (width, wanted.order) != (Width::W2, PaletteOrder::ByValue)
+        && !with_width!(width, W => has_few::<W>(most, sample))
+    {
+        return None;
+    }
+    match (width, wanted.order) {
+        (Width::W1, _) => None,
+        (Width::W2, PaletteOrder::ByValue) => find_short(wanted),
+        _ => with_width!(width, W => find::<W>(width, wanted)),
+    }
+}
+
+/// Returns whether palettes of values of two bytes may save the bytes of their tables, judged by a
+/// sample: more elements have more values, with shorter distances between them.
+fn may_save(sample: &[u8], element_bytes: usize) -> bool {
+    let sample = sample.as_chunks().0;
+    let mut seen = [0_u64; SHORT_VALUES / 64];
+    for value in sample.iter().copied().map(u16::from_le_bytes).map(usize::from) {
+        seen[value / 64] |= 1 << (value % 64); // in bounds
+    }
+    let value_count: u32 = seen.iter().map(|word| word.count_ones()).sum();
+    if value_count <= FEW_VALUES {
+        return true;
+    }
+    // the distance to the next greater value
+    let distance = |value: usize| {
+        let above = seen[value / 64] & (u64::MAX - 1) << (value % 64); // in bounds
+        let mut above = std::iter::once(above).chain(seen[value / 64 + 1..].iter().copied()).enumerate();
+        let next = above.find(|(_, word)| *word != 0);
+        next.map_or(1, |(words, word)| (value / 64 + words) * 64 + word.trailing_zeros() as usize - value)
+    };
+    let some = sample.iter().step_by((sample.len() / DISTANCES).max(1)).copied().map(u16::from_le_bytes);
+    let bits: usize = some.clone().map(|value| distance(value.into()).ilog2() as usize).sum();
+    bits * element_bytes / 2 / some.len().max(1) >= BITS_OF_VALUE * value_count as usize
+}
+
+/// Finds palettes by value of elements of two bytes.
+fn find_short(wanted: WantedPalettes<'_>) -> Option<FoundPalettes> {
+    let WantedPalettes { count, geometry, elements, .. } = wanted;
+    if count == 1 && wanted.sample.is_some_and(|sample| !may_save(sample, elements.len())) {
+        return None;
+    }
+    let of_place = |place: usize| {
+        let blocks = geometry.blocks_of(elements).map(|block| block.as_chunks().0);
+        let own = blocks.flat_map(move |block| block.get(place..).unwrap_or(&[]).iter().step_by(count.max(1)));
+        ShortTable::new(own.copied(), geometry.float)
+    };
+    let (tables, values): (Vec<_>, Vec<_>) = (0..count.max(1)).map(of_place).unzip();
+    let is_small = values.iter().map(Vec::len).sum::<usize>() <= wanted.most_values(2);
+    if !is_small || values.iter().any(Vec::is_empty) {
+        return None;
+    }
+    Some(FoundPalettes::new(Width::W2, geometry.float, &values, Tables::Short(tables)))
+}
+
+fn find<const W: usize>(width: Width, wanted: WantedPalettes<'_>) -> Option<FoundPalettes> {
+    let (most, count, float) = (wanted.most_values(W), wanted.count.max(1), wanted.geometry.float);
+    let mut tables: Vec<ValueTable> = (0..wanted.count).map(|_| ValueTable::new(most)).collect();
+    for block in wanted.geometry.blocks_of(wanted.elements) {
+        // not a division for each element
+        for (place, table) in tables.iter_mut().enumerate() {
+            let mut own = block.as_chunks::<W>().0.get(place..).unwrap_or(&[]).iter().step_by(count);
+            if !own.all(|element| table.add(wide(element))) {
+                return None;
+            }
+        }
+    }
+    let value_count: usize = tables.iter().map(|table| table.values.len()).sum();
+    if value_count > most || tables.iter().any(|table| table.values.is_empty()) {
+        return None;
+    }
+    let key = |value: i64| {
+        let value = signed(value, W);
+        if float && value < 0 { value ^ i64::MAX >> (64 - 8 * W) } else { value }
+    };
+    let values: Vec<_> = tables.iter_mut().map(|table| table.sort(wanted.order, key)).collect();
+    Some(FoundPalettes::new(width, float, &values, Tables::Wide(tables)))
+}
+
+impl FoundPalettes {
+    fn new(width: Width, float: bool, values: &[Vec<i64>], tables: Tables) -> Self {
+        let is_wide = values.iter().any(|values| values.len() > 256);
+        let mut palettes = Palettes { is_wide, float, element_bytes: width.bytes(), ..Palettes::default() };
+        for values in values {
+            let bytes = values.iter().flat_map(|value| value.to_le_bytes().into_iter().take(width.bytes()));
+            palettes.values.extend(bytes);
+            palettes.ends.push(palettes.values.len() / width.bytes());
+        }
+        let mut written = Vec::new();
+        palettes.write(&mut written);
+        Self { palettes, bytes: written.len(), tables }
+    }
+
+    /// Appends the numbers of `raw`, which is some or all of the elements.
+    pub(super) fn append_numbers(&self, geometry: &Geometry<'_>, raw: &[u8], numbers: &mut Vec<u8>) {
+        match &self.tables {
+            Tables::Short(tables) => self.append_with(tables, ShortTable::number, geometry, raw, numbers),
+            Tables::Wide(tables) => match geometry.element_bytes {
+                2 => self.append_with(tables, ValueTable::number::<2>, geometry, raw, numbers),
+                4 => self.append_with(tables, ValueTable::number::<4>, geometry, raw, numbers),
+                _ => self.append_with(tables, ValueTable::number::<8>, geometry, raw, numbers),
+            },
+        }
+    }
+
+    fn append_with<T, const W: usize>(
+        &self,
+        tables: &[T],
+        number: impl Fn(&T, [u8; W]) -> u16,
+        geometry: &Geometry<'_>,
+        raw: &[u8],
+        numbers: &mut Vec<u8>,
+    ) {
+        let is_wide = self.palettes.is_wide;
+        let count = tables.len().max(1);
+        for block in geometry.blocks_of(raw) {
+            let elements = block.as_chunks().0;
+            let start = numbers.len();
+            numbers.resize(start + elements.len() * if is_wide { 2 } else { 1 }, 0);
+            let to = numbers.get_mut(start..).unwrap_or(&mut []);
+            // element `i` is in table `i` modulo their number
+            for (i, table) in tables.iter().enumerate() {
+                let own = elements.get(i..).unwrap_or(&[]).iter().step_by(count);
+                let own = own.map(|&element| number(table, element));
+                if is_wide {
+                    let to = to.as_chunks_mut().0.iter_mut().skip(i).step_by(count);
+                    to.zip(own).for_each(|(to, number)| *to = number.to_le_bytes());
+                } else {
+                    let to = to.iter_mut().skip(i).step_by(count);
+                    to.zip(own).for_each(|(to, number)| *to = number as u8); // exact: below 256
+                }
+            }
+        }
+    }
+}
+
+impl WantedPalettes<'_> {
+    /// Returns the most values that all palettes of elements of this many bytes may have.
+    fn most_values(&self, element_bytes: usize) -> usize {
+        let (most, elements_of_value) = match self.order {
+            PaletteOrder::ByValue => (MOST_VALUES, ELEMENTS_OF_VALUE),
+            PaletteOrder::ByFrequency => (MOST_BY_FREQUENCY, ELEMENTS_OF_VALUE / 4),
+        };
+        most.min(self.elements.len() / element_bytes.max(1) / elements_of_value)
+    }
+}
+
+/// Returns whether the first elements of a sample have at most `most` values.
+fn has_few<const W: usize>(most: usize, sample: &[u8]) -> bool {
+    let mut table = ValueTable::new(most);
+    sample.as_chunks::<W>().0.iter().take(SAMPLE).all(|element| table.add(wide(element)))
 }

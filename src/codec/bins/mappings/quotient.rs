@@ -1,12 +1,21 @@
-//! Quotients: integers, divided by a constant.
+//! Quotients (chapter 5.14): floats that are integers, divided by a constant.
+//!
+//! Measurements with a fixed step, decimals such as 12.34 and pixels scaled to 1 are integers that
+//! were divided: `N / (divisor * 2^exponent)`. Their integers are short and predictable, the floats
+//! are neither. The numbers that are coded count from a base of each block. If elements have more
+//! bits than a number of two bytes, the bits below it are *details*, which are stored beside the
+//! numbers and not coded.
+//!
+//! Writers derive the power of two from the lowest bit of nearly all elements of a sample, and try
+//! the divisors that people use. A few elements may be exceptions.
 
-use super::faults::{cut, malformed, malformed_block, number_width};
-use crate::codec::float_type::FloatType;
-use crate::kernel::quotients::{NumberDetails, QuotientTerms};
-use crate::kernel::{Width, extra_bits, quotients};
-use crate::le::{Fields, structure, u64_of};
+use crate::codec::bins::{cut, malformed_mapped, malformed_mapping, number_width};
+use crate::codec::bits::{ends_in_zeros, least_width};
+use crate::codec::geometry::FloatType;
+use crate::kernel::quotients::{self, NumberDetails, QuotientTerms};
+use crate::kernel::{Width, extra_bits};
+use crate::le::{Fields, structure};
 use crate::{Result, memory};
-use std::ops::Range;
 
 structure! {
     /// Chapter 5.14: the fields of a quotient.
@@ -22,14 +31,14 @@ structure! {
 }
 
 /// The most bits below a number.
-pub(super) const MOST_DETAIL_BITS: u8 = 15;
+const MOST_DETAIL_BITS: u8 = 15;
 /// The greatest divisor. An `f32` has it and all integers below.
 const MOST_DIVISOR: u32 = 1 << 24;
 
 /// Elements `N / (divisor * 2^exponent)`. `N` is a number, counted from the base of its block, and
 /// the details below it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::codec) struct Quotient {
+pub(crate) struct Quotient {
     pub number_width: Width,
     pub float_type: FloatType,
     /// The most bits of an integer that are below its number.
@@ -45,7 +54,7 @@ impl Quotient {
         let float_type = FloatType::from_code(fields::FLOAT_TYPE.get(&bytes)).filter(|known| known.width() == width);
         let quotient = Self {
             number_width: number_width(fields::NUMBER_BYTES.get(&bytes), width.bytes())?,
-            float_type: float_type.ok_or_else(|| malformed("a float_type of other elements"))?,
+            float_type: float_type.ok_or_else(|| malformed_mapping("a float_type of other elements"))?,
             detail_bits: fields::DETAIL_BITS.get(&bytes),
             divisor: fields::DIVISOR.get(&bytes),
             exponent: i16::from_le_bytes(fields::EXPONENT.get(&bytes)),
@@ -53,12 +62,11 @@ impl Quotient {
         let has_no_more = fields::RESERVED.get(&bytes) == 0 && fields::RESERVED_END.get(&bytes) == [0; 2];
         match quotient.is_valid() && has_no_more {
             true => Ok(quotient),
-            false => Err(malformed("a field of a quotient is out of range")),
+            false => Err(malformed_mapping("a field of a quotient is out of range")),
         }
     }
 
-    /// Returns whether the fields are in range.
-    pub(super) fn is_valid(&self) -> bool {
+    fn is_valid(&self) -> bool {
         let (most_bits, most_exponent) = if self.float_type == FloatType::F64 { (64, 1022) } else { (32, 126) };
         self.detail_bits <= MOST_DETAIL_BITS
             && 8 * self.number_width.bytes() + usize::from(self.detail_bits) <= most_bits
@@ -101,10 +109,11 @@ impl Quotient {
         below.min(self.detail_bits.into()) as u8 // at most 15
     }
 
-    /// Returns the float of an integer, as its bits.
-    #[inline(always)]
-    pub(super) fn element(&self, n: i64) -> u64 {
-        self.terms(0).element(n)
+    /// Returns whether a number without details gives an element.
+    fn gives(&self, element: &[u8]) -> bool {
+        let exact = self.float_type.value(element) * f64::from(self.divisor) * power_of_two(self.exponent);
+        let number = exact.round() as i64; // one that is too great gives another element
+        self.sum(0, number) == number && self.terms(0).element(number).to_le_bytes().starts_with(element)
     }
 
     pub(super) fn terms(&self, base: i64) -> QuotientTerms {
@@ -112,47 +121,38 @@ impl Quotient {
         QuotientTerms { format: self.float_type.format(), detail_bits, divisor, exponent, base }
     }
 
-    /// Sets `out` to the elements of a range of a block. If there are details, numbers begin with
-    /// the first of the block.
-    pub(super) fn elements(
-        &self,
-        numbers: BlockNumbers<'_>,
-        details: Option<DetailBits<'_>>,
-        range: &Range<usize>,
-        out: &mut [u8],
-        scratch: &mut MappedScratch,
-    ) -> Result<()> {
-        let BlockNumbers { bytes: numbers, first, base } = numbers;
-        if let Some(details) = details {
-            self.read_details(numbers, base, details, scratch)?;
-        }
-        let skip = range.start.saturating_sub(first);
-        let numbers = numbers.get(skip * self.number_width.bytes()..).unwrap_or(&[]);
-        match details {
-            None => quotients::best().divide(&self.terms(base), self.number_width, numbers, out),
-            Some(_) => {
-                let details = scratch.details_from(skip);
-                quotients::best().join(&self.terms(base), self.number_width, numbers, details, out);
-            }
-        }
-        Ok(())
+    /// Sets `out` to the elements of numbers without details.
+    pub(super) fn divide(&self, base: i64, numbers: &[u8], out: &mut [u8]) {
+        quotients::best().divide(&self.terms(base), self.number_width, numbers, out);
     }
 
-    /// Reads the details below numbers, to the scratch.
-    fn read_details(
+    /// Sets `out` to the elements of numbers, the first of which is number `first` of its block.
+    /// Their details were read.
+    pub(super) fn join(&self, base: i64, first: usize, numbers: &[u8], scratch: &MappedScratch, out: &mut [u8]) {
+        let integers = scratch.details.as_chunks().0.get(first..).unwrap_or(&[]);
+        let details = NumberDetails { integers, lengths: scratch.lengths.get(first..).unwrap_or(&[]) };
+        quotients::best().join(&self.terms(base), self.number_width, numbers, details, out);
+    }
+
+    /// Reads the details of the first numbers of a block, to the scratch. Checks of them,
+    /// and of where they end if the numbers are all.
+    pub(super) fn read_details(
         &self,
-        numbers: &[u8],
         base: i64,
-        details: DetailBits<'_>,
+        numbers: &[u8],
+        is_all: bool,
+        stored: &[u8],
         scratch: &mut MappedScratch,
     ) -> Result<()> {
-        let MappedScratch { lengths, details: integers } = scratch;
+        let MappedScratch { lengths, details } = scratch;
         let count = numbers.len() / self.number_width.bytes();
         memory::resize(lengths, count, 0)?;
-        memory::resize(integers, 2 * count, 0)?;
+        memory::resize(details, 2 * count, 0)?;
         quotients::best().detail_lengths(&self.terms(base), self.number_width, numbers, lengths);
-        let bits = extra_bits::best().deposit(Width::W2, lengths, details.bits, 0, integers);
-        details.check(u64_of(bits))
+        let bits = extra_bits::best().deposit(Width::W2, lengths, stored, 0, details);
+        let (bytes, most) = (bits.div_ceil(8), stored.len());
+        let is_right = if is_all { bytes == most && ends_in_zeros(stored, bits) } else { bytes <= most };
+        if is_right { Ok(()) } else { Err(malformed_mapped("detail_bytes, or bits that fill up the details")) }
     }
 }
 
@@ -164,56 +164,132 @@ pub(super) fn power_of_two(exponent: i16) -> f64 {
 
 /// Memory for the details of a block.
 #[derive(Default)]
-pub(in crate::codec) struct MappedScratch {
+pub(crate) struct MappedScratch {
     /// The bit lengths whose extra bits are details.
     lengths: Vec<u8>,
     /// The integers of which details are the extra bits, of two bytes each.
     details: Vec<u8>,
 }
 
-impl MappedScratch {
-    /// Returns the details that were read, but for some.
-    fn details_from(&self, skip: usize) -> NumberDetails<'_> {
-        let integers = self.details.as_chunks().0;
-        NumberDetails {
-            integers: integers.get(skip..).unwrap_or(&[]),
-            lengths: self.lengths.get(skip..).unwrap_or(&[]),
+/// The elements that are looked at, at least.
+const SAMPLE: usize = 1024;
+/// One element in this many may have bits below the lowest one of all others.
+const LOWER: usize = 512;
+/// One element of the sample in this many is tried.
+const LOOKED_AT_ONE_IN: usize = 4;
+/// One element in this many may be an exception.
+const EXCEPTIONS: usize = 64;
+
+/// Divisors that people use besides powers of two: of decimals, as factor and power of two, and of
+/// integers that were scaled to 1.
+const DIVISORS: [(u32, i16); 9] =
+    [(5, 1), (25, 2), (125, 3), (625, 4), (3125, 5), (15_625, 6), (255, 0), (65_535, 0), (32_767, 0)];
+
+/// The binary exponents of the highest and lowest one bit of a number.
+#[derive(Clone, Copy)]
+struct OneBits {
+    highest: i32,
+    lowest: i32,
+}
+
+impl OneBits {
+    /// Returns those of a finite number that is not 0.
+    fn of(x: f64) -> Option<Self> {
+        if x == 0.0 || !x.is_finite() {
+            return None;
         }
+        // a subnormal f64 counts as if it were normal, and is an exception
+        let exponent = (x.to_bits() >> 52 & 0x7FF) as i32 - 1023; // exact: 11 bits
+        let zeros = (x.to_bits() | 1 << 52).trailing_zeros() as i32; // at most 52
+        Some(Self { highest: exponent, lowest: exponent - 52 + zeros })
     }
 }
 
-/// Some numbers of a block.
-#[derive(Clone, Copy)]
-pub(super) struct BlockNumbers<'a> {
-    pub bytes: &'a [u8],
-    /// The index of the first in the block.
-    pub first: usize,
-    /// The number that others count from.
-    pub base: i64,
+/// Returns quotients that may express elements, judged by some of them. Details pay only if
+/// elements are predictable.
+pub(crate) fn find_quotients(float_type: FloatType, raw: &[u8], may_have_details: bool) -> Vec<Quotient> {
+    let w = float_type.width().bytes();
+    // an odd step, since rows have even lengths
+    let sample: Vec<&[u8]> = raw.chunks_exact(w).step_by((raw.len() / w / SAMPLE) | 1).collect();
+    let mut bits: Vec<OneBits> = sample.iter().filter_map(|element| OneBits::of(float_type.value(element))).collect();
+    let Some(highest) = bits.iter().map(|bits| bits.highest).max() else { return Vec::new() };
+    let rare = bits.len() / LOWER; // below their number, which is not 0
+    let (_, lowest, _) = bits.select_nth_unstable_by_key(rare, |bits| bits.lowest);
+    let lowest = lowest.lowest;
+    let exact = exact(float_type, highest, lowest);
+    let with_details = may_have_details.then(|| with_details(float_type, highest, lowest)).flatten();
+    let decimals = match exact {
+        Some(_) => None, // a power of two does
+        None => {
+            DIVISORS.into_iter().find_map(|(divisor, exponent)| scaled(float_type, divisor, exponent, highest, &sample))
+        }
+    };
+    let narrower = exact.into_iter().chain(decimals).flat_map(with_narrower);
+    narrower.filter(|quotient| gives_most(quotient, &sample)).chain(with_details).collect()
 }
 
-/// The details of a block.
-#[derive(Clone, Copy)]
-pub(super) struct DetailBits<'a> {
-    pub bits: &'a [u8],
-    /// Whether they are those of all numbers.
-    pub is_all: bool,
+/// Returns whether a quotient expresses nearly all of the sample.
+fn gives_most(quotient: &Quotient, sample: &[&[u8]]) -> bool {
+    let mut exceptions = sample.iter().step_by(LOOKED_AT_ONE_IN).filter(|element| !quotient.gives(element));
+    exceptions.nth(sample.len() / LOOKED_AT_ONE_IN / EXCEPTIONS).is_none()
 }
 
-impl DetailBits<'_> {
-    /// Checks of details that have this many bits.
-    fn check(&self, bits: u64) -> Result<()> {
-        let bytes = usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX);
-        let fills_up = self.bits.last().is_none_or(|last| bits.is_multiple_of(8) || last >> (bits % 8) == 0);
-        let is_right = if self.is_all { bytes == self.bits.len() && fills_up } else { bytes <= self.bits.len() };
-        if is_right { Ok(()) } else { Err(malformed_block("detail_bytes, or bits that fill up the details")) }
+/// Returns a quotient, and the same with numbers of two bytes: each block has its own base.
+fn with_narrower(quotient: Quotient) -> impl Iterator<Item = Quotient> {
+    let narrower = Quotient { number_width: Width::W2, ..quotient };
+    let is_narrower = quotient.number_width.bytes() > Width::W2.bytes();
+    std::iter::once(quotient).chain(is_narrower.then_some(narrower))
+}
+
+fn quotient(
+    float_type: FloatType,
+    number_width: Width,
+    detail_bits: i32,
+    divisor: u32,
+    exponent: i32,
+) -> Option<Quotient> {
+    let quotient = Quotient {
+        number_width,
+        float_type,
+        detail_bits: u8::try_from(detail_bits).ok()?,
+        divisor,
+        exponent: i16::try_from(exponent).ok()?,
+    };
+    quotient.is_valid().then_some(quotient)
+}
+
+/// Returns the least width of integers up to `2^bits`, with a sign.
+fn width_of(float_type: FloatType, bits: i32) -> Option<Width> {
+    let most = float_type.width().bytes(); // at most 8
+    least_width(|bytes| bits + 1 < 8 * bytes as i32 && bytes <= most)
+}
+
+/// Returns the quotient of integers without details.
+fn exact(float_type: FloatType, highest: i32, lowest: i32) -> Option<Quotient> {
+    let width = width_of(float_type, highest - lowest)?;
+    // as many bits as the elements have themselves save nothing
+    let is_coarse = width != float_type.width() || width == Width::W2;
+    is_coarse.then(|| quotient(float_type, width, 0, 1, -lowest)).flatten()
+}
+
+/// Returns the quotient whose numbers are the significant bits of the greatest elements.
+fn with_details(float_type: FloatType, highest: i32, lowest: i32) -> Option<Quotient> {
+    let bits = float_type.precision().min(15) as i32; // exact
+    let coarse = bits - 1 - highest; // numbers are multiples of 2^-coarse
+    let detail_bits = (-lowest - coarse).min(MOST_DETAIL_BITS.into());
+    match detail_bits {
+        1.. => quotient(float_type, Width::W2, detail_bits, 1, coarse + detail_bits),
+        _ => None,
     }
 }
 
-/// Returns a number of `V` bytes.
-#[inline(always)]
-pub(super) fn integer<const V: usize>(bytes: [u8; V]) -> i64 {
-    let mut wide = [0; 8];
-    wide.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
-    i64::from_le_bytes(wide)
+/// Returns the quotient of a divisor, if it expresses nearly all of the sample.
+fn scaled(float_type: FloatType, divisor: u32, exponent: i16, highest: i32, sample: &[&[u8]]) -> Option<Quotient> {
+    if float_type.width() == Width::W2 && exponent > 0 {
+        return None; // too few bits for decimals
+    }
+    let divisor_bits = 32 - divisor.leading_zeros() as i32; // exact: at most 32
+    let width = width_of(float_type, highest + divisor_bits + i32::from(exponent))?;
+    let quotient = quotient(float_type, width, 0, divisor, exponent.into())?;
+    gives_most(&quotient, sample).then_some(quotient)
 }

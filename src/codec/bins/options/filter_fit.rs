@@ -6,7 +6,6 @@ use crate::kernel::predict::{MOST_FILTERS, MOST_TAPS, SEGMENT};
 /// Products of a number and those before it, each with each: `(MOST_TAPS + 1)` times the next
 /// number, halved.
 const MOST_PRODUCTS: usize = (MOST_TAPS + 1) * (MOST_TAPS + 2) / 2;
-/// Rounds of Lloyd's algorithm.
 const ROUNDS: usize = 5;
 /// The part of the mean square that is added to the squares, so that coefficients stay small.
 const RIDGE: f64 = 1e-6;
@@ -80,7 +79,6 @@ fn sum_of_products(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// The coefficients of a filter.
 pub(super) type Coefficients = [f64; MOST_TAPS];
 
 /// The quadratic form of a filter: what it misses is the sum of products with moments.

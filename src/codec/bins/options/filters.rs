@@ -1,13 +1,22 @@
-//! Filters: linear prediction of numbers from many of the last ones.
+//! Filters (chapter 5.15): linear prediction of numbers from many of the last ones.
+//!
+//! Sound and other oscillations are predicted badly by a difference, and well by a sum of the last
+//! 8 or 16 numbers with fitted coefficients, as lossless audio codecs do. A part has up to 16
+//! filters, and each segment of 128 numbers names one of them. Prediction restarts after some
+//! segments, so that the rows between restarts are decoded side by side.
+//!
+//! Fitting takes time, so writers look at a few segments first: most numbers gain nothing.
 
-use super::marks::{malformed, malformed_block};
+use super::filter_fit::{Moments, UNIT, assign, fit};
 use crate::Result;
-use crate::codec::bins::class_codes::ClassCodes;
-use crate::codec::bins::mappings::cut;
-use crate::codec::transform::Transform;
-use crate::kernel::Width;
-use crate::kernel::predict::{self, FilterBank, MOST_FILTERS, MOST_TAPS, SEGMENT};
+use crate::codec::bins::{cut, malformed_marks, malformed_option};
+use crate::codec::{bits::ClassCodes, geometry::Geometry, transform::Transform};
+use crate::kernel::{
+    Width,
+    predict::{self, FilterBank, MOST_FILTERS, MOST_TAPS, SEGMENT},
+};
 use crate::le::{Fields, structure};
+use std::ops::Range;
 
 structure! {
     /// Chapter 5.15: the fields of *filters* before the coefficients.
@@ -21,7 +30,7 @@ structure! {
 
 /// Chapter 5.15: the fields of *filters*.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::codec) struct Filters {
+pub(crate) struct Filters {
     pub(super) bank: FilterBank,
     pub(super) filter_count: usize,
 }
@@ -34,7 +43,7 @@ impl Filters {
         let (taps, filter_count) = (usize::from(TAPS.get(&head)), usize::from(FILTER_COUNT.get(&head)));
         let (restart, zero) = (RESTART_SEGMENTS.get(&head), ZERO.get(&head));
         if !(1..=MOST_TAPS).contains(&taps) || !(1..=MOST_FILTERS).contains(&filter_count) || restart == 0 {
-            return Err(malformed(&format!(
+            return Err(malformed_option(&format!(
                 "{filter_count} filters of {taps} taps that restart after {restart} segments"
             )));
         }
@@ -51,7 +60,7 @@ impl Filters {
     pub(super) fn check_numbers(&self, number_width: Width, transform: Transform) -> Result<()> {
         match (number_width, transform) {
             (Width::W2, Transform::None) => Ok(()),
-            _ => Err(malformed("filters of numbers that have not 2 bytes, or another transform")),
+            _ => Err(malformed_option("filters of numbers that have not 2 bytes, or another transform")),
         }
     }
 
@@ -78,24 +87,24 @@ impl Filters {
 
     /// Splits the filter codes of a block of `count` numbers from the bytes after them: of
     /// them.
-    pub(in crate::codec) fn split<'a>(&self, count: usize, stored: &'a [u8]) -> Result<FilterBlock<'a>> {
+    pub(crate) fn split<'a>(&self, count: usize, stored: &'a [u8]) -> Result<(&'a [u8], &'a [u8])> {
         let (codes, segments) = (self.codes(), count.div_ceil(SEGMENT));
         let split = codes.bytes(segments).and_then(|bytes| stored.split_at_checked(bytes));
-        let (stored, bins) = split.ok_or_else(|| malformed_block("it ends within its filter codes"))?;
+        let (stored, bins) = split.ok_or_else(|| malformed_marks("it ends within its filter codes"))?;
         if !codes.are_valid(stored, segments) || !codes.end_in_zeros(stored, segments) {
-            return Err(malformed_block("a filter code is out of range, or bits that fill up are not zero"));
+            return Err(malformed_marks("a filter code is out of range, or bits that fill up are not zero"));
         }
-        Ok(FilterBlock { codes: stored, bins })
+        Ok((stored, bins))
     }
 
     /// Returns the index of the number where prediction restarted last before number `i`, or at it.
-    pub(in crate::codec) fn start_of(&self, i: usize) -> usize {
+    pub(crate) fn start_of(&self, i: usize) -> usize {
         i - i % self.bank.restart_numbers()
     }
 
     /// Replaces the coded integers of a block, from a restart on, by numbers. `first` is
     /// the index of the first of them.
-    pub(in crate::codec) fn undo(&self, codes: &[u8], first: usize, data: &mut [u8], scratch: &mut Vec<u8>) {
+    pub(crate) fn undo(&self, codes: &[u8], first: usize, data: &mut [u8], scratch: &mut Vec<u8>) {
         let of_block = self.codes();
         let segments = first / SEGMENT..(first + data.len() / Width::W2.bytes()).div_ceil(SEGMENT);
         scratch.clear();
@@ -104,9 +113,150 @@ impl Filters {
     }
 }
 
-/// The filter codes of a block.
-pub(in crate::codec) struct FilterBlock<'a> {
-    pub codes: &'a [u8],
-    /// The bytes after them.
-    pub bins: &'a [u8],
+/// Segments after which prediction restarts: a block of 64 KiB of such numbers then has 32 rows, as
+/// many as the widest vector has numbers.
+const RESTART_SEGMENTS: u16 = 8;
+/// Segments for each filter, at least.
+const SEGMENTS_OF_FILTER: usize = 8;
+/// The same of a sample: neighbours are alike, and a sample has few that are not.
+const SEGMENTS_OF_FILTER_IN_SAMPLE: usize = 16;
+/// The segments that are looked at first.
+const GLANCED: usize = 16;
+/// The most segments that filters are fitted to.
+const MOST_FITTED: usize = 512;
+/// The bits of each number that filters save at least, by the segments they are fitted to, compared
+/// with differences.
+const LEAST_GAIN: f64 = 0.1;
+
+/// The filters of a part, in memory that is reused.
+#[derive(Default)]
+pub(crate) struct FilterPlan {
+    /// `None` if there are none; the rest has no meaning then.
+    pub filters: Option<Filters>,
+    /// The filter of each segment of all blocks.
+    codes: Vec<u8>,
+    moments: Vec<Moments>,
+    window: Vec<f64>,
+}
+
+impl FilterPlan {
+    /// Finds filters of `taps` coefficients for numbers of 2 bytes. Returns whether they seem to
+    /// pay; of a sample, a few segments may tell that they do not.
+    pub(crate) fn find(&mut self, taps: usize, is_sample: bool, geometry: &Geometry<'_>, numbers: &[u8]) -> bool {
+        self.filters = None;
+        let zero = mean(numbers);
+        let segments_of_filter = if is_sample { SEGMENTS_OF_FILTER_IN_SAMPLE } else { SEGMENTS_OF_FILTER };
+        let all: usize = segments(geometry).count();
+        let mut fitted = Vec::new();
+        let mut step = 0;
+        // most numbers gain nothing
+        let steps = [(GLANCED, LEAST_GAIN / 4.0), (MOST_FITTED, LEAST_GAIN)];
+        for (most, least_gain) in steps.into_iter().skip(if is_sample { 0 } else { 1 }) {
+            if step == 1 {
+                break; // these were all
+            }
+            step = all.div_ceil(most).max(1);
+            self.set_moments(taps, zero, step, geometry, numbers);
+            let filter_count = (self.moments.len() / segments_of_filter).clamp(1, MOST_FILTERS);
+            fitted = fit(&self.moments, taps, filter_count);
+            if self.gain(&assign(&self.moments, &fitted)) < least_gain {
+                return false;
+            }
+        }
+        let filter_count = fitted.len();
+        if step > 1 {
+            self.set_moments(taps, zero, 1, geometry, numbers);
+        }
+        self.codes.clear();
+        self.codes.extend(assign(&self.moments, &fitted).into_iter().map(|(code, _)| code));
+        let mut coefficients = [[0; MOST_TAPS]; MOST_FILTERS];
+        for (to, from) in coefficients.iter_mut().zip(&fitted) {
+            // exact: multiples, in range
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = (from * UNIT) as i16);
+        }
+        let bank = FilterBank { coefficients, taps, restart: RESTART_SEGMENTS, zero };
+        self.filters = Some(Filters { bank, filter_count });
+        true
+    }
+
+    /// Sets the moments of one in `step` segments.
+    fn set_moments(&mut self, taps: usize, zero: u16, step: usize, geometry: &Geometry<'_>, numbers: &[u8]) {
+        let numbers = numbers.as_chunks().0;
+        let counted = |number: &[u8; 2]| f64::from(u16::from_le_bytes(*number).wrapping_sub(zero).cast_signed());
+        self.moments.clear();
+        for (start, segment) in segments(geometry).step_by(step) {
+            let before = numbers.get(start.max(segment.start.saturating_sub(MOST_TAPS))..segment.start).unwrap_or(&[]);
+            self.window.clear();
+            self.window.resize(MOST_TAPS - before.len(), 0.0); // no overflow: at most as many
+            self.window.extend(before.iter().chain(numbers.get(segment).unwrap_or(&[])).map(counted));
+            self.moments.push(Moments::of(&self.window, taps));
+        }
+    }
+
+    /// Returns the bits of each number that filters save, compared with differences or with none,
+    /// whichever are less.
+    fn gain(&self, assigned: &[(u8, f64)]) -> f64 {
+        let bits = |squares: f64| (squares / SEGMENT as f64 + 1.0).log2() / 2.0;
+        let mut sums = [0.0; 3];
+        for (moments, (_, missed)) in self.moments.iter().zip(assigned) {
+            let (square, of_difference) = moments.squares();
+            let all = [square, of_difference, *missed].map(bits);
+            sums.iter_mut().zip(all).for_each(|(sum, bits)| *sum += bits);
+        }
+        let [plain, difference, missed] = sums;
+        (plain.min(difference) - missed) / self.moments.len().max(1) as f64
+    }
+
+    pub(crate) fn residuals(&self, geometry: &Geometry<'_>, numbers: &[u8], coded: &mut Vec<u8>) {
+        coded.clear();
+        coded.resize(numbers.len(), 0);
+        let Some(filters) = &self.filters else { return };
+        let mut codes = self.codes.as_slice();
+        for block in geometry.block_ranges() {
+            let bytes = 2 * block.start..2 * block.end;
+            let (Some(numbers), Some(coded)) = (numbers.get(bytes.clone()), coded.get_mut(bytes)) else { return };
+            predict::best().filter(&filters.bank, codes, numbers, coded);
+            codes = codes.get(block.len().div_ceil(SEGMENT)..).unwrap_or(&[]);
+        }
+    }
+
+    /// Returns the bytes of fields and codes. The numbers are a sample, one in `one_in` of all, and
+    /// these are the bytes of all, divided by that.
+    pub(crate) fn other_bytes(&self, one_in: f64) -> f64 {
+        let Some(filters) = &self.filters else { return 0.0 };
+        let segments = self.codes.len() as f64 * one_in;
+        let filter_count = (segments / SEGMENTS_OF_FILTER as f64).clamp(1.0, MOST_FILTERS as f64);
+        let coefficients = filter_count * (2 * filters.bank.taps) as f64;
+        (coefficients + segments * filter_count.log2().ceil() / 8.0) / one_in
+    }
+
+    /// Appends the codes of a block, if there are filters.
+    pub(crate) fn append_codes(&self, geometry: &Geometry<'_>, block: usize, stored: &mut Vec<u8>) {
+        let Some(filters) = &self.filters else { return };
+        let mut counts = geometry.block_ranges().map(|block| block.len().div_ceil(SEGMENT));
+        let before: usize = counts.by_ref().take(block).sum();
+        let count = counts.next().unwrap_or(0);
+        filters.codes().write(self.codes.get(before..before + count).unwrap_or(&[]), stored);
+    }
+}
+
+/// Returns the segments of all blocks, each with the place where prediction restarts before it.
+fn segments(geometry: &Geometry<'_>) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let row = SEGMENT * usize::from(RESTART_SEGMENTS);
+    geometry.block_ranges().flat_map(move |block| {
+        let starts = block.clone().step_by(SEGMENT);
+        starts.map(move |start| {
+            let restart = start - (start - block.start) % row;
+            (restart, start..block.end.min(start + SEGMENT))
+        })
+    })
+}
+
+/// Returns the mean of numbers, all of which are counted from the first by the shortest way.
+fn mean(numbers: &[u8]) -> u16 {
+    let numbers = || numbers.as_chunks().0.iter().map(|number| u16::from_le_bytes(*number));
+    let first = numbers().next().unwrap_or(0);
+    let sum: i64 = numbers().map(|number| i64::from(number.wrapping_sub(first).cast_signed())).sum();
+    let count = i64::try_from(numbers().len()).unwrap_or(i64::MAX); // fewer than 2^32
+    first.wrapping_add(sum.checked_div(count).unwrap_or(0) as u16) // modulo 2^16
 }

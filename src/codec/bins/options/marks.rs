@@ -1,41 +1,33 @@
 //! Marks: which elements of a block are gaps or outliers, as lengths of stretches.
+//!
+//! Stretches without marks and marked ones alternate, and the first is one without. The length of
+//! each is a Golomb-Rice code (R. F. Rice, 1979), with a parameter for either kind. Only the first
+//! may be empty, so the others are stored less one, and each set of marks has one form. A code has
+//! at most 32 bits, which a reader looks at once.
 
-use crate::codec::bins::mappings::cut;
+use crate::codec::bins::{cut, malformed_marks, malformed_option};
+use crate::codec::bits::{ends_in_zeros, wide};
 use crate::le::Fields;
-use crate::{Error, Result, limits, memory};
+use crate::{Result, limits, memory};
 use std::ops::Range;
 
 /// The most bits 1 that a length begins with.
 const MOST_ONES: u32 = 16;
-/// The greatest parameter.
 const MOST_PARAMETER: u8 = 15;
 
-#[cold]
-pub(super) fn malformed_block(what: &str) -> Error {
-    Error::corrupt("R-5.23", format!("a block of bins with options: {what}"))
-}
-
-#[cold]
-pub(super) fn malformed(what: &str) -> Error {
-    Error::corrupt("R-5.22", format!("the options of bins: {what}"))
-}
-
-/// The parameters of the Golomb-Rice codes of marks (R. F. Rice, 1979).
+/// The parameters of the codes of marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::codec) struct RiceParameters {
-    /// The parameter of stretches without marks.
+pub(crate) struct RiceParameters {
     between: u8,
-    /// The parameter of marked stretches.
     marked: u8,
 }
 
 impl RiceParameters {
-    /// Parses the two fields.
     pub(super) fn parse(fields: &mut Fields<'_>) -> Result<Self> {
         let [between, marked] = fields.array().ok_or_else(cut)?;
         match between.max(marked) <= MOST_PARAMETER {
             true => Ok(Self { between, marked }),
-            false => Err(malformed("a parameter of marks is above 15")),
+            false => Err(malformed_option("a parameter of marks is above 15")),
         }
     }
 
@@ -43,11 +35,10 @@ impl RiceParameters {
         tables.extend([self.between, self.marked]);
     }
 
-    /// Returns those that the marks of all blocks take the fewest bits with. A block is given as
-    /// its number of elements and its marked stretches.
-    pub(super) fn best<'m>(blocks: impl Iterator<Item = (usize, &'m [Range<usize>])> + Clone) -> Self {
+    /// Returns those that marks take the fewest bits with.
+    pub(super) fn best(marks: &PlannedMarks) -> Self {
         let best = |is_marked: bool| {
-            let all = || blocks.clone().flat_map(|(count, marks)| values(count, marks));
+            let all = || (0..marks.blocks.len()).flat_map(|block| marks.lengths(block));
             let lengths = || all().filter(move |length| length.is_marked == is_marked);
             let sum: u64 = lengths().map(|length| u64::from(length.value)).sum();
             let mean = sum.checked_div(lengths().map(|_| 1).sum()).unwrap_or(0);
@@ -82,41 +73,74 @@ struct StretchLength {
     is_marked: bool,
 }
 
-/// Returns the lengths of all stretches of a block, in turn.
-fn values(count: usize, marks: &[Range<usize>]) -> impl Iterator<Item = StretchLength> {
-    let ends = marks.iter().flat_map(|mark| [mark.start, mark.end]);
-    // the last stretch is marked if it ends where the block does
-    let rest = (marks.last().is_none_or(|mark| mark.end < count)).then_some(count);
-    let mut start = 0;
-    ends.chain(rest).enumerate().map(move |(i, end)| {
-        let length = end - start;
-        start = end;
-        // a block has fewer than 2^16 elements, and only the first stretch may be empty
-        StretchLength { value: (length - usize::from(i > 0)) as u32, is_marked: i % 2 == 1 }
-    })
+/// The marks of all blocks of a part, as writers find them, in memory that is reused.
+#[derive(Default)]
+pub(super) struct PlannedMarks {
+    /// Marked stretches of all blocks, counted from the start of each.
+    stretches: Vec<Range<usize>>,
+    /// The number of elements of each block, and which of `stretches` are in it.
+    blocks: Vec<(usize, Range<usize>)>,
 }
 
-/// Appends the marks of a block of `count` elements: stretches that ascend, are not empty and do
-/// not touch.
-pub(super) fn write_marks(parameters: RiceParameters, count: usize, marks: &[Range<usize>], stored: &mut Vec<u8>) {
-    let mut bits = MarkWriter::new(stored);
-    for value in values(count, marks) {
-        let parameter = parameters.of(value.is_marked);
-        let quotient = value.value >> parameter;
-        if quotient < MOST_ONES {
-            bits.push((1 << quotient) - 1, quotient + 1);
-            bits.push(u64::from(value.value) & ((1 << parameter) - 1), parameter.into());
-        } else {
-            bits.push((1 << MOST_ONES) - 1, MOST_ONES);
-            bits.push(value.value.into(), 16);
+impl PlannedMarks {
+    pub(super) fn clear(&mut self) {
+        self.stretches.clear();
+        self.blocks.clear();
+    }
+
+    fn stretches_before(&self) -> usize {
+        self.blocks.last().map_or(0, |(_, stretches)| stretches.end)
+    }
+
+    /// Marks elements of the block that ends next, behind those that are marked already.
+    pub(super) fn mark(&mut self, elements: Range<usize>) {
+        let before = self.stretches_before();
+        let own = self.stretches.get_mut(before..).and_then(<[_]>::last_mut);
+        match own.filter(|stretch| stretch.end == elements.start) {
+            Some(stretch) => stretch.end = elements.end,
+            None => self.stretches.push(elements),
         }
     }
-    bits.finish();
+
+    pub(super) fn end_block(&mut self, count: usize) {
+        self.blocks.push((count, self.stretches_before()..self.stretches.len()));
+    }
+
+    fn lengths(&self, block: usize) -> impl Iterator<Item = StretchLength> {
+        let (count, stretches) = self.blocks.get(block).cloned().unwrap_or_default();
+        let marks = self.stretches.get(stretches).unwrap_or(&[]);
+        let ends = marks.iter().flat_map(|mark| [mark.start, mark.end]);
+        // the last stretch is marked if it ends where the block does
+        let rest = (marks.last().is_none_or(|mark| mark.end < count)).then_some(count);
+        let mut start = 0;
+        ends.chain(rest).enumerate().map(move |(i, end)| {
+            let length = end - start;
+            start = end;
+            // a block has fewer than 2^16 elements, and only the first stretch may be empty
+            StretchLength { value: (length - usize::from(i > 0)) as u32, is_marked: i % 2 == 1 }
+        })
+    }
+
+    pub(super) fn write(&self, parameters: RiceParameters, block: usize, stored: &mut Vec<u8>) {
+        let mut bits = BitWriter::new(stored);
+        for value in self.lengths(block) {
+            let parameter = parameters.of(value.is_marked);
+            let quotient = value.value >> parameter;
+            if quotient < MOST_ONES {
+                bits.push((1 << quotient) - 1, quotient + 1);
+                bits.push(u64::from(value.value) & ((1 << parameter) - 1), parameter.into());
+            } else {
+                bits.push((1 << MOST_ONES) - 1, MOST_ONES);
+                bits.push(value.value.into(), 16);
+            }
+        }
+        bits.finish();
+    }
 }
 
 /// The marked stretches of a block, in memory that is reused.
 #[derive(Default)]
-pub(in crate::codec) struct Marks {
+pub(crate) struct Marks {
     stretches: Vec<Range<u16>>,
     /// Elements that are not marked.
     pub others: usize,
@@ -128,14 +152,14 @@ impl Marks {
     pub(super) fn read<'a>(&mut self, parameters: RiceParameters, count: usize, stored: &'a [u8]) -> Result<&'a [u8]> {
         self.stretches.clear();
         self.others = 0;
-        let mut bits = MarkReader::new(stored);
+        let mut bits = BitReader::new(stored);
         let (mut i, mut is_marked, mut is_first) = (0_usize, false, true);
         loop {
-            let length = bits.rice(parameters.of(is_marked)).ok_or_else(|| malformed_block("a mark is too long"))?;
+            let length = bits.rice(parameters.of(is_marked)).ok_or_else(|| malformed_marks("a mark is too long"))?;
             let length = usize::from(length) + usize::from(!is_first);
             let end = i + length; // both below 2^17
             if end > count.min(limits::BLOCK_ELEMENTS) {
-                return Err(malformed_block("its marks go beyond its last element"));
+                return Err(malformed_marks("its marks go beyond its last element"));
             }
             if is_marked {
                 memory::reserve(&mut self.stretches, 1)?;
@@ -149,34 +173,32 @@ impl Marks {
                 break;
             }
         }
-        bits.rest().ok_or_else(|| malformed_block("it ends within marks, or bits that fill them up are not zero"))
+        bits.rest().ok_or_else(|| malformed_marks("it ends within marks, or bits that fill them up are not zero"))
     }
 
-    /// Returns the marked stretches.
     pub(super) fn stretches(&self) -> impl Iterator<Item = Range<usize>> {
         self.stretches.iter().map(|stretch| stretch.start.into()..stretch.end.into())
     }
 
     /// Returns the number of elements before element `i` that are not marked.
-    pub(in crate::codec) fn others_before(&self, i: usize) -> usize {
+    pub(crate) fn others_before(&self, i: usize) -> usize {
         let marked: usize =
             self.stretches().take_while(|stretch| stretch.start < i).map(|s| s.end.min(i) - s.start).sum();
         i - marked // at most `i` are marked
     }
 
-    /// Returns the number of marked elements.
     pub(super) fn marked(&self) -> usize {
         self.stretches().map(|stretch| stretch.len()).sum()
     }
 }
 
 /// A sequence of bits, in bytes. Bits beyond the last byte are zero.
-pub(super) struct MarkReader<'a> {
+pub(super) struct BitReader<'a> {
     bytes: &'a [u8],
     position: usize,
 }
 
-impl<'a> MarkReader<'a> {
+impl<'a> BitReader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, position: 0 }
     }
@@ -184,14 +206,7 @@ impl<'a> MarkReader<'a> {
     /// Returns the next 57 bits or more, and does not take them.
     fn peek(&self) -> u64 {
         let rest = self.bytes.get(self.position / 8..).unwrap_or(&[]);
-        let word = rest.first_chunk().map_or_else(
-            || {
-                let mut padded = [0; 8];
-                padded.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-                u64::from_le_bytes(padded)
-            },
-            |bytes| u64::from_le_bytes(*bytes),
-        );
+        let word = rest.first_chunk().map_or_else(|| wide(rest).cast_unsigned(), |bytes| u64::from_le_bytes(*bytes));
         word >> (self.position % 8)
     }
 
@@ -221,20 +236,18 @@ impl<'a> MarkReader<'a> {
     /// fills up is not zero.
     pub(super) fn rest(self) -> Option<&'a [u8]> {
         let (taken, rest) = self.bytes.split_at_checked(self.position.div_ceil(8))?;
-        let used = self.position % 8;
-        let is_filled = used == 0 || taken.last().is_none_or(|last| last >> used == 0);
-        is_filled.then_some(rest)
+        ends_in_zeros(taken, self.position).then_some(rest)
     }
 }
 
 /// Appends a sequence of bits.
-pub(super) struct MarkWriter<'a> {
+pub(super) struct BitWriter<'a> {
     stored: &'a mut Vec<u8>,
     word: u64,
     used: u32,
 }
 
-impl<'a> MarkWriter<'a> {
+impl<'a> BitWriter<'a> {
     pub(super) fn new(stored: &'a mut Vec<u8>) -> Self {
         Self { stored, word: 0, used: 0 }
     }

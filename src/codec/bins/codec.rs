@@ -1,0 +1,427 @@
+//! Chapter 5.13: the encoding *bins*, which puts its layers together.
+//!
+//! A block is, from the outside in: marks of gaps, exceptions and details of a mapping, outliers,
+//! filter codes, and bins. [`Layers`] tells them apart, in that order, and undoes them in the other
+//! order. A part without mapping and options has none but bins; it is decoded straight to its
+//! elements.
+//!
+//! Decoding windows is a chain of dependent steps, so that two blocks of a part are decoded at
+//! once: the processor does steps of one while those of the other wait. A state codes every 64th
+//! element, so that a range costs all elements before its end.
+//!
+//! Encoding a part encodes each finalist of `choice.rs` and keeps the smallest.
+
+use super::block::StoredBins;
+use super::choice::{Means, choose, each_choice, each_finalist};
+use super::mappings::{MappedBlock, Mapping, Widths};
+use super::options::{Gaps, Marks, OutlierBlock};
+use super::plan::{BinChoice, Combination, PlannedPart};
+use super::tables::{BinTables, table_bytes};
+use crate::codec::bits::{planes, split};
+use crate::codec::blocked::{Block, BlockLimits};
+use crate::codec::choice::{Pieces, SampledPart, transform_blocks};
+use crate::codec::encoding::{BlockCodec, BlockEncoder, VisitPlan, WORDS};
+use crate::codec::geometry::{Geometry, RawPart};
+use crate::codec::part::{Anatomy, PartSpec};
+use crate::codec::scratch::{DecodeScratch, EncodeScratch};
+use crate::codec::transform::Transform;
+use crate::kernel::Width;
+use crate::{Error, Result, memory};
+use std::ops::Range;
+use std::sync::Arc;
+
+type BinBlock<'a> = Block<'a, Arc<BinTables>>;
+
+pub(crate) struct BinBlocks {
+    /// Whether it writes details below numbers, which are slow to decode.
+    pub for_size: bool,
+}
+
+impl BlockCodec for BinBlocks {
+    type Tables = Arc<BinTables>;
+
+    const ID: u16 = 6;
+    const NAME: &'static str = "bins";
+    const LIMITS: BlockLimits = WORDS;
+    const TABLES_RULE: &'static str = "R-5.18";
+
+    fn table_bytes(&self, front: &[u8]) -> Option<usize> {
+        table_bytes(front)
+    }
+
+    fn parse_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<Arc<BinTables>> {
+        BinTables::parse(spec, tables).map(Arc::new)
+    }
+
+    /// Parses them without a place to keep them.
+    fn check_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<()> {
+        BinTables::parse(spec, tables).map(drop)
+    }
+
+    fn kept_tables(&self, spec: PartSpec<'_>, tables: &[u8], scratch: &mut DecodeScratch) -> Result<Arc<BinTables>> {
+        scratch.bin_tables.get(spec, tables)
+    }
+
+    fn decode(&self, block: &BinBlock<'_>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
+        let (tables, (width, count)) = (block.tables, block.spec.width_and_count()?);
+        if !tables.is_plain() {
+            return decode_range(block, &(0..count), out, scratch);
+        }
+        StoredBins::split(tables, width, count, block.stored)?.decode(out, &mut scratch.windows)?;
+        tables.transform.undo(width, out);
+        Ok(())
+    }
+
+    fn decode_two(&self, blocks: [&BinBlock<'_>; 2], outs: [&mut [u8]; 2], scratch: &mut DecodeScratch) -> Result<()> {
+        let tables = blocks[0].tables;
+        if tables.options.gaps.is_some() || tables.options.outliers.is_some() {
+            let mut both = blocks.into_iter().zip(outs);
+            return both.try_for_each(|(block, out)| self.decode(block, out, scratch));
+        }
+        if !tables.is_plain() {
+            return decode_two(blocks, outs, scratch);
+        }
+        let [a, b] = blocks.map(|block| {
+            let (width, count) = block.spec.width_and_count()?;
+            Ok::<_, Error>((width, StoredBins::split(tables, width, count, block.stored)?))
+        });
+        let [(width, a), (_, b)] = [a?, b?];
+        let [out_a, out_b] = outs;
+        StoredBins::decode_two([&a, &b], [&mut *out_a, &mut *out_b], &mut scratch.windows)?;
+        [out_a, out_b].into_iter().for_each(|out| tables.transform.undo(width, out));
+        Ok(())
+    }
+
+    fn decode_range(
+        &self,
+        block: &BinBlock<'_>,
+        range: &Range<usize>,
+        out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<bool> {
+        decode_range(block, range, out, scratch).map(|()| true)
+    }
+
+    fn transform(&self, tables: &Arc<BinTables>) -> Option<String> {
+        let transform = tables.transform.describe();
+        let mapping = tables.mapping.describe().map_or_else(String::new, |mapping| format!("{mapping}; "));
+        Some(format!("{}{mapping}{transform}", tables.options.describe()))
+    }
+
+    fn describe(&self, block: &BinBlock<'_>, anatomy: &mut Anatomy) -> Result<()> {
+        let (tables, (width, mut count)) = (block.tables, block.spec.width_and_count()?);
+        let (mut stored, mut marks) = (block.stored, Marks::default());
+        if let Some(gaps) = tables.options.gaps {
+            let rest = gaps.read(count, stored, &mut marks)?;
+            anatomy.add("gaps", "which elements are gaps", before(stored, rest));
+            (count, stored) = (marks.others, rest);
+        }
+        let layers = Layers::split(tables, width, count, stored, &mut marks)?;
+        layers.mapped.describe(anatomy);
+        if let Some(outliers) = &layers.outliers {
+            let own = before(layers.mapped.numbers, outliers.bins);
+            anatomy.add("outliers", "the bits above windows, and where they are", own);
+        }
+        anatomy.add("filters", "the filter of each segment of 128", layers.filter_codes);
+        layers.bins.describe(anatomy);
+        Ok(())
+    }
+}
+
+/// Returns the bytes before `rest`, with which `all` ends.
+fn before<'a>(all: &'a [u8], rest: &[u8]) -> &'a [u8] {
+    all.get(..all.len().saturating_sub(rest.len())).unwrap_or(&[])
+}
+
+/// The sections of a block, or of its elements that are no gaps.
+struct Layers<'a> {
+    tables: &'a BinTables,
+    widths: Widths,
+    count: usize,
+    mapped: MappedBlock<'a>,
+    outliers: Option<OutlierBlock<'a>>,
+    filter_codes: &'a [u8],
+    bins: StoredBins<'a>,
+}
+
+impl<'a> Layers<'a> {
+    /// Splits the sections of `count` elements. Outliers are in `marks` then.
+    fn split(
+        tables: &'a BinTables,
+        width: Width,
+        count: usize,
+        stored: &'a [u8],
+        marks: &'a mut Marks,
+    ) -> Result<Self> {
+        let widths = tables.mapping.widths(width);
+        let mapped = MappedBlock::split(&tables.mapping, widths, count, stored)?;
+        let outliers = tables.options.outliers.map(|outliers| outliers.split(count, mapped.numbers, marks));
+        let outliers = outliers.transpose()?;
+        let stored = outliers.as_ref().map_or(mapped.numbers, |outliers| outliers.bins);
+        let (filter_codes, stored) = match &tables.options.filters {
+            Some(filters) => filters.split(count, stored)?,
+            None => (&[][..], stored),
+        };
+        let bins = StoredBins::split(tables, widths.number, count, stored)?;
+        Ok(Self { tables, widths, count, mapped, outliers, filter_codes, bins })
+    }
+
+    /// Returns the numbers that the elements of a range follow from. Prediction begins anew with
+    /// the first of them.
+    fn numbers_for(&self, range: &Range<usize>) -> Range<usize> {
+        let start = match &self.tables.options.filters {
+            Some(filters) => filters.start_of(range.start),
+            None => self.tables.transform.start_of(range.start),
+        };
+        self.mapped.numbers_for(range, start)
+    }
+
+    /// Sets `out` to the elements of a range. `numbers` has the coded integers up to the end of
+    /// `wanted`, which is [`Layers::numbers_for`] the range.
+    fn finish(
+        &self,
+        numbers: &mut [u8],
+        wanted: &Range<usize>,
+        range: &Range<usize>,
+        out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<()> {
+        let Self { tables, widths, .. } = *self;
+        if let Some(outliers) = &self.outliers {
+            outliers.add(widths.number, tables.low_bytes, numbers);
+        }
+        let v = widths.number.bytes();
+        let numbers = numbers.get_mut(wanted.start * v..wanted.end * v).unwrap_or(&mut []);
+        match &tables.options.filters {
+            Some(filters) => filters.undo(self.filter_codes, wanted.start, numbers, &mut scratch.filter_codes),
+            None => tables.transform.undo(widths.number, numbers),
+        }
+        if !matches!(tables.mapping, Mapping::None) {
+            return self.mapped.elements(widths, numbers, wanted.start, range, out, &mut scratch.mapped);
+        }
+        let found = numbers.get((range.start - wanted.start) * v..).and_then(|elements| elements.get(..out.len()));
+        // equal lengths
+        out.copy_from_slice(found.ok_or_else(|| Error::internal("a range lies outside its block"))?);
+        Ok(())
+    }
+}
+
+/// Decodes the elements of a range of a block to `out`, which has their length.
+fn decode_range(block: &BinBlock<'_>, range: &Range<usize>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
+    let (tables, (width, count)) = (block.tables, block.spec.width_and_count()?);
+    match tables.options.gaps {
+        Some(gaps) => decode_between_gaps(tables, gaps, (width, count, block.stored), range, out, scratch),
+        None => decode_present(tables, (width, count, block.stored), range, out, scratch),
+    }
+}
+
+/// Decodes the elements of a range of a block with gaps.
+fn decode_between_gaps(
+    tables: &BinTables,
+    gaps: Gaps,
+    (width, count, stored): (Width, usize, &[u8]),
+    range: &Range<usize>,
+    out: &mut [u8],
+    scratch: &mut DecodeScratch,
+) -> Result<()> {
+    let (mut marks, mut present) = (std::mem::take(&mut scratch.gaps), std::mem::take(&mut scratch.present));
+    let mut decode = || {
+        let stored = gaps.read(count, stored, &mut marks)?;
+        let wanted = marks.others_before(range.start)..marks.others_before(range.end);
+        memory::resize(&mut present, wanted.len() * width.bytes(), 0)?; // at most the range
+        decode_present(tables, (width, marks.others, stored), &wanted, &mut present, scratch)?;
+        gaps.spread(width, &marks, range, &present, out);
+        Ok(())
+    };
+    let decoded = decode();
+    (scratch.gaps, scratch.present) = (marks, present);
+    decoded
+}
+
+/// Decodes a range of elements, none of which are gaps.
+fn decode_present(
+    tables: &BinTables,
+    (width, count, stored): (Width, usize, &[u8]),
+    range: &Range<usize>,
+    out: &mut [u8],
+    scratch: &mut DecodeScratch,
+) -> Result<()> {
+    let (mut marks, mut numbers) = (std::mem::take(&mut scratch.outliers), std::mem::take(&mut scratch.coded));
+    let decoded = Layers::split(tables, width, count, stored, &mut marks).and_then(|layers| {
+        let wanted = layers.numbers_for(range);
+        // at most the block
+        memory::resize(&mut numbers, wanted.end * layers.widths.number.bytes(), 0)?;
+        layers.bins.decode(&mut numbers, &mut scratch.windows)?;
+        layers.finish(&mut numbers, &wanted, range, out, scratch)
+    });
+    (scratch.outliers, scratch.coded) = (marks, numbers);
+    decoded
+}
+
+/// Decodes two blocks of a part without gaps and outliers, all of their elements.
+fn decode_two(blocks: [&BinBlock<'_>; 2], [out_a, out_b]: [&mut [u8]; 2], scratch: &mut DecodeScratch) -> Result<()> {
+    let tables = blocks[0].tables;
+    let (mut none, mut none_too) = (Marks::default(), Marks::default());
+    let [a, b] = blocks.map(|block| Ok::<_, Error>((block.spec.width_and_count()?, block.stored)));
+    let (((width, count_a), stored_a), ((_, count_b), stored_b)) = (a?, b?);
+    let a = Layers::split(tables, width, count_a, stored_a, &mut none)?;
+    let b = Layers::split(tables, width, count_b, stored_b, &mut none_too)?;
+    let (mut numbers_a, mut numbers_b) = (std::mem::take(&mut scratch.coded), std::mem::take(&mut scratch.coded_too));
+    let mut decode = || {
+        let v = a.widths.number.bytes();
+        memory::resize(&mut numbers_a, a.count * v, 0)?;
+        memory::resize(&mut numbers_b, b.count * v, 0)?;
+        StoredBins::decode_two([&a.bins, &b.bins], [&mut numbers_a, &mut numbers_b], &mut scratch.windows)?;
+        a.finish(&mut numbers_a, &(0..a.count), &(0..a.count), out_a, scratch)?;
+        b.finish(&mut numbers_b, &(0..b.count), &(0..b.count), out_b, scratch)
+    };
+    let decoded = decode();
+    (scratch.coded, scratch.coded_too) = (numbers_a, numbers_b);
+    decoded
+}
+
+/// Parts have at least this many times the elements of samples that are encoded.
+const MIN_ONE_IN: f64 = 3.0;
+/// The finalists that encode the sample to at most one in this many bytes more than the smallest
+/// encode the part, too: at most `MAX_EQUAL` of them, and one unless size counts.
+const EQUAL_TO_ONE_IN: usize = 128;
+const MAX_EQUAL: usize = 2;
+
+impl BlockEncoder for BinBlocks {
+    fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
+        let width = Width::from_bytes(part.geometry.element_bytes)?;
+        let means = self.means(width);
+        let choice = choose(means, part, scratch);
+        let bytes = choice.bytes();
+        scratch.bin_choice = Some(choice);
+        Some(bytes)
+    }
+
+    /// Encodes the blocks of the sample with each finalist, and keeps those that are the smallest.
+    fn estimate_by_encoding(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Result<Option<usize>> {
+        let one_in = part.one_in();
+        if one_in < MIN_ONE_IN {
+            return Ok(None);
+        }
+        let Some(choice) = scratch.bin_choice.take() else { return Ok(None) };
+        let Some(width) = Width::from_bytes(part.geometry.element_bytes) else { return Ok(None) };
+        let Pieces { bytes, ends } = &part.sample.blocks;
+        let geometry = part.geometry.in_blocks(ends);
+        let (mut tables, mut stored) = (Vec::new(), Vec::new());
+        let mut measured = Vec::new();
+        let mut measure = |combination: Combination, scratch: &mut EncodeScratch| {
+            tables.clear();
+            stored.clear();
+            if self.plan_with(combination.transform, &geometry, bytes, &mut tables, scratch)?
+                && self.append(RawPart { geometry: &geometry, raw: bytes }, &tables, &mut stored, scratch)?
+            {
+                // tables are in front of blocks; an estimate, and saturating
+                let bytes = tables.len() + ((stored.len() - tables.len()) as f64 * one_in) as usize;
+                measured.push((combination.cost(bytes), bytes, combination));
+            }
+            Ok(())
+        };
+        each_finalist(&choice, self.means(width), &geometry, bytes, scratch, &mut measure)?;
+        measured.sort_by_key(|(cost, ..)| *cost);
+        let Some(&(least, least_bytes, _)) = measured.first() else { return Ok(None) };
+        measured.retain(|(cost, ..)| *cost <= least + least / EQUAL_TO_ONE_IN);
+        let finalists = measured.into_iter().map(|(.., combination)| combination);
+        let finalists = finalists.take(if self.for_size { MAX_EQUAL } else { 1 }).collect();
+        scratch.bin_choice = Some(BinChoice { finalists, ..choice });
+        Ok(Some(least_bytes))
+    }
+
+    fn each_plan(&self, part: RawPart<'_>, scratch: &mut EncodeScratch, visit: &mut VisitPlan<'_>) -> Result<()> {
+        let RawPart { geometry, raw } = part;
+        let spec = PartSpec::new(geometry.element_bytes, raw.len());
+        let Ok((width, _)) = spec.width_and_count() else { return Ok(()) };
+        let means = self.means(width);
+        let mut tables = Vec::new();
+        let mut best = None;
+        let mut visit_combination = |combination: Combination, scratch: &mut EncodeScratch| {
+            tables.clear();
+            if self.plan_with(combination.transform, geometry, raw, &mut tables, scratch)?
+                && visit(&tables, &|bytes| combination.cost(bytes), scratch)?
+            {
+                best = Some(combination);
+            }
+            Ok(())
+        };
+        if scratch.search.is_exhaustive {
+            return each_choice(means, geometry, raw, scratch, &mut visit_combination);
+        }
+        let choice = scratch
+            .bin_choice
+            .take()
+            .unwrap_or_else(|| scratch.estimated(part, |part, scratch| choose(means, part, scratch)));
+        each_finalist(&choice, means, geometry, raw, scratch, &mut visit_combination)?;
+        scratch.last_bins = best.map(BinChoice::of);
+        Ok(())
+    }
+
+    fn encode(
+        &self,
+        part: RawPart<'_>,
+        elements: &Range<usize>,
+        stored: &mut Vec<u8>,
+        scratch: &mut EncodeScratch,
+    ) -> Result<()> {
+        let RawPart { geometry, raw } = part;
+        let width = Width::from_bytes(geometry.element_bytes).ok_or_else(|| Error::internal("bins of no width"))?;
+        let EncodeScratch { symbols, low_bytes, bins, numbers, filters, present, .. } = scratch;
+        let widths = numbers.mapping.widths(width);
+        let block = geometry.blocks.partition_point(|&end| (end as usize) <= elements.start); // exact
+        present.append_marks(block, stored);
+        let (elements, geometry, raw) = match present.gaps {
+            Some(_) => (present.of_block(block), present.geometry(geometry), present.bytes.as_slice()),
+            None => (elements.clone(), *geometry, raw),
+        };
+        numbers.append_head(widths, block, &elements, raw, stored)?;
+        filters.append_codes(&geometry, block, stored);
+        bins.encode(&geometry, planes(low_bytes, symbols), (block, &elements), stored)
+    }
+}
+
+impl BinBlocks {
+    fn means(&self, width: Width) -> Means {
+        Means { for_size: self.for_size, width }
+    }
+
+    /// Plans blocks with a transform, for what the scratch has of gaps, mapping and filters.
+    /// Appends the tables.
+    fn plan_with(
+        &self,
+        transform: Transform,
+        geometry: &Geometry<'_>,
+        raw: &[u8],
+        tables: &mut Vec<u8>,
+        scratch: &mut EncodeScratch,
+    ) -> Result<bool> {
+        let Some(width) = Width::from_bytes(geometry.element_bytes) else { return Ok(false) };
+        let search = scratch.search;
+        let EncodeScratch { symbols, low_bytes, coded, bins, numbers, filters, present, .. } = scratch;
+        let (raw, geometry) = match present.gaps {
+            Some(_) => (present.bytes.as_slice(), present.geometry(geometry)),
+            None => (raw, *geometry),
+        };
+        let number_width = numbers.mapping.widths(width).number;
+        let integers = if let Mapping::None = numbers.mapping { raw } else { &numbers.bytes };
+        match filters.filters {
+            Some(_) => filters.residuals(&geometry, integers, coded),
+            None => transform_blocks(transform, number_width, &geometry, integers, coded),
+        }
+        split(number_width, false, coded, symbols, low_bytes);
+        let planes: Vec<&[u8]> = planes(low_bytes, symbols).collect();
+        let part = PlannedPart {
+            mapping: &numbers.mapping,
+            gaps: present.gaps,
+            transform,
+            filters,
+            geometry: &geometry,
+            planes: &planes,
+            search,
+        };
+        bins.plan(&part, width, tables)?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,183 @@
+//! Estimates the bits of coded integers in bins, without choosing the bins.
+//!
+//! A symbol for each integer takes the place of its bin. Residuals below 16 are their own symbol;
+//! for others it is the bit length and the two bits below the highest one. If integers are not
+//! predicted, their symbol is the highest byte, and the byte below it, which a window has, too, is
+//! a second symbol. The estimate is the entropy of the symbols and the bits that they leave open.
+//! As in bins, groups of symbols may be divided into classes.
+
+use crate::codec::bits::{planes, wide};
+use crate::codec::{
+    geometry::Geometry,
+    tiers::{Histogram, count, sum_of},
+};
+use crate::kernel::{
+    Width,
+    bins::{CLASSES, GROUP},
+};
+use std::sync::LazyLock;
+
+/// The bits of a frequency in the tables.
+const FREQUENCY_BITS: f64 = 8.0;
+/// The bits of the class of a group.
+const CLASS_BITS: f64 = 2.0;
+
+/// Counts whose logarithm is looked up.
+const SMALL_COUNTS: usize = 1024;
+static COUNT_BITS: LazyLock<[f32; SMALL_COUNTS]> =
+    LazyLock::new(|| std::array::from_fn(|count| bits_of(count as f64) as f32));
+
+fn bits_of(count: f64) -> f64 {
+    if count == 0.0 { 0.0 } else { count * count.log2() }
+}
+
+/// Returns the bits of symbols with this histogram, if each takes as many as its share asks.
+pub(crate) fn entropy_bits(counts: &[u32]) -> f64 {
+    let small = &*COUNT_BITS;
+    let total: u32 = counts.iter().sum(); // fewer than 2^32 symbols
+    let bits = |&count: &u32| small.get(count as usize).map_or_else(|| bits_of(count.into()), |&bits| bits.into());
+    bits_of(total.into()) - counts.iter().map(bits).sum::<f64>()
+}
+
+/// Leaves out the first row of each block: a sample has more of them than the part has, so
+/// predictions from the row above would seem to cost more than they do. Returns how many bit
+/// lengths there were for each that is left.
+pub(crate) fn drop_first_rows(geometry: &Geometry<'_>, lengths: &mut Vec<u8>) -> f64 {
+    let all = lengths.len();
+    let mut left = 0;
+    for block in geometry.block_ranges() {
+        let end = block.end.min(all);
+        let start = (block.start + geometry.longest_row(block.len() / 2)).min(end);
+        lengths.copy_within(start..end, left);
+        left += end - start;
+    }
+    lengths.truncate(left);
+    all as f64 / left.max(1) as f64
+}
+
+/// The symbols of a group, and the bytes below them.
+type Group<'a> = (&'a [u8], &'a [u8]);
+
+/// How symbols are coded.
+#[derive(Clone, Copy)]
+pub(crate) struct Coded {
+    /// Whether groups may be in several classes.
+    pub may_have_classes: bool,
+    /// The elements of the part for each symbol: tables are shared by all of them.
+    pub one_in: f64,
+}
+
+impl Coded {
+    /// Returns about the bits of residuals with these [`refine`]d symbols.
+    pub(crate) fn residual_bits(&self, symbols: &[u8]) -> f64 {
+        let open = |counts: &Histogram| {
+            let open = (0..=u8::MAX).zip(counts).map(|(symbol, count)| open_bits(symbol) * count);
+            f64::from(open.sum::<u32>()) // of a sample
+        };
+        self.bits(symbols, &[], u8::MAX, &open)
+    }
+
+    /// Returns about the bits of elements that are coded without prediction. `symbols` are their
+    /// highest bytes, and `low_bytes` the planes of the others.
+    pub(crate) fn plain_bits(&self, symbols: &[u8], low_bytes: &[u8], float: bool) -> f64 {
+        let planes: Vec<&[u8]> = planes(low_bytes, symbols).collect();
+        let top = planes.iter().rposition(|plane| plane.iter().any(|&byte| byte != 0)).unwrap_or(0);
+        let symbols = planes.get(top).copied().unwrap_or(&[]);
+        // floats of both signs differ in magnitude, and hardly in sign
+        let mask = if float { 0x7F } else { u8::MAX };
+        // a window also has the byte below
+        let below = top.checked_sub(1).and_then(|below| planes.get(below).copied()).unwrap_or(&[]);
+        8.0 * top.saturating_sub(1) as f64 * symbols.len() as f64 + self.bits(symbols, below, mask, &|_| 0.0)
+    }
+
+    /// Returns the bits of symbols in classes, to which groups belong by the mean of some of their
+    /// bits, and of the bytes below symbols, if there are any. `open` returns the bits that symbols
+    /// leave open.
+    fn bits(&self, symbols: &[u8], below: &[u8], mask: u8, open: &dyn Fn(&Histogram) -> f64) -> f64 {
+        let entropy = |counts: &Histogram| {
+            let used = counts.iter().filter(|count| **count > 0).count();
+            entropy_bits(counts) + FREQUENCY_BITS * used as f64 / self.one_in
+        };
+        let bits = |[symbols, below, below_zeros]: &[Histogram; 3]| {
+            entropy(symbols) + open(symbols) + entropy(below) + entropy(below_zeros)
+        };
+        let sum = |group: &[u8]| group.iter().map(|&symbol| u32::from(symbol & mask)).sum::<u32>();
+        let groups = symbols.chunks(GROUP).zip(below.chunks(GROUP).chain(std::iter::repeat(&[][..])));
+        let mut groups: Vec<(u32, Group<'_>)> = groups.map(|group| (sum(group.0), group)).collect();
+        groups.sort_unstable_by_key(|(sum, _)| *sum);
+        let class_count = if self.may_have_classes { CLASSES } else { 1 };
+        let (mut one, mut in_classes) = ([[0; 256]; 3], CLASS_BITS * groups.len() as f64);
+        for class in groups.chunks(groups.len().div_ceil(class_count).max(1)) {
+            let mut counts = [[0; 256]; 4]; // four, as in `histogram`
+            // symbols tell zeros, below which there is nothing, from other elements
+            let mut below_counts = [[0; 256]; 2];
+            for (_, (symbols, below)) in class {
+                count(symbols, &mut counts);
+                for (&symbol, &below) in symbols.iter().zip(*below) {
+                    below_counts[usize::from(symbol == 0)][usize::from(below)] += 1; // in bounds
+                }
+            }
+            let [below, below_zeros] = below_counts;
+            let counts = [sum_of(counts), below, below_zeros];
+            for (one, counts) in one.iter_mut().zip(&counts) {
+                one.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            }
+            in_classes += bits(&counts);
+        }
+        bits(&one).min(in_classes)
+    }
+}
+
+/// The symbols that are integers themselves.
+const EXACT: u8 = 16;
+
+/// Returns the bits that a symbol leaves open: all below the highest three.
+fn open_bits(symbol: u8) -> u32 {
+    symbol.checked_sub(EXACT).map_or(0, |above| u32::from(above / 4) + 2)
+}
+
+/// Sets `symbols`, the bit lengths of coded integers, to the symbols that estimates count.
+pub(crate) fn refine(width: Width, coded: &[u8], symbols: &mut [u8]) {
+    match width {
+        Width::W1 => coded.iter().zip(symbols).for_each(|(&x, to)| *to = refine_short(x.into())),
+        Width::W2 => {
+            let coded = coded.as_chunks().0.iter().map(|&bytes| u16::from_le_bytes(bytes));
+            coded.zip(symbols).for_each(|(x, to)| *to = refine_short(x));
+        }
+        Width::W4 => refine_wide::<4>(coded, symbols),
+        Width::W8 => refine_wide::<8>(coded, symbols),
+    }
+}
+
+fn refine_wide<const W: usize>(coded: &[u8], symbols: &mut [u8]) {
+    for (symbol, coded) in symbols.iter_mut().zip(coded.as_chunks::<W>().0) {
+        let integer = wide(coded).cast_unsigned();
+        *symbol = match *symbol {
+            // at most 16 + 4 * 59 + 3
+            length @ 5.. => EXACT + 4 * (length - 5) + (integer >> (length - 3)) as u8 % 4,
+            _ => integer as u8, // less than 16
+        };
+    }
+}
+
+/// Returns the symbol that [`refine_wide`] sets for an integer: vectors have no shifts by two
+/// bytes, but floats have bit length and highest bits of an integer side by side.
+fn refine_short(integer: u16) -> u8 {
+    let float = f32::from(integer).to_bits() >> 21;
+    // exact: floats of integers from 16 begin with 4 * 131
+    if integer < EXACT.into() { integer as u8 } else { float.wrapping_sub(4 * 131 - u32::from(EXACT)) as u8 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{refine_short, refine_wide};
+
+    #[test]
+    fn symbols_of_short_integers() {
+        for integer in 0..=u16::MAX {
+            let mut symbol = [(u16::BITS - integer.leading_zeros()) as u8];
+            refine_wide::<2>(&integer.to_le_bytes(), &mut symbol);
+            assert_eq!(refine_short(integer), symbol[0], "{integer}");
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Finds what is left of a chunk in blocks whose body is damaged: the samples whose blocks are
+//! intact.
+//!
+//! If the checksum of a body is wrong, its front tells which blocks are damaged, provided that the
+//! front is intact and belongs to the chunk. A sample is lost if any of its bytes lies in a damaged
+//! block. Lost samples are kept as ranges, whose number is bounded by the bytes of the chunk.
+
+use super::decoder::{ChunkDecoder, StoredChunk, values_in_blocks};
+use crate::codec::blocked::BlockedPart;
+use crate::format::content::Content;
+use crate::le::u64_of;
+use crate::{Error, ErrorKind, Result, memory};
+use std::ops::Range;
+
+/// The stored bytes of a chunk for each range of lost samples. It bounds the memory for a chunk of
+/// millions of empty samples, which are not lost with those between them.
+const BYTES_OF_LOST_RANGE: usize = 8;
+
+/// A chunk whose front is intact, and some of whose blocks are damaged.
+pub(crate) struct DamagedChunk {
+    /// The number of all blocks.
+    pub block_count: usize,
+    /// Runs of damaged blocks, in ascending order.
+    pub runs: Vec<DamagedBlocks>,
+    /// The samples that have a byte in a damaged block, by their positions in the chunk. The ranges
+    /// ascend and do not touch. If they were too many, the last one has samples between, too.
+    pub lost: Vec<Range<usize>>,
+    /// The number of nulls among these.
+    pub lost_nulls: u64,
+}
+
+/// Damaged blocks that follow each other.
+pub(crate) struct DamagedBlocks {
+    blocks: Range<usize>,
+    /// Their range in the body.
+    pub bytes: Range<usize>,
+    /// The samples from the first to the last that has a byte in them, by their positions.
+    pub samples: Range<usize>,
+    /// The number of samples that have a byte in them.
+    lost_count: usize,
+    error: Error,
+}
+
+impl DamagedChunk {
+    /// Finds the damaged blocks of a chunk whose checksum is wrong, and the samples that
+    /// they cost. If `decode`, blocks that do not decode are damaged too, and the meaning of what
+    /// is left is checked.
+    ///
+    /// Fails if nothing of the chunk can be used: it is not in blocks, its front is damaged
+    /// or that of another chunk, or no sample is left.
+    ///
+    /// Cost: decodes validity and shape; the values only if `decode`.
+    pub(crate) fn examine(chunk: &StoredChunk<'_>, decode: bool, decoder: &mut ChunkDecoder) -> Result<Self> {
+        let part = open(chunk, decoder)?;
+        part.front.check()?;
+        part.check_belongs(chunk.head.entry.body_crc)?;
+        let block_count = part.front.block_count();
+        let mut examined = Self { block_count, runs: Vec::new(), lost: Vec::new(), lost_nulls: 0 };
+        let mut scratch = Vec::new();
+        for block in 0..block_count {
+            let checked = part.check_blocks(&(block..block + 1)); // below the block count
+            let checked = checked.and_then(|()| match decode {
+                true => decode_block(chunk, &part, block, decoder, &mut scratch),
+                false => Ok(()),
+            });
+            match checked {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::Corrupt => examined.add_block(&part, block, error)?,
+                Err(error) => return Err(error),
+            }
+        }
+        examined.find_samples(chunk, &part, decoder)?;
+        if decode {
+            examined.check_rest(chunk, decoder)?;
+        }
+        Ok(examined)
+    }
+
+    fn add_block(&mut self, part: &BlockedPart<'_>, block: usize, error: Error) -> Result<()> {
+        let bytes = part.range_of(&(block..block + 1))?;
+        let end = block + 1; // at most the block count
+        match self.runs.last_mut().filter(|last| last.blocks.end == block) {
+            Some(last) => (last.blocks.end, last.bytes.end) = (end, bytes.end),
+            None => {
+                memory::reserve(&mut self.runs, 1)?;
+                self.runs.push(DamagedBlocks { blocks: block..end, bytes, samples: 0..0, lost_count: 0, error });
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the samples that have a byte in a damaged block. Refuses a chunk that has no others,
+    /// and one without a damaged block.
+    fn find_samples(&mut self, chunk: &StoredChunk<'_>, part: &BlockedPart<'_>, decoder: &ChunkDecoder) -> Result<()> {
+        let content = decoder.content(chunk.body);
+        let value_bytes = value_bytes(&content, decoder);
+        let most_ranges = usize::try_from(chunk.head.entry.stored_bytes).unwrap_or(0) / BYTES_OF_LOST_RANGE;
+        let mut ended = 0; // runs before the sample
+        for i in 0..content.sample_count {
+            // below the chunk's sample count
+            let bytes = content.range_within(chunk.layout, &(i..i + 1), value_bytes)?;
+            if bytes.is_empty() {
+                continue;
+            }
+            let blocks = part.blocks_at(&bytes);
+            let runs = self.runs.get_mut(ended..).unwrap_or(&mut []);
+            ended += runs.iter().take_while(|run| run.blocks.end <= blocks.start).count();
+            let runs = self.runs.get_mut(ended..).unwrap_or(&mut []).iter_mut();
+            if runs.take_while(|run| run.blocks.start < blocks.end).map(|run| run.lose(i)).count() > 0 {
+                self.lose(i, most_ranges)?;
+            }
+        }
+        let lost = self.lost.iter().cloned().flatten();
+        self.lost_nulls = u64_of(lost.filter(|&i| content.is_null(i)).count());
+        if self.lost.is_empty() || self.lost.first() == Some(&(0..content.sample_count)) {
+            return Err(Error::corrupt("R-2.6", "no part of the chunk can be told from the damaged one"));
+        }
+        Ok(())
+    }
+
+    fn lose(&mut self, i: usize, most_ranges: usize) -> Result<()> {
+        let is_full = self.lost.len() >= most_ranges;
+        match self.lost.last_mut().filter(|last| last.end == i || is_full) {
+            Some(last) => last.end = i + 1, // at most the chunk's sample count
+            None => {
+                memory::reserve(&mut self.lost, 1)?;
+                self.lost.push(i..i + 1); // as above
+            }
+        }
+        Ok(())
+    }
+
+    fn check_rest(&self, chunk: &StoredChunk<'_>, decoder: &mut ChunkDecoder) -> Result<()> {
+        let values = decode_intact(chunk, &self.lost, decoder)?;
+        let content = Content { values: &values, ..decoder.content(chunk.body) };
+        let items = content.check_lists(chunk.layout)?;
+        items.check_shapes(chunk.layout)?;
+        items.check_values(chunk.layout)
+    }
+}
+
+impl DamagedBlocks {
+    /// Notes that sample `i` has a byte in these blocks.
+    fn lose(&mut self, i: usize) {
+        let start = if self.lost_count == 0 { i } else { self.samples.start };
+        self.samples = start..i + 1; // at most the chunk's sample count
+        self.lost_count += 1; // as above
+    }
+
+    /// Returns the error of the blocks, of a chunk with `sample_count` samples in `block_count`
+    /// blocks. It says what they cost.
+    pub(crate) fn error(&self, sample_count: u32, block_count: usize) -> Error {
+        let Range { start, end } = self.blocks;
+        let blocks = match end.saturating_sub(start) {
+            1 => format!("block {end}"), // counted from 1
+            _ => format!("blocks {} to {end}", start.saturating_add(1)),
+        };
+        let Self { lost_count, error, .. } = self;
+        let verb = if *lost_count == 1 { "is" } else { "are" };
+        let message = format!(
+            "{}; {lost_count} of {sample_count} samples of the chunk {verb} lost ({blocks} of {block_count})",
+            error.message()
+        );
+        Error::corrupt(error.rule().unwrap_or("R-5.16"), message)
+    }
+}
+
+/// Decodes the values of a chunk whose samples `lost` are lost: ascending ranges of positions that
+/// do not touch. The bytes of lost samples are zero. `decoder` has validity and shape then.
+///
+/// Checks the front and all blocks that the others need.
+pub(crate) fn decode_intact(
+    chunk: &StoredChunk<'_>,
+    lost: &[Range<usize>],
+    decoder: &mut ChunkDecoder,
+) -> Result<Vec<u8>> {
+    let part = open(chunk, decoder)?;
+    let content = decoder.content(chunk.body);
+    let (value_bytes, sample_count) = (value_bytes(&content, decoder), content.sample_count);
+    let mut values = Vec::new();
+    memory::resize(&mut values, value_bytes, 0)?;
+    let starts = std::iter::once(0).chain(lost.iter().map(|lost| lost.end));
+    let ends = lost.iter().map(|lost| lost.start).chain(std::iter::once(sample_count));
+    for samples in starts.zip(ends).map(|(start, end)| start..end).filter(|samples| !samples.is_empty()) {
+        let bytes = decoder.content(chunk.body).range_within(chunk.layout, &samples, value_bytes)?;
+        if bytes.is_empty() {
+            continue;
+        }
+        part.check_blocks(&part.blocks_at(&bytes))?;
+        let out = values.get_mut(bytes.clone()).ok_or_else(outside)?;
+        if !decoder.decode_range(chunk.body, &bytes, out, |_, _| Ok(()))? {
+            // equal lengths: the range is inside both
+            out.copy_from_slice(decoder.content(chunk.body).values.get(bytes).ok_or_else(outside)?);
+        }
+    }
+    Ok(values)
+}
+
+/// Opens a chunk in blocks: checks its front, and decodes validity and shape.
+fn open<'a>(chunk: &StoredChunk<'a>, decoder: &mut ChunkDecoder) -> Result<BlockedPart<'a>> {
+    let part = values_in_blocks(chunk.layout, chunk.head, chunk.body)?;
+    part.check_front()?;
+    decoder.open(chunk)?;
+    Ok(part)
+}
+
+fn value_bytes(content: &Content<'_>, decoder: &ChunkDecoder) -> usize {
+    decoder.encoded_bytes().unwrap_or(content.values.len())
+}
+
+fn decode_block(
+    chunk: &StoredChunk<'_>,
+    part: &BlockedPart<'_>,
+    block: usize,
+    decoder: &mut ChunkDecoder,
+    scratch: &mut Vec<u8>,
+) -> Result<()> {
+    let bytes = part.decoded_range(block)?;
+    scratch.clear();
+    memory::resize(scratch, bytes.len(), 0)?;
+    // false: the stored bytes are the decoded ones
+    decoder.decode_range(chunk.body, &bytes, scratch, |_, _| Ok(())).map(|_| ())
+}
+
+#[cold]
+fn outside() -> Error {
+    Error::internal("the samples of a damaged chunk lie outside its values")
+}

@@ -1,0 +1,501 @@
+//! Finds the parts of a chunk in its body, and decodes them.
+//!
+//! The part table of a body is checked against the column and the head of the chunk before any part
+//! is believed. Validity and shape are decoded when a chunk is opened, since the length of the
+//! values follows from them; the values are decoded on request, as a whole or a range of them.
+//! Stored bytes that need no decoding are used in place.
+//!
+//! A decoder keeps its memory from chunk to chunk. The body is given with each call and not kept,
+//! so that it may lie in a buffer that is reused.
+
+use crate::codec::{
+    blocked::{BlockedCodec, BlockedPart},
+    encoding::Codec,
+    part::{Body, PartSpec, Tables},
+    registry::codec,
+    scratch::DecodeScratch,
+    zstandard::Dictionary,
+};
+use crate::format::{
+    chunk::{ChunkEntry, ChunkHead},
+    content::{Content, validity_bytes},
+    part_table::{Part, PartTable},
+    schema::Layout,
+};
+use crate::le::{FILE_ORDER_IS_NATIVE, swap_to_native, u32_in, u64_of};
+use crate::pod::AlignedBytes;
+use crate::{Error, Result, limits};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A chunk as it is stored, and what decoding it needs of its column.
+#[derive(Clone, Copy)]
+pub(crate) struct StoredChunk<'a> {
+    pub layout: &'a Layout,
+    pub tables: &'a dyn Tables,
+    pub head: &'a ChunkHead,
+    pub body: Body<'a>,
+}
+
+impl StoredChunk<'_> {
+    pub(crate) fn parts(&self) -> Result<PartTable> {
+        parts(self.layout, self.head, self.body.start())
+    }
+
+    /// Returns the ranges of validity, shape and values in the body; `parts` are those of the
+    /// chunk.
+    pub(crate) fn ranges(&self, parts: &PartTable) -> Result<[Range<usize>; 3]> {
+        ranges(self.head, parts)
+    }
+
+    /// Checks that the column has the tables that the parts need.
+    pub(crate) fn check_tables(&self, parts: &PartTable) -> Result<()> {
+        let all = [parts.validity, parts.shape, parts.values];
+        for (part, range) in all.into_iter().zip(self.ranges(parts)?) {
+            let codec = codec(part.encoding)?;
+            if codec.needs_table()
+                && part.raw_bytes > 0
+                && let Some(table) = codec.table(self.body.start().get(range.start..).ok_or_else(outside)?)?
+            {
+                self.tables.dictionary(table)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn ranges(head: &ChunkHead, parts: &PartTable) -> Result<[Range<usize>; 3]> {
+    if head.entry.has_parts() {
+        return parts.ranges().ok_or_else(outside);
+    }
+    // a chunk that is too long for this machine was not read
+    Ok([0..0, 0..0, 0..usize::try_from(head.entry.stored_bytes).unwrap_or(usize::MAX)])
+}
+
+/// Returns the values of a chunk in blocks, whose parts are checked as by [`parts`].
+pub(crate) fn values_in_blocks<'a>(layout: &Layout, head: &ChunkHead, body: Body<'a>) -> Result<BlockedPart<'a>> {
+    let table = parts(layout, head, body.start())?;
+    let [.., range] = ranges(head, &table)?;
+    let raw_bytes = usize::try_from(table.values.raw_bytes).map_err(|_| outside())?;
+    let blocks = codec(table.values.encoding)?.blocks().ok_or_else(outside)?;
+    BlockedPart::parse(blocks, PartSpec::new(layout.element_bytes, raw_bytes), body, &range)
+}
+
+/// Parses the part table of a body, and checks that the column allows its parts (R-4.3, R-4.6,
+///
+pub(crate) fn parts(layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<PartTable> {
+    if !head.entry.has_parts() {
+        if layout.has_shape() {
+            return Err(Error::corrupt("R-4.3", "a chunk of a ragged or nested column has no table of parts"));
+        }
+        let ChunkEntry { stored_bytes, encoding, .. } = head.entry;
+        return Ok(PartTable::values_only(Part { stored_bytes, raw_bytes: head.raw_bytes, encoding }));
+    }
+    let parts = PartTable::parse(body, head.entry.stored_bytes, head.entry.encoding, head.raw_bytes)?;
+    if !parts.shape.is_absent() && !layout.has_shape() {
+        return Err(Error::corrupt("R-4.4", "a chunk of a fixed column has a shape part"));
+    }
+    if parts.validity.is_absent() && !layout.has_shape() {
+        return Err(Error::corrupt("R-4.3", "a chunk has a table of parts and does not need it"));
+    }
+    if !parts.validity.is_absent() && !layout.may_have_nulls() {
+        return Err(Error::corrupt("R-4.6", "a chunk of a column that is not nullable has nulls"));
+    }
+    if layout.is_nested() {
+        check_validity_and_shape(&parts)?;
+    }
+    Ok(parts)
+}
+
+/// Checks of validity and shape of a nested column.
+fn check_validity_and_shape(parts: &PartTable) -> Result<()> {
+    // below 2^33
+    let bytes = u64::from(parts.validity.raw_bytes) + u64::from(parts.shape.raw_bytes);
+    if bytes <= u64::from(limits::VALIDITY_AND_SHAPE_BYTES) {
+        return Ok(());
+    }
+    let message =
+        format!("validity and shape of a chunk have {bytes} bytes; {} are allowed", limits::VALIDITY_AND_SHAPE_BYTES);
+    Err(Error::corrupt("R-4.12", message))
+}
+
+fn outside() -> Error {
+    Error::internal("the parts of a checked chunk lie outside it")
+}
+
+/// The bytes of a part of the current chunk, stored or decoded.
+enum PartBytes {
+    Absent,
+    /// The decoded bytes are this range of the body.
+    Stored(EncodedPart, Range<usize>),
+    Encoded(EncodedPart),
+    /// The decoded bytes are in the decoder's buffer for this part.
+    Decoded,
+}
+
+struct EncodedPart {
+    codec: &'static dyn Codec,
+    element_bytes: usize,
+    raw_bytes: usize,
+    dictionary: Option<Arc<Dictionary>>,
+    /// The range of the stored bytes in the body.
+    range: Range<usize>,
+}
+
+impl EncodedPart {
+    fn spec(&self) -> PartSpec<'_> {
+        PartSpec::new(self.element_bytes, self.raw_bytes).with(self.dictionary.as_deref())
+    }
+
+    /// Returns the stored bytes, whose block index, if they have one, is parsed.
+    fn stored<'a>(&'a self, body: Body<'a>) -> Result<Stored<'a>> {
+        match self.codec.blocks() {
+            Some(codec) => Ok(Stored::Blocks(codec, BlockedPart::parse(codec, self.spec(), body, &self.range)?)),
+            None => body.get(self.range.clone()).map(Stored::Whole).ok_or_else(wrong_length),
+        }
+    }
+
+    /// Checks a part that is to be decoded as a whole, before memory is taken for it.
+    fn check(&self, stored: &Stored<'_>) -> Result<()> {
+        match stored {
+            Stored::Blocks(codec, part) => codec.check(part),
+            Stored::Whole(stored) => self.codec.check(self.spec(), stored),
+        }
+    }
+
+    /// Decodes a range of the decoded bytes, which are whole elements, to `out`, which has its
+    /// length. Returns `false` if the encoding cannot decode a range alone; it always decodes all.
+    fn decode(
+        &self,
+        stored: &Stored<'_>,
+        bytes: &Range<usize>,
+        out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<bool> {
+        let spec = self.spec();
+        // at least 1
+        let elements = bytes.start / spec.element_bytes..bytes.end / spec.element_bytes;
+        match stored {
+            _ if elements.is_empty() => Ok(true),
+            Stored::Blocks(codec, part) => codec.decode_blocks(part, &elements, out, scratch).map(|()| true),
+            Stored::Whole(stored) if *bytes == (0..spec.raw_bytes) => {
+                self.codec.decode(spec, stored, out, scratch).map(|()| true)
+            }
+            Stored::Whole(stored) => self.codec.decode_range(spec, stored, &elements, out, scratch),
+        }
+    }
+}
+
+/// The stored bytes of a part.
+enum Stored<'a> {
+    Whole(&'a [u8]),
+    Blocks(&'a dyn BlockedCodec, BlockedPart<'a>),
+}
+
+/// Decodes chunks, one after the other, in memory that it reuses.
+pub(crate) struct ChunkDecoder {
+    scratch: DecodeScratch,
+    parts: [PartBytes; 3],
+    buffers: [AlignedBytes; 3],
+    sample_count: usize,
+    /// Samples whose shapes are decoded; all of a nested column.
+    shape_count: usize,
+}
+
+/// The facts about a chunk that its head does not state.
+pub(crate) struct SideFacts {
+    /// Encodings of validity and shape, where they are present.
+    pub encodings: [Option<u16>; 2],
+    pub null_count: u64,
+}
+
+impl SideFacts {
+    fn new(parts: &PartTable, null_count: usize) -> Self {
+        let encoding = |part: Part| (!part.is_absent()).then_some(part.encoding);
+        Self { encodings: [parts.validity, parts.shape].map(encoding), null_count: u64_of(null_count) }
+    }
+}
+
+const VALIDITY: usize = 0;
+const SHAPE: usize = 1;
+const VALUES: usize = 2;
+
+impl ChunkDecoder {
+    pub(crate) fn new() -> Self {
+        Self {
+            scratch: DecodeScratch::default(),
+            parts: [PartBytes::Absent, PartBytes::Absent, PartBytes::Absent],
+            buffers: Default::default(),
+            sample_count: 0,
+            shape_count: 0,
+        }
+    }
+
+    /// Checks a chunk: and chapter 5. Elements that are all equal are not
+    /// expanded: a file of some bytes can state 4 GiB of them, or millions of empty samples.
+    ///
+    /// Cost: validity and shape of a nested column are expanded, since the levels depend on each
+    /// other. That takes the time of up to 64 MiB, and of up to 2^24 items without elements, for a
+    /// chunk of some hundred bytes.
+    pub(crate) fn check(&mut self, chunk: &StoredChunk<'_>) -> Result<SideFacts> {
+        let StoredChunk { layout, head, body, .. } = *chunk;
+        let table = self.open_parts(chunk, true)?;
+        let widths = [1, 4, layout.element_bytes];
+        let parts = [table.validity, table.shape, table.values].into_iter().zip(chunk.ranges(&table)?).zip(widths);
+        for ((part, range), element_bytes) in parts.filter(|((part, _), _)| part.raw_bytes > 0) {
+            let Some(blocks) = codec(part.encoding)?.blocks() else { continue };
+            let raw_bytes = usize::try_from(part.raw_bytes).map_err(|_| wrong_length())?;
+            let part = BlockedPart::parse(blocks, PartSpec::new(element_bytes, raw_bytes), body, &range)?;
+            blocks.check(&part).and_then(|()| part.check_crcs())?;
+        }
+        let element = self.constant::<VALUES>(body)?;
+        if element.is_none() {
+            self.decode_values(body)?;
+        }
+        if head.entry.has_parts() && !table.padding_is_zero(body.start()) {
+            return Err(Error::corrupt("R-4.4", "the bytes between the parts of the chunk are not zero"));
+        }
+        let content = self.content(body);
+        let items = content.check_lists(layout)?;
+        let shape_count = if layout.is_nested() { items.sample_count } else { self.shape_count };
+        let shapes = Content { sample_count: shape_count, ..items };
+        shapes.check_shapes(layout)?;
+        match element {
+            Some(element) => items.check_constant(layout, element)?,
+            None => shapes.check_values(layout)?,
+        }
+        Ok(SideFacts::new(&table, content.null_sample_count()))
+    }
+
+    /// Decodes the parts of a chunk: and chapter 5. The meaning of the decoded bytes
+    /// is not checked.
+    pub(crate) fn load(&mut self, chunk: &StoredChunk<'_>) -> Result<()> {
+        self.open(chunk)?;
+        self.decode_values(chunk.body)
+    }
+
+    /// Decodes validity and shape of a chunk, and finds the values. [`ChunkDecoder::decode_values`]
+    /// or [`ChunkDecoder::decode_range`] decode those; values that are stored raw need neither.
+    pub(crate) fn open(&mut self, chunk: &StoredChunk<'_>) -> Result<()> {
+        self.open_parts(chunk, false).map(|_| ())
+    }
+
+    /// Opens a chunk as [`ChunkDecoder::open`] does. If `brief`, decodes only two of shapes that
+    /// are all the same: the samples after the first are then empty.
+    fn open_parts(&mut self, chunk: &StoredChunk<'_>, brief: bool) -> Result<PartTable> {
+        let StoredChunk { layout, tables, head, body } = *chunk;
+        self.sample_count = usize::try_from(head.entry.sample_count).unwrap_or(0); // at most 2^24
+        let n = self.sample_count;
+        let parts = chunk.parts()?;
+        let [validity, shape, values] = chunk.ranges(&parts)?;
+        let [validity_due, shape_due] = self.validity_and_shape_due(layout, &parts)?;
+        self.parts[VALIDITY] = locate(parts.validity, tables, 1, true, validity_due, validity, body)?;
+        self.decode::<VALIDITY>(body)?;
+        self.parts[SHAPE] = locate(parts.shape, tables, 4, true, shape_due, shape, body)?;
+        let all_same = brief && !layout.is_nested() && self.constant::<SHAPE>(body)?.is_some();
+        self.shape_count = if all_same { n.min(2) } else { n };
+        if let PartBytes::Encoded(shape) = &mut self.parts[SHAPE]
+            && all_same
+        {
+            shape.raw_bytes = self.shape_count * layout.shape_bytes(); // at most `shape_due`
+        }
+        self.decode::<SHAPE>(body)?;
+        self.parts[VALUES] = PartBytes::Absent;
+        let values_due = self.value_bytes(layout, body)?;
+        self.parts[VALUES] =
+            locate(parts.values, tables, layout.element_bytes, FILE_ORDER_IS_NATIVE, values_due, values, body)?;
+        Ok(parts)
+    }
+
+    /// Returns the decoded lengths that validity and shape must have. Those of a nested column
+    /// depend on the shape: here they are what the part table says, if that can be.
+    fn validity_and_shape_due(&self, layout: &Layout, parts: &PartTable) -> Result<[usize; 2]> {
+        if !layout.is_nested() {
+            let validity = if parts.validity.is_absent() { 0 } else { validity_bytes(self.sample_count) };
+            let shape = self.sample_count.checked_mul(layout.shape_bytes()).ok_or_else(wrong_length)?;
+            return Ok([validity, shape]);
+        }
+        let [validity, shape] = [parts.validity, parts.shape].map(|part| usize::try_from(part.raw_bytes));
+        let shape = shape.ok().filter(|bytes| bytes % 4 == 0).ok_or_else(wrong_length)?;
+        Ok([validity.map_err(|_| wrong_length())?, shape])
+    }
+
+    /// Returns the decoded length that the values must have, and of nested columns that of
+    /// validity and shape too.
+    fn value_bytes(&self, layout: &Layout, body: Body<'_>) -> Result<usize> {
+        let count = if layout.is_nested() {
+            let items = self.content(body).items(layout, |_| Ok(()))?;
+            items.count_sum(layout)?
+        } else if layout.is_ragged() {
+            // the last of `ends` is the sum of the counts of all samples
+            let last = self.shape_count.checked_sub(1).ok_or_else(wrong_length)?;
+            let end = u32_in(self.bytes::<SHAPE>(body), last).ok_or_else(wrong_length)?;
+            usize::try_from(end).map_err(|_| wrong_length())?
+        } else {
+            self.sample_count
+        };
+        count.checked_mul(layout.inner_bytes).ok_or_else(wrong_length)
+    }
+
+    /// Returns the element that all of a part equal, if the encoding of the part stores no others.
+    fn constant<'a, const PART: usize>(&self, body: Body<'a>) -> Result<Option<&'a [u8]>> {
+        let PartBytes::Encoded(part) = &self.parts[PART] else { return Ok(None) };
+        let stored = body.get(part.range.clone()).ok_or_else(wrong_length)?;
+        match part.codec.constant(stored) {
+            Some(element) => part.codec.check(part.spec(), stored).map(|()| Some(element)),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the encodings of validity and shape, and the number of nulls, without decoding the
+    /// values. If the chunk has no part table and needs no other, its body is not used.
+    pub(crate) fn side_facts(&mut self, chunk: &StoredChunk<'_>) -> Result<SideFacts> {
+        let parts = chunk.parts()?;
+        chunk.check_tables(&parts)?;
+        if parts.validity.is_absent() {
+            return Ok(SideFacts::new(&parts, 0));
+        }
+        self.open(chunk)?;
+        Ok(SideFacts::new(&parts, self.content(chunk.body).null_sample_count()))
+    }
+
+    /// Returns the decoded length of the values, if they have not been decoded yet.
+    pub(crate) fn encoded_bytes(&self) -> Option<usize> {
+        match &self.parts[VALUES] {
+            PartBytes::Encoded(values) => Some(values.raw_bytes),
+            _ => None,
+        }
+    }
+
+    /// Decodes the values, unless they have been decoded. `body` is that of [`ChunkDecoder::open`].
+    pub(crate) fn decode_values(&mut self, body: Body<'_>) -> Result<()> {
+        self.decode::<VALUES>(body)
+    }
+
+    /// Decodes a range of the bytes of the values, which are whole elements, to `out`, which has
+    /// its length. `body` is that of [`ChunkDecoder::open`]. If the values are in blocks, `check`
+    /// is called with them before any is decoded. Returns `false` if the encoding cannot decode a
+    /// range alone, or if the values have been decoded. `out` may have been written to then.
+    pub(crate) fn decode_range(
+        &mut self,
+        body: Body<'_>,
+        bytes: &Range<usize>,
+        out: &mut [u8],
+        check: impl FnOnce(&BlockedPart<'_>, &Content<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        let PartBytes::Encoded(part) = &self.parts[VALUES] else { return Ok(false) };
+        if bytes.end > part.raw_bytes || bytes.len() != out.len() {
+            return Err(wrong_length());
+        }
+        let stored = part.stored(body)?;
+        if let Stored::Blocks(_, blocks) = &stored {
+            check(blocks, &self.content(body))?;
+        }
+        if *bytes == (0..part.raw_bytes) {
+            part.check(&stored)?;
+        }
+        if !part.decode(&stored, bytes, out, &mut self.scratch)? {
+            return Ok(false);
+        }
+        swap_to_native(part.element_bytes, out);
+        Ok(true)
+    }
+
+    /// Returns the values as a part in blocks, if they are in blocks and have not been decoded.
+    /// `body` is that of [`ChunkDecoder::open`].
+    pub(crate) fn blocks<'a>(&'a self, body: Body<'a>) -> Result<Option<BlockedPart<'a>>> {
+        let (PartBytes::Encoded(part) | PartBytes::Stored(part, _)) = &self.parts[VALUES] else { return Ok(None) };
+        match part.stored(body)? {
+            Stored::Blocks(_, blocks) => Ok(Some(blocks)),
+            Stored::Whole(_) => Ok(None),
+        }
+    }
+
+    fn decode<const PART: usize>(&mut self, body: Body<'_>) -> Result<()> {
+        // in bounds, here and below: PART is one of the constants above
+        let PartBytes::Encoded(part) = &self.parts[PART] else { return Ok(()) };
+        let stored = part.stored(body)?;
+        part.check(&stored)?;
+        let buffer = &mut self.buffers[PART];
+        buffer.resize(part.raw_bytes)?;
+        part.decode(&stored, &(0..part.raw_bytes), buffer.as_mut_slice(), &mut self.scratch)?;
+        if PART == VALUES {
+            swap_to_native(part.element_bytes, buffer.as_mut_slice());
+        }
+        self.parts[PART] = PartBytes::Decoded;
+        Ok(())
+    }
+
+    fn bytes<'a, const PART: usize>(&'a self, body: Body<'a>) -> &'a [u8] {
+        match &self.parts[PART] {
+            PartBytes::Absent | PartBytes::Encoded(_) => &[],
+            // the body that was opened
+            PartBytes::Stored(_, range) => body.get(range.clone()).unwrap_or(&[]),
+            PartBytes::Decoded => self.buffers[PART].as_slice(),
+        }
+    }
+
+    /// Returns the decoded parts; the values are empty if they have not been decoded. `body` is
+    /// that of [`ChunkDecoder::open`].
+    pub(crate) fn content<'a>(&'a self, body: Body<'a>) -> Content<'a> {
+        let validity = match self.parts[VALIDITY] {
+            PartBytes::Absent => None,
+            _ => Some(self.bytes::<VALIDITY>(body)),
+        };
+        Content {
+            sample_count: self.sample_count,
+            validity,
+            shape: self.bytes::<SHAPE>(body),
+            values: self.bytes::<VALUES>(body),
+        }
+    }
+}
+
+/// Finds the bytes of a part, which must decode to `due` bytes. If `in_place`, stored bytes that
+/// need no decoding are used as they are.
+fn locate(
+    part: Part,
+    tables: &dyn Tables,
+    element_bytes: usize,
+    in_place: bool,
+    due: usize,
+    range: Range<usize>,
+    body: Body<'_>,
+) -> Result<PartBytes> {
+    let raw_bytes = usize::try_from(part.raw_bytes).map_err(|_| wrong_length())?;
+    if raw_bytes != due {
+        return Err(wrong_length());
+    }
+    let codec = codec(part.encoding)?;
+    let spec = PartSpec::new(element_bytes, raw_bytes);
+    if raw_bytes == 0 {
+        return match range.is_empty() && codec.id() == 0 {
+            true => Ok(PartBytes::Absent),
+            false => Err(Error::corrupt("R-5.2", "a part without decoded bytes has stored ones, or is not raw")),
+        };
+    }
+    if let Some(blocks) = codec.blocks() {
+        let part = BlockedPart::parse(blocks, spec, body, &range)?;
+        let dictionary = blocks.table(part.front.tables).map(|table| tables.dictionary(table)).transpose()?;
+        let raw = blocks.is_identity().then(|| part.raw(&range)).transpose()?;
+        // a part whose blocks are read alone is decoded as those that are encoded
+        let stored = raw.filter(|_| in_place && body.get(range.clone()).is_some());
+        let part = EncodedPart { codec, element_bytes, raw_bytes, dictionary, range };
+        return Ok(match stored {
+            Some(raw) => PartBytes::Stored(part, raw),
+            None => PartBytes::Encoded(part),
+        });
+    }
+    let stored = body.get(range.clone()).ok_or_else(wrong_length)?;
+    let is_stored = codec.is_identity() && in_place;
+    if is_stored {
+        codec.check(spec, stored)?;
+    }
+    let dictionary = codec.table(stored)?.map(|table| tables.dictionary(table)).transpose()?;
+    let part = EncodedPart { codec, element_bytes, raw_bytes, dictionary, range: range.clone() };
+    Ok(if is_stored { PartBytes::Stored(part, range) } else { PartBytes::Encoded(part) })
+}
+
+fn wrong_length() -> Error {
+    Error::corrupt("R-4.5", "a part of the chunk does not have the length its samples need")
+}

@@ -1,0 +1,519 @@
+//! Encodes chunks: chooses an encoding for each part of a chunk, and lays out the parts as a body.
+//!
+//! All candidates of the profile are estimated from a sample of the part, and encoded in the order
+//! of their estimates as long as these may beat the best so far. What was chosen for the values of
+//! a chunk is tried first for the next one. The second chunk confirms a choice by comparing it with
+//! others; after that, only a change of the cost of a byte makes the encoder look around again.
+//!
+//! A writer that checks decodes each part and compares it before the chunk is written.
+
+use crate::codec::{
+    bins::BinChoice,
+    blocked::{LEAST_IN_BLOCKS, most_front_bytes, seal},
+    choice::{Candidates, Idea, Profile, SampledPart, Search, TRUSTED_TO_ONE_IN, WeightedEncoder},
+    encoding::{BlockEncoder, Codec},
+    geometry::{Geometry, RawPart, SCALARS, block_ends, number_ends},
+    part::PartSpec,
+    registry::{RAW, RAW_BLOCKS, codec, form},
+    scratch::{DecodeScratch, EncodeScratch},
+    transform::Transform,
+    zstandard::EncodingDictionary,
+};
+use crate::format::{
+    chunk::{ChunkEntry, ChunkHead, PARTS},
+    content::Content,
+    part_table::{PART_TABLE_BYTES, Part, PartTable},
+    region::HEAD_BYTES,
+    schema::Layout,
+};
+use crate::le::u64_of;
+use crate::{Error, ErrorKind, Result, limits, memory};
+use std::sync::Arc;
+
+/// The decoded parts of a chunk that is to be written, in the byte order of the file.
+#[derive(Debug, Default)]
+pub(crate) struct RawChunk {
+    pub column: usize,
+    pub first_sample: u64,
+    pub sample_count: u32,
+    /// Null samples.
+    pub null_count: u64,
+    /// The validity, if any entry is null.
+    pub validity: Option<Vec<u8>>,
+    /// The shape part; empty if the column is neither ragged nor nested.
+    pub shape: Vec<u8>,
+    pub values: Vec<u8>,
+}
+
+impl RawChunk {
+    pub(crate) fn raw_bytes(&self) -> usize {
+        let validity = self.validity.as_ref().map_or(0, Vec::len);
+        validity.saturating_add(self.shape.len()).saturating_add(self.values.len())
+    }
+}
+
+/// An encoded chunk, whose offset in the file is not known yet.
+#[derive(Debug)]
+pub(crate) struct EncodedChunk {
+    pub head: ChunkHead,
+    pub body: Vec<u8>,
+    /// The encodings of validity and shape, if they are present.
+    pub side_encodings: [Option<u16>; 2],
+}
+
+/// A chunk that could have blocks is written without them if that saves one in this many of its
+/// bytes.
+const WHOLE_SAVES_ONE_IN: u64 = 20;
+
+/// [`TRUSTED_TO_ONE_IN`] for estimates by encoding a sample.
+const ENCODED_TRUSTED_TO_ONE_IN: u64 = 128;
+
+/// [`TRUSTED_TO_ONE_IN`] for chunks as a whole, which take the longest to encode.
+const WHOLE_TRUSTED_TO_ONE_IN: u64 = 32;
+
+/// A choice is compared with others again if the cost of a byte changes by more than one in this
+/// many.
+const SURPRISE_ONE_IN: f64 = 16.0;
+/// A choice is kept, and confirmed, if no other saves one in this many bytes.
+const CONFIRMED_WITHIN_ONE_IN: u64 = 64;
+
+/// The choice for the values of a chunk. The next chunk tries it first.
+#[derive(Clone)]
+pub(crate) struct ValueChoice {
+    candidate: &'static WeightedEncoder,
+    /// Whether it is not in blocks, although the values have several.
+    is_whole: bool,
+    tier_transform: Option<Transform>,
+    bin_choice: Option<BinChoice>,
+    cost: f64,
+    /// Whether it was compared with other choices for a second chunk.
+    is_confirmed: bool,
+}
+
+impl ValueChoice {
+    /// Returns the choice to be compared with others again.
+    pub(crate) fn unconfirmed(self) -> Self {
+        Self { is_confirmed: false, ..self }
+    }
+}
+
+/// What an encoding has to stay below.
+#[derive(Clone, Copy)]
+struct Limit<'a> {
+    most: u64,
+    /// Nothing is encoded if this choice is estimated to be the best.
+    kept: Option<&'a ValueChoice>,
+    /// An encoding is not tried if its estimate is above by more than one in this many bytes.
+    /// `None` to try all.
+    trusted_to_one_in: Option<u64>,
+}
+
+impl Limit<'_> {
+    const NONE: Self = Self { most: u64::MAX, kept: None, trusted_to_one_in: None };
+}
+
+/// Encodes chunks one after the other, and reuses its memory.
+pub(crate) struct ChunkEncoder {
+    profile: Profile,
+    /// The decoded bytes of a block; `None` for blocks as long as they can be.
+    block_bytes: Option<usize>,
+    scratch: EncodeScratch,
+    candidate: Vec<u8>,
+    best: Vec<u8>,
+    /// The ends of blocks; one if the chunk is not to be in blocks.
+    ends: Vec<u32>,
+    /// Memory to decode each part again and compare; `None` if parts are not checked.
+    check: Option<Check>,
+}
+
+#[derive(Default)]
+struct Check {
+    scratch: DecodeScratch,
+    decoded: Vec<u8>,
+}
+
+impl ChunkEncoder {
+    /// Makes an encoder. If `check`, it decodes each part again and compares.
+    pub(crate) fn new(profile: Profile, block_bytes: Option<usize>, check: bool, search: Search) -> Self {
+        Self {
+            profile,
+            block_bytes,
+            scratch: EncodeScratch { search, ..EncodeScratch::default() },
+            candidate: Vec::new(),
+            best: Vec::new(),
+            ends: Vec::new(),
+            check: check.then(Check::default),
+        }
+    }
+
+    /// Encodes a chunk of a column with this layout and this dictionary, as the chunk before if
+    /// there is a choice and it still fits. Sets `choice` to the one that was made.
+    pub(crate) fn encode(
+        &mut self,
+        layout: &Layout,
+        dictionary: Option<&Arc<EncodingDictionary>>,
+        chunk: &RawChunk,
+        choice: &mut Option<ValueChoice>,
+    ) -> Result<EncodedChunk> {
+        self.scratch.dictionary = dictionary.cloned();
+        let has_parts = layout.has_shape() || chunk.validity.is_some();
+        let mut body = Vec::new();
+        let mut parts = PartTable::default();
+        if has_parts {
+            body.resize(PART_TABLE_BYTES, 0);
+            if let Some(validity) = &chunk.validity {
+                parts.validity = self.side(1, validity, &mut body)?;
+            }
+            if layout.has_shape() {
+                parts.shape = self.side(4, &chunk.shape, &mut body)?;
+            }
+        }
+        let is_string = layout.dtype.is_string();
+        let mut ends = std::mem::take(&mut self.ends);
+        self.plan_blocks(layout, chunk, &mut ends)?;
+        if ends.is_empty() {
+            ends.push(field(chunk.values.len() / layout.element_bytes.max(1))?);
+        }
+        let geometry = Geometry::of_values(layout).in_blocks(&ends);
+        parts.values = self.part(RawPart { geometry: &geometry, raw: &chunk.values }, is_string, choice, &mut body)?;
+        self.ends = ends;
+        if has_parts && let Some(table) = body.first_chunk_mut::<PART_TABLE_BYTES>() {
+            *table = parts.to_bytes();
+        }
+        // a front's checksum covers the part table
+        let ranges = if has_parts { parts.ranges() } else { Some([0..0, 0..0, 0..body.len()]) };
+        for (part, range) in [parts.validity, parts.shape, parts.values].iter().zip(ranges.into_iter().flatten()) {
+            if part.raw_bytes > 0
+                && codec(part.encoding)?.blocks().is_some()
+                && let Some((before, stored)) = body.split_at_mut_checked(range.start)
+            {
+                seal(before, stored);
+            }
+        }
+        Ok(EncodedChunk {
+            head: ChunkHead {
+                column: field(chunk.column)?,
+                raw_bytes: field(chunk.raw_bytes())?,
+                entry: ChunkEntry {
+                    offset: 0,
+                    first_sample: chunk.first_sample,
+                    stored_bytes: field(body.len())?,
+                    sample_count: chunk.sample_count,
+                    body_crc: 0,
+                    encoding: parts.values.encoding,
+                    flags: if has_parts { PARTS } else { 0 },
+                },
+            },
+            body,
+            side_encodings: [
+                chunk.validity.as_ref().map(|_| parts.validity.encoding),
+                layout.has_shape().then_some(parts.shape.encoding),
+            ],
+        })
+    }
+
+    fn plan_blocks(&self, layout: &Layout, chunk: &RawChunk, ends: &mut Vec<u32>) -> Result<()> {
+        ends.clear();
+        let block_bytes = self.profile.block_bytes_of(layout.dtype.is_string(), self.block_bytes);
+        let Some(block_bytes) = block_bytes else { return Ok(()) };
+        let content = Content {
+            sample_count: usize::try_from(chunk.sample_count).unwrap_or(0), // at most 2^24
+            validity: chunk.validity.as_deref(),
+            shape: &chunk.shape,
+            values: &chunk.values,
+        };
+        block_ends(layout, &content, block_bytes, ends)
+    }
+
+    /// Encodes validity or a shape and appends it to `body`. Each chunk that is opened decodes it
+    /// whole, so that blocks are as long as they can be, and bins, which are slow, are not tried.
+    fn side(&mut self, element_bytes: usize, raw: &[u8], body: &mut Vec<u8>) -> Result<Part> {
+        let count = raw.len() / element_bytes; // at least 1
+        let ends = match self.profile {
+            Profile::Raw | Profile::BitshuffleZstd => vec![field(count)?],
+            _ => number_ends(count),
+        };
+        let search = self.scratch.search;
+        self.scratch.search = search.without(Idea::Bins);
+        let part = self.part(
+            RawPart { geometry: &Geometry::of_numbers(element_bytes).in_blocks(&ends), raw },
+            false,
+            &mut None,
+            body,
+        );
+        self.scratch.search = search;
+        pad(body);
+        part
+    }
+
+    fn part(
+        &mut self,
+        part: RawPart<'_>,
+        is_string: bool,
+        choice: &mut Option<ValueChoice>,
+        body: &mut Vec<u8>,
+    ) -> Result<Part> {
+        let codec = self.choose(part, is_string, choice)?;
+        if let Some(codec) = codec {
+            self.compare(codec, part)?;
+        }
+        let start = body.len();
+        let codec = match codec {
+            Some(codec) => {
+                match start {
+                    0 => std::mem::swap(body, &mut self.best), // saves a copy
+                    _ => body.extend_from_slice(&self.best),
+                }
+                codec
+            }
+            // straight to the body: a sample may have gigabytes
+            None if self.append_raw_blocks(part, body)? => RAW_BLOCKS as &dyn Codec,
+            None => {
+                body.extend_from_slice(part.raw);
+                RAW
+            }
+        };
+        Ok(Part { stored_bytes: field(body.len() - start)?, raw_bytes: field(part.raw.len())?, encoding: codec.id() })
+    }
+
+    /// Appends `raw` in blocks to `body`. Returns `false`, and appends nothing, if it is not to be
+    /// in blocks.
+    fn append_raw_blocks(&mut self, part: RawPart<'_>, body: &mut Vec<u8>) -> Result<bool> {
+        let RawPart { geometry, raw } = part;
+        if !geometry.is_in_blocks() {
+            return Ok(false);
+        }
+        let start = body.len();
+        // not the double of it
+        memory::reserve(body, raw.len().saturating_add(most_front_bytes(geometry.blocks.len())))?;
+        let appended = RAW_BLOCKS.0.append(part, &[], body, &mut self.scratch)?;
+        if !appended {
+            body.truncate(start);
+        }
+        Ok(appended)
+    }
+
+    /// Returns the encoding for `raw` and the stored bytes, which are not compared.
+    pub(crate) fn encode_alone<'a>(
+        &'a mut self,
+        part: RawPart<'a>,
+        is_string: bool,
+        dictionary: Option<&Arc<EncodingDictionary>>,
+    ) -> Result<(&'static dyn Codec, &'a [u8])> {
+        self.scratch.dictionary = dictionary.cloned();
+        let codec = self.choose(part, is_string, &mut None)?;
+        if let Some(codec) = codec {
+            return Ok((codec, &self.best));
+        }
+        let mut stored = std::mem::take(&mut self.best);
+        stored.clear();
+        let in_blocks = self.append_raw_blocks(part, &mut stored);
+        self.best = stored;
+        if in_blocks? { Ok((RAW_BLOCKS, &self.best)) } else { Ok((RAW, part.raw)) }
+    }
+
+    /// Chooses the encoding for `raw`, whose stored bytes are then in `self.best`; `None` for raw.
+    fn choose(
+        &mut self,
+        part: RawPart<'_>,
+        is_string: bool,
+        choice: &mut Option<ValueChoice>,
+    ) -> Result<Option<&'static dyn Codec>> {
+        let RawPart { geometry, raw } = part;
+        let form_of = |choice: &ValueChoice| {
+            form(choice.candidate.encoder, geometry.is_in_blocks() && !choice.is_whole).map(Some)
+        };
+        if let Some(kept) = choice
+            && self.encode_as_before(kept, part)?
+        {
+            let cost = kept.candidate.cost(self.best.len());
+            let cost_of_byte = cost as f64 / raw.len().max(1) as f64;
+            if !kept.is_confirmed || (cost_of_byte - kept.cost).abs() > kept.cost / SURPRISE_ONE_IN {
+                let limit = Limit {
+                    most: cost - cost / CONFIRMED_WITHIN_ONE_IN,
+                    kept: Some(kept),
+                    trusted_to_one_in: Some(TRUSTED_TO_ONE_IN),
+                };
+                match self.best_choice(part, is_string, limit)? {
+                    Some(better) => *kept = better,
+                    None => (kept.is_confirmed, kept.cost) = (true, cost_of_byte),
+                }
+            }
+            return form_of(kept);
+        }
+        *choice = None;
+        let Some(found) = self.best_choice(part, is_string, Limit::NONE)? else { return Ok(None) };
+        let codec = form_of(&found);
+        // a dictionary may come between texts
+        // whether the kept choice would be tried first, so that it is confirmed
+        let is_kept = !self.is_short(geometry) && !is_string && !self.scratch.search.is_exhaustive;
+        *choice = Some(found).filter(|_| is_kept);
+        codec
+    }
+
+    /// Returns whether blocks were encoded that take little.
+    fn is_short(&self, geometry: &Geometry<'_>) -> bool {
+        geometry.is_in_blocks() && self.best.len() < LEAST_IN_BLOCKS
+    }
+
+    /// Returns whether one block of all is tried: not for scalars, such as ids, in which people
+    /// search for one of them, unless bytes are all that counts.
+    fn may_be_whole(&self, geometry: &Geometry<'_>) -> bool {
+        self.profile == Profile::Small || geometry.restart != SCALARS
+    }
+
+    /// Encodes `raw` to `self.best` as another part was. Returns whether that is possible, and
+    /// saves enough.
+    fn encode_as_before(&mut self, choice: &ValueChoice, part: RawPart<'_>) -> Result<bool> {
+        let RawPart { geometry, raw } = part;
+        let Self { scratch, best: stored, .. } = self;
+        scratch.tier_transform = choice.tier_transform;
+        scratch.bin_choice = choice.bin_choice.clone();
+        let whole = [geometry.end()];
+        let as_before = if choice.is_whole { geometry.in_blocks(&whole) } else { *geometry };
+        let is_encoded = !raw.is_empty()
+            && choice.candidate.encoder.encode(RawPart { geometry: &as_before, raw }, stored, scratch)?;
+        Ok(is_encoded && saves_enough(stored.len(), raw.len()) && !self.is_short(geometry))
+    }
+
+    /// Returns the encoding for `raw` of the least cost below the limit, in blocks or as a whole.
+    /// Its stored bytes are then in `self.best`, which is not changed if there is none.
+    fn best_choice(&mut self, part: RawPart<'_>, is_string: bool, limit: Limit<'_>) -> Result<Option<ValueChoice>> {
+        let RawPart { geometry, raw } = part;
+        let found = self.cheapest(part, self.profile.candidates(is_string, geometry.is_in_blocks()), limit)?;
+        let is_short = found.is_some() && self.is_short(geometry);
+        let whole = [geometry.end()];
+        let whole = geometry.in_blocks(&whole);
+        let candidates = match geometry.is_in_blocks() {
+            true if is_short && self.may_be_whole(geometry) => self.profile.candidates(is_string, false),
+            true if !is_short => self.profile.candidates_for_whole(is_string),
+            _ => &[],
+        };
+        let most = match &found {
+            Some(found) => found.candidate.cost(self.best.len()),
+            None => limit.most.min(100 * u64_of(raw.len())),
+        };
+        let trusted_to_one_in = (!is_short).then_some(WHOLE_TRUSTED_TO_ONE_IN);
+        let margin = if is_string { 0 } else { most / WHOLE_SAVES_ONE_IN };
+        let limit = Limit { most: most - margin, kept: None, trusted_to_one_in };
+        let of_whole = self.cheapest(RawPart { geometry: &whole, raw }, candidates, limit)?;
+        Ok(of_whole.map(|choice| ValueChoice { is_whole: true, ..choice }).or(found))
+    }
+
+    /// Returns the candidate of the least cost below the limit. Its stored bytes are then in
+    /// `self.best`, which is not changed if there is none.
+    fn cheapest(&mut self, part: RawPart<'_>, candidates: Candidates, limit: Limit<'_>) -> Result<Option<ValueChoice>> {
+        let RawPart { geometry, raw } = part;
+        if raw.is_empty() || candidates.is_empty() {
+            return Ok(None);
+        }
+        let Self { scratch, candidate: stored, best, .. } = self;
+        let search = scratch.search;
+        let may_use = |candidate: &&'static WeightedEncoder| {
+            Idea::of_encoding(candidate.encoder.id(), geometry.element_bytes).all(|idea| search.has(idea))
+        };
+        let candidates = candidates.iter().filter(may_use);
+        let mut sampled = SampledPart::new(part, std::mem::take(&mut scratch.sample));
+        (scratch.tier_transform, scratch.bin_choice) = (None, None);
+        let mut estimates: Vec<(u64, &'static WeightedEncoder)> = Vec::new();
+        for candidate in candidates {
+            let bytes = match search.is_exhaustive {
+                true => None,
+                false => candidate.encoder.estimate(&mut sampled, scratch),
+            };
+            // those that are not estimated are tried
+            estimates.push((candidate.cost(bytes.unwrap_or(0)), candidate));
+        }
+        estimates.sort_by_key(|(estimate, _)| *estimate);
+        let tier_transform = scratch.tier_transform;
+        // whether the kept choice would be tried first, so that it is confirmed
+        let is_kept = |kept: &ValueChoice| {
+            let is_first =
+                estimates.first().is_some_and(|(_, first)| first.encoder.id() == kept.candidate.encoder.id());
+            let is_alike = match &kept.bin_choice {
+                Some(kept) => scratch.bin_choice.as_ref().is_some_and(|found| found.is_like(kept)),
+                None => tier_transform == kept.tier_transform,
+            };
+            is_first && !kept.is_whole && is_alike
+        };
+        if limit.kept.is_some_and(is_kept) {
+            estimates.clear();
+        }
+        let (mut least, mut found) = (limit.most, None);
+        for (estimate, candidate) in estimates {
+            let is_above = |one_in: u64| estimate - estimate / one_in >= least;
+            let is_too_much = found.is_some() && is_above(candidate.trusted_to_one_in);
+            if is_too_much || limit.trusted_to_one_in.is_some_and(is_above) {
+                continue;
+            }
+            if !search.is_exhaustive
+                && let Some(bytes) = candidate.encoder.estimate_by_encoding(&mut sampled, scratch)?
+            {
+                let estimate = candidate.cost(bytes);
+                if estimate - estimate / ENCODED_TRUSTED_TO_ONE_IN >= least {
+                    continue;
+                }
+            }
+            scratch.last_bins = None;
+            if !candidate.encoder.encode(part, stored, scratch)? {
+                continue;
+            }
+            let cost = candidate.cost(stored.len());
+            if saves_enough(stored.len(), raw.len()) && cost < least {
+                least = cost;
+                let cost = cost as f64 / raw.len() as f64; // not empty
+                let bin_choice = scratch.last_bins.take();
+                found = Some(ValueChoice {
+                    candidate,
+                    is_whole: false,
+                    tier_transform,
+                    bin_choice,
+                    cost,
+                    is_confirmed: false,
+                });
+                std::mem::swap(stored, best);
+            }
+        }
+        scratch.sample = sampled.sample;
+        Ok(found)
+    }
+
+    /// Decodes `self.best` and compares it with `raw`.
+    pub(crate) fn compare(&mut self, codec: &dyn Codec, RawPart { geometry, raw }: RawPart<'_>) -> Result<()> {
+        let Some(Check { scratch, decoded }) = &mut self.check else { return Ok(()) };
+        let dictionary = self.scratch.dictionary.as_ref().map(|dictionary| &*dictionary.decoding);
+        let spec = PartSpec::new(geometry.element_bytes, raw.len()).with(dictionary);
+        decoded.resize(raw.len(), 0);
+        let checked = codec.check(spec, &self.best).and_then(|()| codec.decode(spec, &self.best, decoded, scratch));
+        let reason = match checked {
+            Ok(()) if decoded == raw => return Ok(()),
+            Ok(()) => "the values differ".to_owned(),
+            Err(error) if error.kind() == ErrorKind::Corrupt => error.to_string(),
+            Err(error) => return Err(error),
+        };
+        let message = format!(
+            "a chunk that was encoded as {} does not decode to its values, and was not written ({reason})",
+            codec.name()
+        );
+        Err(Error::internal(message))
+    }
+}
+
+/// Returns whether an encoding saves at least 5 %. If it does not, a part is stored raw.
+pub(crate) fn saves_enough(stored_bytes: usize, raw_bytes: usize) -> bool {
+    stored_bytes < raw_bytes - raw_bytes / 20
+}
+
+/// Fills `body` up to a multiple of 64, where the next part begins.
+fn pad(body: &mut Vec<u8>) {
+    body.resize(body.len().next_multiple_of(HEAD_BYTES), 0);
+}
+
+fn field(length: usize) -> Result<u32> {
+    let limit = limits::CHUNK_BYTES;
+    let field = u32::try_from(length).ok().filter(|&bytes| bytes <= limit);
+    field.ok_or_else(|| {
+        let message = format!("a chunk would take {length} bytes; the format allows {limit}; split the sample");
+        Error::over_limit(message)
+    })
+}

@@ -1,0 +1,350 @@
+//! Explains the values of a chunk: their sections, the result of every other encoding, and what
+//! each profile would choose and why. Nothing is read by it.
+//!
+//! It encodes the values as writers do. A profile gives the bytes of the file only if it writes the
+//! same blocks, and a writer's options may have set others; so if a profile does not give what the
+//! file has, it is tried with the blocks of the file, too.
+
+use super::decoder::{ChunkDecoder, StoredChunk};
+use super::encoder::{ChunkEncoder, saves_enough};
+use crate::codec::{
+    blocked::{BlockedPart, Constant, seal},
+    choice::{Profile, Search, WeightedEncoder},
+    encoding::{Codec, Encoder},
+    geometry::{Geometry, RawPart, block_ends},
+    part::{Anatomy, Body, PartSpec},
+    registry::{RAW, RAW_BLOCKS, base_name, codec, encoding_name, form},
+    scratch::EncodeScratch,
+    zstandard::EncodingDictionary,
+};
+use crate::le::{swap_to_native, u64_of};
+use crate::{Error, Result, memory};
+use std::sync::Arc;
+
+/// The result of an encoding for the values of a chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Trial {
+    /// The name of the encoding.
+    pub encoding: String,
+    /// The profiles that choose from it, with settings that give this length. Empty if none does
+    /// for columns of this type.
+    pub profiles: Vec<Profile>,
+    /// The length of the values in bytes; `None` if the encoding cannot express them.
+    pub stored_bytes: Option<u64>,
+    /// Whether the file has exactly these bytes, with the settings of one of these profiles.
+    pub in_file: bool,
+}
+
+/// The encoding that a profile chooses for the values of a chunk, and the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Choice {
+    /// The profile.
+    pub profile: Profile,
+    /// The name of the encoding.
+    pub encoding: String,
+    /// The length of the values in bytes.
+    pub stored_bytes: u64,
+    /// The reason, in words.
+    pub reason: String,
+    /// Whether the file has exactly these bytes. A writer may reuse the choice of the previous
+    /// chunk, so only the first chunk of a column is certain to have them.
+    pub in_file: bool,
+}
+
+/// The values of a chunk: stored and decoded.
+pub(crate) struct Values<'a> {
+    geometry: Geometry<'a>,
+    /// The ends of the blocks that each profile writes; at most one if it writes none.
+    ends: Vec<(Profile, Vec<u32>)>,
+    /// Ends in the file; that of the whole if it has no blocks.
+    of_file: Vec<u32>,
+    /// The end of the only block of a chunk that is not in several.
+    of_whole: [u32; 1],
+    /// The bytes of the body before the values.
+    before: &'a [u8],
+    is_string: bool,
+    dictionary: Option<Arc<EncodingDictionary>>,
+    codec: &'static dyn Codec,
+    pub stored: &'a [u8],
+    /// The decoded bytes, in the byte order of the file.
+    pub raw: Vec<u8>,
+}
+
+impl<'a> Values<'a> {
+    pub(crate) fn of_chunk(chunk: &StoredChunk<'a>) -> Result<Self> {
+        let StoredChunk { layout, tables, body, .. } = *chunk;
+        let mut decoder = ChunkDecoder::new();
+        decoder.load(chunk)?;
+        let values = decoder.content(body).values;
+        let mut raw = memory::with_capacity(values.len())?;
+        raw.extend_from_slice(values);
+        swap_to_native(layout.element_bytes, &mut raw); // back: the same operation
+        let part = chunk.parts()?.values;
+        let length = usize::try_from(part.stored_bytes).ok();
+        let body = body.start();
+        let start = length.and_then(|length| body.len().checked_sub(length)); // values come last
+        let stored = start.and_then(|start| body.split_at_checked(start));
+        let (before, stored) = stored.ok_or_else(|| Error::corrupt("R-4.4", "the values reach outside the chunk"))?;
+        let codec = codec(part.encoding)?;
+        let table = if raw.is_empty() { None } else { codec.table(stored)? };
+        let dictionary = table.map(|table| EncodingDictionary::new(table, tables.dictionary(table)?)).transpose()?;
+        let spec = PartSpec::new(layout.element_bytes, raw.len());
+        let mut of_file = Vec::new();
+        if let Some(blocks) = codec.blocks() {
+            let part = BlockedPart::parse(blocks, spec, Body::whole(stored), &(0..stored.len()))?;
+            for entry in part.front.blocks() {
+                // a field of as many bits
+                of_file.extend(u32::try_from(entry?.elements.end));
+            }
+        }
+        let is_string = layout.dtype.is_string();
+        let size_of = |profile: Profile| profile.block_bytes_of(is_string, profile.block_bytes());
+        let mut ends = Vec::new();
+        for profile in Profile::ALL {
+            let mut own = Vec::new();
+            if let Some(size) = size_of(profile) {
+                block_ends(layout, &decoder.content(Body::whole(body)), size, &mut own)?;
+            }
+            ends.push((profile, own));
+        }
+        let count = raw.len() / layout.element_bytes.max(1);
+        let of_whole = [u32::try_from(count).unwrap_or(u32::MAX)]; // at most 2^32 - 2^16
+        if of_file.len() <= 1 {
+            of_file = of_whole.to_vec();
+        } else if ends.iter().all(|(_, own)| *own != of_file) {
+            // no profile chooses these: the writer's options did
+            let others = ends.iter_mut().filter(|(profile, _)| size_of(*profile).is_some());
+            others.for_each(|(_, own)| own.clone_from(&of_file));
+        }
+        let mut values = Self {
+            geometry: Geometry::of_values(layout),
+            ends,
+            of_file,
+            of_whole,
+            before,
+            is_string,
+            dictionary: dictionary.map(Arc::new),
+            codec,
+            stored,
+            raw,
+        };
+        values.find_blocks()?;
+        Ok(values)
+    }
+
+    /// Finds the profiles that give what the file has only if they write its blocks, or none as it
+    /// has none: the writer's options said so, or an earlier release wrote the file.
+    fn find_blocks(&mut self) -> Result<()> {
+        for profile in built().filter(|profile| profile.block_bytes().is_some()) {
+            let own = self.ends(profile).to_vec();
+            let are_same = own == self.of_file || own.len() <= 1 && self.of_file.len() == 1;
+            if are_same || self.encode_as(profile, Search::new())?.2 {
+                continue;
+            }
+            self.set_ends(profile, self.of_file.clone());
+            if !self.encode_as(profile, Search::new())?.2 {
+                self.set_ends(profile, own);
+            }
+        }
+        Ok(())
+    }
+
+    fn ends(&self, profile: Profile) -> &[u32] {
+        self.ends.iter().find(|(other, _)| *other == profile).map_or(&[], |(_, ends)| ends)
+    }
+
+    fn set_ends(&mut self, profile: Profile, ends: Vec<u32>) {
+        self.ends.iter_mut().filter(|(other, _)| *other == profile).for_each(|(_, own)| own.clone_from(&ends));
+    }
+
+    fn in_blocks(&self, profile: Profile) -> bool {
+        self.ends(profile).len() > 1
+    }
+
+    fn geometry(&self, profile: Profile, in_blocks: bool) -> Geometry<'_> {
+        self.geometry.in_blocks(if in_blocks { self.ends(profile) } else { &self.of_whole })
+    }
+
+    /// Returns the number of elements; of text and bytes, that of bytes.
+    pub(crate) fn element_count(&self) -> usize {
+        self.raw.len().checked_div(self.geometry.element_bytes).unwrap_or(0)
+    }
+
+    pub(crate) fn anatomy(&self) -> Result<Anatomy> {
+        let spec = PartSpec::new(self.geometry.element_bytes, self.raw.len());
+        self.codec.anatomy(spec, self.stored)
+    }
+
+    fn is_in_file(&self, codec: &dyn Codec, stored: &[u8]) -> bool {
+        self.codec.id() == codec.id() && self.stored == stored
+    }
+
+    /// Encodes the values with each encoding, and with the settings of each profile where these
+    /// matter. The smallest comes first.
+    pub(crate) fn trials(&self) -> Result<Vec<Trial>> {
+        let mut trials = Vec::new();
+        let mut stored = Vec::new();
+        let mut scratch = EncodeScratch { dictionary: self.dictionary.clone(), ..EncodeScratch::default() };
+        let (in_blocks, others): (Vec<_>, Vec<_>) =
+            Profile::ALL.into_iter().partition(|&profile| self.in_blocks(profile));
+        others.into_iter().for_each(|profile| add(&mut trials, self.trial(Some(profile), RAW, Some(&self.raw))));
+        let raw: &dyn Encoder = RAW_BLOCKS;
+        let fallbacks =
+            in_blocks.into_iter().map(|profile| Way { profile, is_own: true, encoder: raw, in_blocks: true });
+        for Way { profile, is_own, encoder, in_blocks } in fallbacks.chain(self.ways()) {
+            let geometry = self.geometry(profile, in_blocks);
+            // as writers do
+            let part = RawPart { geometry: &geometry, raw: &self.raw };
+            scratch.estimated(part, |part, scratch| {
+                encoder.estimate(part, scratch);
+                encoder.estimate_by_encoding(part, scratch)
+            })?;
+            let can = encoder.encode(part, &mut stored, &mut scratch)?;
+            let codec = form(encoder, geometry.is_in_blocks())?;
+            if codec.blocks().is_some() {
+                seal(self.before, &mut stored);
+            }
+            add(&mut trials, self.trial(is_own.then_some(profile), codec, can.then_some(&stored)));
+        }
+        trials.sort_by_key(|trial| trial.stored_bytes.unwrap_or(u64::MAX));
+        Ok(trials)
+    }
+
+    fn trial(&self, profile: Option<Profile>, codec: &dyn Codec, stored: Option<&Vec<u8>>) -> Trial {
+        Trial {
+            encoding: encoding_name(codec.id()),
+            profiles: profile.into_iter().collect(),
+            stored_bytes: stored.map(|stored| u64_of(stored.len())),
+            in_file: stored.is_some_and(|stored| self.is_in_file(codec, stored)),
+        }
+    }
+
+    /// Returns the encoders of all profiles, those for columns of other types last. Of a profile
+    /// with blocks, a short chunk has none. Returns nothing for empty values.
+    fn ways(&self) -> impl Iterator<Item = Way> {
+        let of = |is_own: bool| {
+            let is_string = self.is_string == is_own;
+            let candidates = move |(profile, in_blocks): (Profile, bool)| {
+                let all = profile.candidates(is_string, in_blocks).iter();
+                all.map(move |candidate| Way { profile, is_own, encoder: candidate.encoder, in_blocks })
+            };
+            let with_and_without =
+                |profile| self.in_blocks(profile).then_some((profile, true)).into_iter().chain([(profile, false)]);
+            Profile::ALL.into_iter().flat_map(with_and_without).flat_map(candidates)
+        };
+        let any = !self.raw.is_empty();
+        of(true).chain(of(false)).filter(move |way| any && way.encoder.check_built().is_ok())
+    }
+
+    pub(crate) fn choices(&self, trials: &[Trial]) -> Result<Vec<Choice>> {
+        built().map(|profile| self.choice(profile, trials)).collect()
+    }
+
+    /// Encodes the values as a profile does. Returns whether the file has the result.
+    fn encode_as(&self, profile: Profile, search: Search) -> Result<(&'static dyn Codec, Vec<u8>, bool)> {
+        let mut encoder = ChunkEncoder::new(profile, profile.block_bytes(), false, search);
+        let geometry = self.geometry(profile, self.in_blocks(profile));
+        let part = RawPart { geometry: &geometry, raw: &self.raw };
+        let (codec, stored) = encoder.encode_alone(part, self.is_string, self.dictionary.as_ref())?;
+        let mut stored = stored.to_vec();
+        if codec.blocks().is_some() {
+            seal(self.before, &mut stored);
+        }
+        let in_file = self.is_in_file(codec, &stored);
+        Ok((codec, stored, in_file))
+    }
+
+    /// Returns by how much the choice of a profile costs more than the cheapest of all combinations
+    /// that the profile allows, as a fraction of that.
+    pub(crate) fn regret(&self, profile: Profile) -> Result<f64> {
+        let cost = |search| {
+            let (codec, stored, _) = self.encode_as(profile, search)?;
+            // rounded anyway
+            Ok(profile.weight(codec.name()).saturating_mul(u64_of(stored.len())).max(1) as f64)
+        };
+        Ok(cost(Search::new())? / cost(Search::new().exhaustive())? - 1.0)
+    }
+
+    fn choice(&self, profile: Profile, trials: &[Trial]) -> Result<Choice> {
+        let (codec, stored, in_file) = self.encode_as(profile, Search::new())?;
+        Ok(Choice {
+            profile,
+            encoding: encoding_name(codec.id()),
+            stored_bytes: u64_of(stored.len()),
+            reason: self.reason(profile, codec, &stored, trials),
+            in_file,
+        })
+    }
+
+    /// Returns the reason why [`ChunkEncoder`] chose `chosen`, in words.
+    fn reason(&self, profile: Profile, chosen: &dyn Codec, stored: &[u8], trials: &[Trial]) -> String {
+        let candidates = profile.candidates(self.is_string, self.in_blocks(profile));
+        if self.raw.is_empty() {
+            return "the values are empty".to_owned();
+        }
+        if candidates.iter().next().is_none() {
+            return "the profile stores all values raw".to_owned();
+        }
+        let is_candidate = |name: &str| candidates.iter().any(|candidate| candidate.encoder.name() == base_name(name));
+        let in_blocks = self.in_blocks(profile);
+        let is_of_one_form = self.is_string || chosen.constant(stored).is_some();
+        if in_blocks && chosen.blocks().is_none() && chosen.id() != RAW.id() && !is_of_one_form {
+            return "blocks take 5 % more".to_owned();
+        }
+        let is_tried = |name: &str| {
+            let is_of_form = (base_name(name) != name) == in_blocks || self.is_string || name == Constant.name();
+            is_of_form && is_candidate(name)
+        };
+        let tried = trials.iter().filter(|trial| is_tried(&trial.encoding) && trial.profiles.contains(&profile));
+        let smallest = tried.filter_map(|trial| Some((trial.stored_bytes?, &trial.encoding))).min();
+        let Some((least, name)) = smallest else {
+            return "no encoding of the profile can express the values".to_owned();
+        };
+        if !usize::try_from(least).is_ok_and(|least| saves_enough(least, self.raw.len())) {
+            return format!("no encoding saves 5 %, so the values stay raw; the smallest is {name}");
+        }
+        if u64_of(stored.len()) <= least {
+            return "the smallest encoding of the profile".to_owned();
+        }
+        let (weight, due) = (weight(candidates, name), weight(candidates, chosen.name()));
+        if weight > due && least.saturating_mul(weight) >= u64_of(stored.len()).saturating_mul(due) {
+            let percent = 100 - 100 * due / weight.max(1); // `due` is less than `weight`
+            return format!("{name} is smaller, but decodes more slowly and would have to save {percent} %");
+        }
+        format!("{name} is smaller, but its estimate from a sample was greater")
+    }
+}
+
+/// An encoding that a profile tries.
+struct Way {
+    profile: Profile,
+    /// Whether it tries it for columns of this type.
+    is_own: bool,
+    encoder: &'static dyn Encoder,
+    in_blocks: bool,
+}
+
+/// Returns the profiles that this build can write.
+fn built() -> impl Iterator<Item = Profile> {
+    Profile::ALL.into_iter().filter(|profile| profile.check_built().is_ok())
+}
+
+/// Returns the weight of an encoding among the candidates of a profile.
+fn weight(candidates: &[WeightedEncoder], name: &str) -> u64 {
+    let found = candidates.iter().find(|candidate| candidate.encoder.name() == base_name(name));
+    found.map_or(100, |candidate| candidate.weight)
+}
+
+/// Adds a trial. If another trial has the same encoding and length, adds only the profile.
+fn add(trials: &mut Vec<Trial>, trial: Trial) {
+    let same = |other: &&mut Trial| (&other.encoding, other.stored_bytes) == (&trial.encoding, trial.stored_bytes);
+    match trials.iter_mut().find(same) {
+        Some(other) => {
+            other.profiles.extend(trial.profiles); // a profile has an encoding once
+            other.in_file |= trial.in_file;
+        }
+        None => trials.push(trial),
+    }
+}

@@ -1,0 +1,471 @@
+//! Chapter 5.7: tiers, which code symbols of one byte in short codes without an entropy coder.
+//!
+//! The most frequent symbols have codes of 1 to 3 bits, and the last code is an escape to the next
+//! tier; a symbol that escapes from the third tier is a literal byte. Codes are stored as bit
+//! planes of groups of 64, so that a vector instruction decodes many at once, and counting the
+//! escapes before a group tells where the codes of its upper tiers begin: any range of symbols is
+//! decoded alone.
+//!
+//! Symbols are decoded some thousands at a time, from the last tier to the first, so that they and
+//! their elements stay in the first-level cache.
+//!
+//! [`TierTables`] is what blocks have in common, [`TierStream`] the tiers of a block.
+
+use crate::codec::{
+    part::Anatomy,
+    transform::{TRANSFORM_BYTES, Transform},
+};
+use crate::kernel::tiers::{GROUP, GROUP_BYTES, best, code_bytes};
+use crate::le::structure;
+use crate::{Error, Result, memory};
+use std::ops::Range;
+
+/// The words of a tier begin at a multiple of this in their block, and so in the file.
+pub(crate) const WORD_BYTES: usize = size_of::<u64>();
+
+#[derive(Clone, Copy, Debug)]
+struct TierCodes<'a> {
+    width: usize,
+    count: usize,
+    stored: &'a [u8],
+    padding: &'a [u8],
+    /// The group after all full ones, as a whole: it may be cut in `stored`.
+    last: [u8; GROUP_BYTES],
+}
+
+impl<'a> TierCodes<'a> {
+    /// Splits `count` codes of `width` bits from a block, whose words begin at the first multiple
+    /// of [`WORD_BYTES`] from `from` on. The words of the last group are cut to the bytes that have
+    /// codes. Returns them and where they end; `None` if the block is too short.
+    #[inline]
+    pub(crate) fn split(width: usize, count: usize, block: &'a [u8], from: usize) -> Option<(Self, usize)> {
+        let start = from.checked_next_multiple_of(WORD_BYTES)?;
+        let end = start.checked_add(cut_bytes(width, count))?;
+        let (padding, stored) = (block.get(from..start)?, block.get(start..end)?);
+        let group = stored.get(full_bytes(width, count)..)?;
+        let mut last = [0; GROUP_BYTES];
+        if let Some(word_bytes) = group.len().checked_div(width).filter(|&bytes| bytes > 0) {
+            for (to, word) in last.as_chunks_mut().0.iter_mut().zip(group.chunks_exact(word_bytes)) {
+                *to = word_of(word).to_le_bytes();
+            }
+        }
+        Some((Self { width, count, stored, padding, last }, end))
+    }
+
+    /// Decodes the codes from `start` on, which is the start of a group, to `out`: see
+    /// [`merge`](crate::kernel::tiers::Tiers::merge). There are as many. Returns the number of
+    /// escapes.
+    pub(crate) fn merge(&self, start: usize, table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize {
+        let codes = self.stored.get(code_bytes(self.width, start)..).unwrap_or(&[]);
+        let end = start.saturating_add(out.len());
+        if end.is_multiple_of(GROUP) || end / GROUP == self.count / GROUP {
+            return best().merge(self.width, codes, &self.last, table, escaped, out);
+        }
+        let mut last = [0; GROUP_BYTES];
+        let group = codes.get(full_bytes(self.width, out.len())..).unwrap_or(&[]);
+        last.iter_mut().zip(group).for_each(|(to, from)| *to = *from);
+        best().merge(self.width, codes, &last, table, escaped, out)
+    }
+
+    pub(crate) fn escapes(&self, range: Range<usize>) -> usize {
+        let full = self.count - self.count % GROUP;
+        let escapes = best().escapes(self.width, self.stored, range.start.min(full)..range.end.min(full));
+        if range.end <= full {
+            return escapes;
+        }
+        let last = self.last.get(..8 * self.width).unwrap_or(&[]);
+        escapes + best().escapes(self.width, last, range.start.saturating_sub(full)..range.end - full)
+    }
+
+    /// Returns whether the codes that fill up the last group, and the padding, are zero.
+    #[inline]
+    pub(crate) fn filling_is_zero(&self) -> bool {
+        let words = self.last.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+        words.fold(0, |any, word| any | word) >> (self.count % GROUP) == 0 && self.padding.iter().all(|&byte| byte == 0)
+    }
+}
+
+/// Returns the number in one to eight bytes, by loads that overlap.
+#[inline]
+fn word_of(bytes: &[u8]) -> u64 {
+    let of = |bytes: Option<&[u8; 4]>| bytes.map_or(0, |bytes| u64::from(u32::from_le_bytes(*bytes)));
+    match (bytes.first_chunk(), bytes.len()) {
+        (Some(bytes), _) => u64::from_le_bytes(*bytes),
+        (None, 4..) => of(bytes.first_chunk()) | of(bytes.last_chunk()) << (8 * (bytes.len() - 4)),
+        (None, _) => bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
+    }
+}
+
+/// Returns the bytes of the full groups among `count` codes of `width` bits.
+fn full_bytes(width: usize, count: usize) -> usize {
+    code_bytes(width, count - count % GROUP)
+}
+
+/// Returns the bytes of `count` codes of `width` bits, the last group of which is cut.
+fn cut_bytes(width: usize, count: usize) -> usize {
+    // fewer than the bytes of whole groups
+    full_bytes(width, count).saturating_add(width * (count % GROUP).div_ceil(8))
+}
+
+/// The length of the table of ranks: as many can be reached.
+pub(crate) const RANKS: usize = 29;
+
+/// The widths and ranks of tiers, and how many codes a block has of each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TierHead {
+    /// Bits of a code of each tier.
+    pub widths: [u8; 3],
+    /// The numbers of symbols that escape from each tier: the codes of the next, and the literals.
+    pub escapes: [u32; 3],
+    /// The symbols by rank.
+    pub ranks: [u8; RANKS],
+}
+
+/// Returns the number of codes of a width that are not the escape.
+pub(crate) const fn plain_codes(width: u8) -> usize {
+    (1 << width) - 1
+}
+
+impl TierHead {
+    /// Returns a head with no codes in tiers 2 and 3.
+    pub(crate) fn new(widths: [u8; 3], ranks: [u8; RANKS]) -> Self {
+        Self { widths, escapes: [0; 3], ranks }
+    }
+
+    /// Returns whether holds.
+    pub(crate) fn is_valid(&self) -> bool {
+        let [first, second, third] = self.widths;
+        let in_range = (1..=3).contains(&first) && (1..=3).contains(&second) && (1..=4).contains(&third);
+        in_range && self.ranks.iter().skip(self.first_rank(3)).all(|&rank| rank == 0)
+    }
+
+    /// Returns the rank of code 0 of tier `tier`, counted from 0; for 3, the number of ranks.
+    fn first_rank(&self, tier: usize) -> usize {
+        self.widths.iter().take(tier).map(|&width| plain_codes(width)).sum()
+    }
+
+    /// Returns the symbols of the codes of a tier that are not the escape.
+    pub(crate) fn table(&self, tier: usize) -> [u8; 16] {
+        let mut table = [0; 16];
+        // at most 29 ranks, 15 of a tier
+        let ranks = self.ranks.get(self.first_rank(tier)..self.first_rank(tier + 1));
+        table.iter_mut().zip(ranks.unwrap_or(&[])).for_each(|(entry, &rank)| *entry = rank);
+        table
+    }
+
+    pub(crate) fn tables(&self) -> [[u8; 16]; 3] {
+        [self.table(0), self.table(1), self.table(2)]
+    }
+
+    /// Returns the number of codes of each tier, for `count` symbols, and of literals.
+    pub(crate) fn counts(&self, count: usize) -> [usize; 4] {
+        let [second, third, literals] = self.escapes.map(|count| count as usize); // exact
+        [count, second, third, literals]
+    }
+}
+
+/// Symbols of tier 1 that are decoded at a time. They and their elements stay in the first-level
+/// cache.
+const BLOCK: usize = 4096;
+
+/// A tier stream: its head, and where each of its four sections is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TierStream<'a> {
+    pub head: TierHead,
+    /// Codes of each tier, and literals.
+    counts: [usize; 4],
+    tiers: [TierCodes<'a>; 3],
+    /// The symbols of the codes of each tier, made once for all blocks: a load of a vector waits
+    /// for the stores of its bytes, and for all stores before them.
+    tables: [[u8; 16]; 3],
+    pub literals: &'a [u8],
+}
+
+#[cold]
+fn wrong_counts() -> Error {
+    Error::corrupt("R-5.9", "a tier does not have as many codes as escape to it")
+}
+
+/// The error of a destination that is shorter than the symbols that are decoded to it.
+#[cold]
+pub(crate) fn overrun() -> Error {
+    Error::internal("more symbols of a tier stream were decoded than the part has elements")
+}
+
+impl<'a> TierStream<'a> {
+    /// Splits the sections of a stream of `count` symbols from a block. They begin at `start`, or
+    /// after the padding there. `tables` is [`TierHead::tables`]. Returns the stream and the bytes
+    /// after it, or `None` if the block is too short.
+    #[inline]
+    pub(crate) fn split(
+        head: TierHead,
+        tables: [[u8; 16]; 3],
+        count: usize,
+        block: &'a [u8],
+        start: usize,
+    ) -> Option<(Self, &'a [u8])> {
+        let counts @ [_, second, third, literals] = head.counts(count);
+        let [a, b, c] = head.widths.map(usize::from);
+        let (first, end) = TierCodes::split(a, count, block, start)?;
+        let (second, end) = TierCodes::split(b, second, block, end)?;
+        let (third, end) = TierCodes::split(c, third, block, end)?;
+        let (literals, rest) = block.get(end..)?.split_at_checked(literals)?;
+        let tiers = [first, second, third];
+        Some((Self { head, counts, tiers, tables, literals }, rest))
+    }
+
+    pub(crate) fn describe(&self, anatomy: &mut Anatomy) {
+        let tiers = (1..).zip(self.tiers).zip(self.counts.iter().zip(self.head.widths));
+        for ((tier, codes), (count, width)) in tiers {
+            let plural = if width == 1 { "" } else { "s" };
+            anatomy.add("padding", "zero bytes", codes.padding);
+            anatomy.add(format!("tier {tier}"), format!("{count} codes of {width} bit{plural}"), codes.stored);
+        }
+        anatomy.add("literals", "one byte each", self.literals);
+    }
+
+    /// Decodes all symbols. Calls `each` with the index of a symbol and the
+    /// symbols from there on, some at a time, in order.
+    pub(crate) fn decode(
+        &self,
+        scratch: &mut TierScratch,
+        mut each: impl FnMut(usize, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        self.check_filling()?;
+        let [count, second, third, literals] = self.counts;
+        if self.is_short() {
+            return each(0, self.decode_short(&(0..count), scratch)?);
+        }
+        if [self.escapes(1, 0..second), self.escapes(2, 0..third)] != [third, literals] {
+            return Err(wrong_counts());
+        }
+        let escapes = self.decode_between(&[0; 4], &self.counts, scratch, each)?;
+        if escapes == second { Ok(()) } else { Err(wrong_counts()) }
+    }
+
+    fn is_short(&self) -> bool {
+        let [count, ..] = self.counts;
+        count <= BLOCK
+    }
+
+    /// Decodes a range of the symbols of a short stream at once, which begins at the start of a
+    /// group. The upper tiers are decoded whole: that costs less than finding a place in them.
+    fn decode_short<'s>(&self, range: &Range<usize>, scratch: &'s mut TierScratch) -> Result<&'s [u8]> {
+        let TierScratch { symbols: [symbols_1, symbols_2, symbols_3] } = scratch;
+        let [count, count_2, count_3, count_4] = self.counts;
+        let [table_1, table_2, table_3] = &self.tables;
+        let (escaped, literals) = self.tier(2, table_3, 0..count_3, self.literals, symbols_3)?;
+        let (escaped, third) = self.tier(1, table_2, 0..count_2, escaped, symbols_2)?;
+        let before = self.escapes(0, 0..range.start);
+        let escaped = escaped.get(before..).ok_or_else(wrong_counts)?;
+        let (symbols, within) = self.tier(0, table_1, range.clone(), escaped, symbols_1)?;
+        let second = before.saturating_add(within);
+        let is_right = second == count_2 || (range.end < count && second < count_2);
+        if is_right && [third, literals] == [count_3, count_4] { Ok(symbols) } else { Err(wrong_counts()) }
+    }
+
+    /// Decodes a range of the symbols, which begins at the start of a group. Calls `each` as
+    /// [`TierStream::decode`] does.
+    pub(crate) fn decode_range(
+        &self,
+        range: &Range<usize>,
+        scratch: &mut TierScratch,
+        mut each: impl FnMut(usize, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        if self.is_short() {
+            return each(range.start, self.decode_short(range, scratch)?);
+        }
+        let from = self.position_of(range.start);
+        let to = self.position_of(range.end);
+        if to.iter().zip(&self.counts).any(|(found, due)| found > due) {
+            return Err(wrong_counts());
+        }
+        self.decode_between(&from, &to, scratch, each)?;
+        Ok(())
+    }
+
+    /// Decodes the symbols from one position to another; the first is the start of a group. Returns
+    /// the number of symbols that escape from tier 1.
+    fn decode_between(
+        &self,
+        from: &[usize; 4],
+        to: &[usize; 4],
+        scratch: &mut TierScratch,
+        mut each: impl FnMut(usize, &[u8]) -> Result<()>,
+    ) -> Result<usize> {
+        let TierScratch { symbols: [symbols_1, symbols_2, symbols_3] } = scratch;
+        let ([first, second, third, literal], [end_1, end_2, end_3, _]) = (*from, *to);
+        // tiers 2 and 3 are decoded from the start of a group on, and so are the symbols that
+        // escape from it
+        let second_from = second - second % GROUP;
+        let third_due = third.checked_sub(self.escapes(1, second_from..second)).ok_or_else(wrong_counts)?;
+        let third_from = third_due - third_due % GROUP;
+        let literal_from = literal.checked_sub(self.escapes(2, third_from..third)).ok_or_else(wrong_counts)?;
+        let literals = self.literals.get(literal_from..).unwrap_or(&[]);
+        let (escaped, _) = self.tier(2, &self.tables[2], third_from..end_3, literals, symbols_3)?;
+        let escaped = escaped.get(third_due - third_from..).unwrap_or(&[]);
+        let (escaped, _) = self.tier(1, &self.tables[1], second_from..end_2, escaped, symbols_2)?;
+        let escaped = escaped.get(second - second_from..).unwrap_or(&[]);
+        let [table, ..] = self.tables;
+        let (mut at, mut escapes) = (first, 0);
+        while at < end_1 {
+            let block = at..end_1.min(at + BLOCK);
+            let rest = escaped.get(escapes..).ok_or_else(wrong_counts)?;
+            let (symbols, found) = self.tier(0, &table, block.clone(), rest, symbols_1)?;
+            each(at, symbols)?;
+            escapes += found;
+            at = block.end;
+        }
+        Ok(escapes)
+    }
+
+    /// Decodes a range of the codes of a tier, which begins at the start of a group. `escaped`
+    /// begins with the symbols that escape from them. Returns the symbols, which are in `buffer`,
+    /// and the number of escapes.
+    fn tier<'s>(
+        &self,
+        tier: usize,
+        table: &[u8; 16],
+        range: Range<usize>,
+        escaped: &[u8],
+        buffer: &'s mut Vec<u8>,
+    ) -> Result<(&'s [u8], usize)> {
+        if buffer.len() < range.len() {
+            // never shortened, or each growth would fill it again
+            memory::resize(buffer, range.len(), 0)?;
+        }
+        let out = buffer.get_mut(..range.len()).unwrap_or(&mut []);
+        let escapes = self.tiers.get(tier).map_or(0, |codes| codes.merge(range.start, table, escaped, out));
+        Ok((out, escapes))
+    }
+
+    /// Returns how many codes of each tier, and literals, precede a symbol.
+    fn position_of(&self, symbol: usize) -> [usize; 4] {
+        let second = self.escapes(0, 0..symbol);
+        let third = self.escapes(1, 0..second);
+        [symbol, second, third, self.escapes(2, 0..third)]
+    }
+
+    fn escapes(&self, tier: usize, range: Range<usize>) -> usize {
+        self.tiers.get(tier).map_or(0, |codes| codes.escapes(range))
+    }
+
+    /// Checks that the codes that fill up the last group of each tier, and the bytes before each
+    /// tier, are zero.
+    fn check_filling(&self) -> Result<()> {
+        if self.tiers.iter().all(TierCodes::filling_is_zero) {
+            return Ok(());
+        }
+        Err(Error::corrupt("R-5.8", "the codes that fill up a tier, or the bytes before it, are not zero"))
+    }
+}
+
+/// Memory that decoding reuses: the symbols of each tier.
+#[derive(Default)]
+pub(crate) struct TierScratch {
+    symbols: [Vec<u8>; 3],
+}
+
+structure! {
+    /// Chapter 5.7: the tables of tiers, after the transform.
+    pub(super) mod tier_tables: 32 bytes {
+        0 => WIDTHS: [u8; 3],
+        3 => BY_RANK: [u8; 29],
+    }
+}
+
+structure! {
+    /// Chapter 5.7: what a block of tiers begins with.
+    pub(super) mod block_head: 8 bytes {
+        0 => COUNT_2: u16,
+        2 => COUNT_3: u16,
+        4 => COUNT_4: u16,
+        6 => RESERVED: u16,
+    }
+}
+
+pub(crate) const TABLE_BYTES: usize = TRANSFORM_BYTES + tier_tables::SIZE;
+
+#[derive(Clone, Copy)]
+pub(crate) struct TierTables {
+    pub transform: Transform,
+    /// Widths and ranks. The counts differ from block to block.
+    pub head: TierHead,
+    /// See [`TierHead::tables`].
+    symbols: [[u8; 16]; 3],
+}
+
+/// The tables that were parsed last, and the bytes that they were parsed from.
+#[derive(Default)]
+pub(crate) struct KeptTables(Option<([u8; TABLE_BYTES], TierTables)>);
+
+impl KeptTables {
+    /// Returns [`TierTables::parse`] of these bytes.
+    #[inline]
+    pub(crate) fn get(&mut self, tables: &[u8]) -> Result<TierTables> {
+        match &self.0 {
+            Some((bytes, parsed)) if bytes == tables => Ok(*parsed),
+            _ => {
+                let parsed = TierTables::parse(tables)?;
+                self.0 = tables.first_chunk().map(|bytes| (*bytes, parsed));
+                Ok(parsed)
+            }
+        }
+    }
+}
+
+pub(crate) struct TierBlock<'a> {
+    pub low_bytes: &'a [u8],
+    pub symbols: TierStream<'a>,
+    /// The bytes after the literals.
+    pub rest: &'a [u8],
+}
+
+#[cold]
+pub(crate) fn wrong_length() -> Error {
+    Error::corrupt("R-5.17", "a block of tiers does not end where its sections end")
+}
+
+impl TierTables {
+    pub(crate) fn new(transform: Transform, head: TierHead) -> Self {
+        Self { transform, head, symbols: head.tables() }
+    }
+
+    /// Parses the tables.
+    pub(crate) fn parse(tables: &[u8]) -> Result<Self> {
+        let split = || {
+            let (transform, rest) = tables.split_first_chunk::<TRANSFORM_BYTES>()?;
+            Some((transform, rest.first_chunk::<{ tier_tables::SIZE }>()?))
+        };
+        let (transform, tiers) = split().ok_or_else(|| Error::internal("the tables of tiers were not split off"))?;
+        let head = TierHead::new(tier_tables::WIDTHS.get(tiers), tier_tables::BY_RANK.get(tiers));
+        if !head.is_valid() {
+            return Err(Error::corrupt("R-5.8", format!("the tables of tiers are malformed: {tiers:02x?}")));
+        }
+        Ok(Self::new(Transform::parse(transform)?, head))
+    }
+
+    /// Splits the stored bytes of a block of `count` elements, which has `low_bytes`.
+    #[inline]
+    pub(crate) fn split<'a>(&self, count: usize, low_bytes: usize, stored: &'a [u8]) -> Result<TierBlock<'a>> {
+        let split = || {
+            let (fields, rest) = stored.split_first_chunk::<{ block_head::SIZE }>()?;
+            let counts =
+                [block_head::COUNT_2.get(fields), block_head::COUNT_3.get(fields), block_head::COUNT_4.get(fields)];
+            let low_bytes = rest.get(..low_bytes)?;
+            let head = TierHead { escapes: counts.map(u32::from), ..self.head };
+            let start = block_head::SIZE + low_bytes.len(); // inside the block
+            let (symbols, rest) = TierStream::split(head, self.symbols, count, stored, start)?;
+            Some((TierBlock { low_bytes, symbols, rest }, block_head::RESERVED.get(fields)))
+        };
+        match split() {
+            Some((block, 0)) => Ok(block),
+            Some(_) => Err(Error::corrupt("R-5.8", "the reserved field of a block of tiers is not zero")),
+            None => Err(wrong_length()),
+        }
+    }
+}
+
+pub(crate) fn describe_head(stored: &[u8], anatomy: &mut Anatomy) {
+    anatomy.add("heads of blocks", "numbers of codes", stored.get(..block_head::SIZE).unwrap_or(stored));
+}
