@@ -11,6 +11,7 @@ mod kernel;
 mod support;
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
+use kernel::bins::costs::{self, GroupCounts};
 use kernel::bins::encode::{self, BinEncoder};
 use kernel::bins::{BinModel, CodedBlock};
 use kernel::byte_planes::BytePlanes;
@@ -313,6 +314,21 @@ fn bins_and_frequencies(bits: &[u8], windows: &[[u8; 2]]) -> (Vec<u8>, Vec<u8>) 
     (bins, frequencies)
 }
 
+/// Costs of the groups that as many elements have.
+fn costs_of_groups(c: &mut Criterion) {
+    let elements = residuals();
+    let groups: Vec<GroupCounts> = (0..COUNT / bins::GROUP).map(|group| [(group % 3) as u16; bins::BINS]).collect();
+    let costs: Vec<[f32; bins::CLASSES]> = (0..bins::BINS).map(|bin| [bin as f32; bins::CLASSES]).collect();
+    let Some(costs) = costs.first_chunk() else { return };
+    let mut sums = vec![[0.0; bins::CLASSES]; groups.len()];
+    let mut group = group(c, "costs", &elements);
+    for kernel in costs::available() {
+        group.bench_function(kernel.name(), |b| {
+            b.iter(|| kernel.add(black_box(costs), black_box(&groups), black_box(&mut sums)));
+        });
+    }
+}
+
 /// `decode` is of one block, and `decode two` of two that have half as many elements each.
 fn bins_of_blocks(c: &mut Criterion) {
     let elements = residuals();
@@ -364,6 +380,6 @@ fn bins_of_blocks(c: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = criterion();
-    targets = shuffles_of_chunks, shuffles_of_memory, planes, predictions, filters, symbols, lengths_and_bits, bins_of_blocks, quotients_of_numbers, values_of_palettes
+    targets = shuffles_of_chunks, shuffles_of_memory, planes, predictions, filters, symbols, lengths_and_bits, costs_of_groups, bins_of_blocks, quotients_of_numbers, values_of_palettes
 }
 criterion_main!(benches);

@@ -1,9 +1,8 @@
 //! Copies between slices of different lengths, and blocks of a fixed length.
-
-#![cfg_attr(
-    not(any(target_arch = "x86_64", target_arch = "aarch64")),
-    allow(dead_code, reason = "the scalar kernels need none of it")
-)]
+//!
+//! Slices that a kernel is given need not end with a whole vector, and no vector may be loaded
+//! beyond their end. These functions pad what is short, and never panic: of a block beyond the end
+//! of a slice, zeros are read and nothing is written.
 
 /// Bytes of a [`block`]: one vector of AVX-512, two of AVX2, four of NEON.
 pub(super) const BLOCK: usize = 64;
@@ -30,17 +29,12 @@ pub(super) fn copy(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Returns the first `N` bytes. If `bytes` has fewer, copies them to `padded`, which is zero, and
-/// returns that.
-#[inline(always)]
-pub(super) fn first_bytes<'b, const N: usize>(bytes: &'b [u8], padded: &'b mut [u8; N]) -> &'b [u8; N] {
-    match bytes.first_chunk() {
-        Some(bytes) => bytes,
-        None => {
-            copy(bytes, padded);
-            padded
-        }
-    }
+/// Returns the first `N` bytes of slices that are shorter, with zeros after them.
+#[cold]
+pub(super) fn pad<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut padded = [0; N];
+    copy(bytes, &mut padded);
+    padded
 }
 
 /// Copies as many bytes as both slices have, at most 63.

@@ -14,31 +14,29 @@
 //! | [`bins`], [`bins::encode`] | windows coded by bins, decoded and encoded | 5.13 |
 //! | [`bins::costs`] | costs of groups of bins in classes | 5.13 |
 //!
-//! All families have the same shape:
+//! A family has a trait `Kernel`, with a method for each job. The functions that callers use check
+//! the lengths of their arguments and call it. `available()` returns the implementations that this
+//! CPU can run, and `best()` the fastest. Each family has
 //!
-//! * `mod.rs` has the functions that callers use. They check the lengths of their arguments.
-//!   `available()` returns the implementations that this CPU can run, and `best()` the fastest.
-//! * `scalar.rs` is the definition in code, and the oracle of the tests.
-//! * `avx2.rs`, `avx512.rs` and `neon.rs` give the same bytes, faster.
-//! * `generic.rs` has what these share.
+//! * the *scalar* implementation, which is the definition in code, and the oracle of the tests;
+//! * the same loops in vectors, which give the same bytes for any input. They are written once, and
+//!   either the compiler makes vectors of them, or they call the operations of a trait;
+//! * if there is such a trait, a file for each instruction set with these operations.
 //!
-//! [`cpu`] detects the instruction sets, `compile` compiles kernels for them, and [`vectors`]
-//! loads and stores their vectors.
+//! [`dispatch`] detects and chooses instruction sets and compiles code for them. [`vectors`] loads
+//! and stores, and has the operations that several families need.
 //!
 //! This module uses nothing else of the crate, so that benchmarks can include it.
 
+#![cfg_attr(
+    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    allow(dead_code, unused_imports, unused_macros, reason = "the scalar kernels need few of the loops in vectors")
+)]
+
 mod bytes;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod compile;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod compress;
-mod cpu;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod expand;
-mod implementation;
+mod dispatch;
+mod elements;
 mod vectors;
-mod width;
-mod word;
 
 pub mod bins;
 #[cfg_attr(not(feature = "zstd"), allow(dead_code, reason = "only the encodings with Zstandard call it"))]
@@ -47,12 +45,11 @@ pub mod byte_planes;
 pub mod extra_bits;
 pub mod palettes;
 pub mod predict;
-mod prefetch;
 pub mod quotients;
 pub mod tiers;
 
 #[cfg(test)]
 mod tests;
 
-pub use prefetch::prefetch;
-pub use width::Width;
+pub use elements::Width;
+pub use vectors::prefetch;

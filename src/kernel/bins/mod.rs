@@ -1,26 +1,30 @@
 //! Windows coded by bins, with 64 interleaved rANS states (chapter 5.13 of the specification).
 //!
-//! Element `i` of each group of 64 is coded by state `i`, so that a vector decodes a group at once.
+//! A *window* is the upper bits of a number, in two bytes. Its bin says between which powers of two
+//! it lies above the start of the bin; the offset in the bin is coded by raw bits, of the state or
+//! of the stream. Element `i` of each group of 64 is coded by state `i`, so that a vector decodes a
+//! group at once: states are one group of lower bytes and one of upper bytes.
+//!
+//! [`decode`] and [`encode`] have the steps of both directions, in vectors of [`Lanes`]. Each step
+//! of encoding undoes one of decoding, from the last group to the first. [`costs`] are what
+//! encoders choose the classes of groups by.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod block;
-mod coder;
 pub mod costs;
+mod decode;
 pub mod encode;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod generic;
-mod model;
 #[cfg(target_arch = "aarch64")]
 mod neon;
-mod scalar;
 
-use super::implementation::{Implementation, implementations};
+use super::dispatch::{Implementation, implementations};
+pub use super::vectors::GROUP;
+use super::vectors::Group;
 use block::Started;
-pub use block::{CodedBlock, Groups};
-pub use model::{BINS, BinModel, CLASSES, GROUP};
+pub use block::{BINS, BinModel, CLASSES, CodedBlock, Groups};
 
 /// The kernels of one instruction set.
 pub trait Kernel: Sync {
@@ -72,3 +76,46 @@ impl Bins {
 }
 
 implementations!(Kernel);
+
+/// Vectors of the states of a group, and of what the model says of its bins.
+trait Lanes: Group {
+    /// Loads lower and upper bytes of elements of two bytes each.
+    fn load_pairs(self, pairs: &[[u8; 2]; GROUP]) -> [Self::Bytes; 2];
+    /// Stores elements of two bytes each.
+    fn store_pairs(self, low: Self::Bytes, high: Self::Bytes, to: &mut [[u8; 2]; GROUP]);
+    /// Returns the entry of each byte in a table of 256.
+    fn look_up_slot(self, table: &[u8; 256], slots: Self::Bytes) -> Self::Bytes;
+    /// Returns the entry of each byte, which is below 64; below 32 unless `is_wide`.
+    fn look_up_bin(self, table: &[u8; GROUP], bins: Self::Bytes, is_wide: bool) -> Self::Bytes;
+    fn add(self, a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
+    /// Returns lower and upper bytes of `a * b + c`.
+    fn multiply_add(self, a: Self::Bytes, b: Self::Bytes, c: Self::Bytes) -> [Self::Bytes; 2];
+
+    /// Does the same, where `a` is the entry of each bin in `table`.
+    #[inline(always)]
+    fn look_up_multiply_add(
+        self,
+        table: &[u8; GROUP],
+        bins: Self::Bytes,
+        is_wide: bool,
+        b: Self::Bytes,
+        c: Self::Bytes,
+    ) -> [Self::Bytes; 2] {
+        self.multiply_add(self.look_up_bin(table, bins, is_wide), b, c)
+    }
+
+    /// Divides states, given by lower and upper bytes, whose quotients are below 256. Returns
+    /// quotients and remainders. `reciprocals` are lower and upper bytes of those of the
+    /// [model](encode::EncoderModel). Where a divisor is 0, any bytes are returned.
+    fn divide(self, states: [Self::Bytes; 2], by: Self::Bytes, reciprocals: [Self::Bytes; 2]) -> [Self::Bytes; 2];
+    /// Returns the lowest bits of each state, at most 8, and lower and upper bytes of the state
+    /// without them. The lower four bits of `counts` are the numbers of bits.
+    fn take_bits(self, lower: Self::Bytes, upper: Self::Bytes, counts: Self::Bytes) -> [Self::Bytes; 3];
+    /// Selects the bytes whose top bit is set.
+    fn tops(self, bytes: Self::Bytes) -> Self::Mask;
+    /// Selects the bytes where `a <= b`.
+    fn at_most(self, a: Self::Bytes, b: Self::Bytes) -> Self::Mask;
+}
+
+/// For each number of bits, a mask of them.
+const MASK: [u8; 16] = [0, 1, 3, 7, 15, 31, 63, 127, 255, 0, 0, 0, 0, 0, 0, 0];

@@ -1,125 +1,98 @@
 //! NEON: a group is four vectors.
+//!
+//! Tables of 64 bytes are look-ups in four registers, where an index beyond the table gives 0, or
+//! keeps what was found in the table before. Elements of two bytes are widened from bytes, and
+//! shifted by a count of their own.
 
+use super::{GROUP, Lanes, MASK};
+use crate::kernel::dispatch::{Neon, intrinsics};
+use crate::kernel::vectors::aarch64::{load_16, load_64, load_table, store_64};
 use std::arch::aarch64::*;
-
-use super::generic::{Lanes, groups, groups_of_two};
-use super::model::Class;
-use super::{BinModel, GROUP, Groups, Kernel};
-use crate::kernel::compile::implement;
-use crate::kernel::cpu::Neon;
-use crate::kernel::expand::{WINDOW, expand};
-use crate::kernel::vectors::aarch64::{load_16, load_64, mask_of, store_64};
-
-implement!(Neon: Kernel {
-    fn groups(model: &BinModel, block: Groups<'_, '_>) => { groups }
-    fn groups_of_two(model: &BinModel, blocks: [Groups<'_, '_>; 2]) => { groups_of_two }
-});
-
-/// For each number of bits, a mask of them.
-const MASK: [u8; 16] = [0, 1, 3, 7, 15, 31, 63, 127, 255, 0, 0, 0, 0, 0, 0, 0];
 
 type Quarters = [uint8x16_t; 4];
 
-impl Lanes for Neon {
-    type Bytes = Quarters;
-    type Mask = Quarters;
+intrinsics! {
+    [Neon]
+    impl Lanes for Neon {
+        fn load_pairs(v: Neon, pairs: &[[u8; 2]; GROUP]) -> [Quarters; 2] {
+            let (halves, _) = pairs.as_flattened().as_chunks();
+            let (a, b) = (load_64(&halves[0]), load_64(&halves[1])); // in bounds: two halves
+            [
+                [vuzp1q_u8(a[0], a[1]), vuzp1q_u8(a[2], a[3]), vuzp1q_u8(b[0], b[1]), vuzp1q_u8(b[2], b[3])],
+                [vuzp2q_u8(a[0], a[1]), vuzp2q_u8(a[2], a[3]), vuzp2q_u8(b[0], b[1]), vuzp2q_u8(b[2], b[3])],
+            ]
+        }
 
-    #[inline(always)]
-    fn load(self, bytes: &[u8; GROUP]) -> Quarters {
-        // SAFETY: the token `self` proves that this CPU has NEON.
-        unsafe { load_64(bytes) }
-    }
-
-    #[inline(always)]
-    fn store(self, bytes: Quarters, to: &mut [u8; GROUP]) {
-        // SAFETY: the token `self` proves that this CPU has NEON.
-        unsafe { store_64(to, bytes) }
-    }
-
-    #[inline(always)]
-    fn store_pairs(self, low: Quarters, high: Quarters, to: &mut [[u8; 2]; GROUP]) {
-        let (halves, _) = to.as_flattened_mut().as_chunks_mut::<GROUP>();
-        for (half, at) in halves.iter_mut().zip([0, 2]) {
-            // in bounds: at most 3
-            let (low, high) = ([low[at], low[at + 1]], [high[at], high[at + 1]]);
-            // SAFETY: the token `self` proves that this CPU has NEON.
-            unsafe {
+        fn store_pairs(v: Neon, low: Quarters, high: Quarters, to: &mut [[u8; 2]; GROUP]) {
+            let (halves, _) = to.as_flattened_mut().as_chunks_mut::<GROUP>();
+            for (half, at) in halves.iter_mut().zip([0, 2]) {
+                // in bounds: at most 3
+                let (low, high) = ([low[at], low[at + 1]], [high[at], high[at + 1]]);
                 // in bounds: two of each
                 let (a, b) = (vzipq_u8(low[0], high[0]), vzipq_u8(low[1], high[1]));
                 store_64(half, [a.0, a.1, b.0, b.1]);
             }
         }
-    }
 
-    #[inline(always)]
-    fn look_up_slot(self, table: &[u8; 256], slots: Quarters) -> Quarters {
-        let (quarters, _) = table.as_chunks();
-        let mut found = slots;
-        for found in &mut found {
-            // SAFETY: the token `self` proves that this CPU has NEON.
-            unsafe {
+        fn look_up_slot(v: Neon, table: &[u8; 256], slots: Quarters) -> Quarters {
+            let (quarters, _) = table.as_chunks();
+            let mut found = slots;
+            for found in &mut found {
                 let (slots, quarter) = (*found, vdupq_n_u8(64));
                 // in bounds: four quarters
-                *found = vqtbl4q_u8(load_table(self, &quarters[0]), slots);
+                *found = vqtbl4q_u8(load_table(&quarters[0]), slots);
                 let mut at = slots;
                 for quarter_table in &quarters[1..] {
                     // an index outside of this quarter keeps what was found
                     at = vsubq_u8(at, quarter);
-                    *found = vqtbx4q_u8(*found, load_table(self, quarter_table), at);
+                    *found = vqtbx4q_u8(*found, load_table(quarter_table), at);
                 }
             }
+            found
         }
-        found
-    }
 
-    #[inline(always)]
-    fn look_up_bin(self, table: &[u8; GROUP], mut bins: Quarters, _: bool) -> Quarters {
-        let table = load_table(self, table);
-        for bins in &mut bins {
-            // SAFETY: the token `self` proves that this CPU has NEON.
-            *bins = unsafe { vqtbl4q_u8(table, *bins) };
-        }
-        bins
-    }
-
-    #[inline(always)]
-    fn or(self, a: Quarters, b: Quarters) -> Quarters {
-        // SAFETY: the token `self` proves that this CPU has NEON.
-        unsafe { [vorrq_u8(a[0], b[0]), vorrq_u8(a[1], b[1]), vorrq_u8(a[2], b[2]), vorrq_u8(a[3], b[3])] }
-    }
-
-    #[inline(always)]
-    fn without_bins(
-        self,
-        class: &Class,
-        bins: Quarters,
-        slots: Quarters,
-        upper: Quarters,
-        is_wide: bool,
-    ) -> [Quarters; 2] {
-        let frequencies = self.look_up_bin(&class.frequency, bins, is_wide);
-        let starts = self.look_up_bin(&class.start, bins, is_wide);
-        let [mut lower, mut next_upper] = [slots; 2];
-        for i in 0..4 {
-            // SAFETY: the token `self` proves that this CPU has NEON.
-            unsafe {
-                // in bounds: four quarters
-                let (a, b, c) = (frequencies[i], upper[i], vsubq_u8(slots[i], starts[i]));
-                let first = vmlal_u8(vmovl_u8(vget_low_u8(c)), vget_low_u8(a), vget_low_u8(b));
-                let second = vmlal_high_u8(vmovl_high_u8(c), a, b);
-                let (first, second) = (vreinterpretq_u8_u16(first), vreinterpretq_u8_u16(second));
-                (lower[i], next_upper[i]) = (vuzp1q_u8(first, second), vuzp2q_u8(first, second));
+        fn look_up_bin(v: Neon, table: &[u8; GROUP], mut bins: Quarters, _: bool) -> Quarters {
+            let table = load_table(table);
+            for bins in &mut bins {
+                *bins = vqtbl4q_u8(table, *bins);
             }
+            bins
         }
-        [lower, next_upper]
-    }
 
-    #[inline(always)]
-    fn take_bits(self, lower: Quarters, upper: Quarters, counts: Quarters) -> [Quarters; 3] {
-        let mut taken = [lower; 3];
-        for i in 0..4 {
-            // SAFETY: the token `self` proves that this CPU has NEON.
-            unsafe {
+        fn add(v: Neon, a: Quarters, b: Quarters) -> Quarters {
+            [vaddq_u8(a[0], b[0]), vaddq_u8(a[1], b[1]), vaddq_u8(a[2], b[2]), vaddq_u8(a[3], b[3])]
+        }
+
+        fn multiply_add(v: Neon, a: Quarters, b: Quarters, c: Quarters) -> [Quarters; 2] {
+            let [mut lower, mut upper] = [a; 2];
+            for i in 0..4 {
+                // in bounds: four quarters
+                let first = vmlal_u8(vmovl_u8(vget_low_u8(c[i])), vget_low_u8(a[i]), vget_low_u8(b[i]));
+                let second = vmlal_high_u8(vmovl_high_u8(c[i]), a[i], b[i]);
+                let (first, second) = (vreinterpretq_u8_u16(first), vreinterpretq_u8_u16(second));
+                (lower[i], upper[i]) = (vuzp1q_u8(first, second), vuzp2q_u8(first, second));
+            }
+            [lower, upper]
+        }
+
+        fn divide(v: Neon, [lower, upper]: [Quarters; 2], by: Quarters, [low, high]: [Quarters; 2]) -> [Quarters; 2] {
+            let mut results = [by; 2];
+            for i in 0..4 {
+                // in bounds: four quarters
+                let states = [vzip1q_u8(lower[i], upper[i]), vzip2q_u8(lower[i], upper[i])];
+                let reciprocals = [vzip1q_u8(low[i], high[i]), vzip2q_u8(low[i], high[i])];
+                let divisors = [vmovl_u8(vget_low_u8(by[i])), vmovl_high_u8(by[i])];
+                let [quotients, remainders] = divide_16(v, states[0], divisors[0], reciprocals[0]);
+                let [more_quotients, more_remainders] = divide_16(v, states[1], divisors[1], reciprocals[1]);
+                results[0][i] = vuzp1q_u8(quotients, more_quotients);
+                results[1][i] = vuzp1q_u8(remainders, more_remainders);
+            }
+            results
+        }
+
+        fn take_bits(v: Neon, lower: Quarters, upper: Quarters, counts: Quarters) -> [Quarters; 3] {
+            let mut taken = [lower; 3];
+            for i in 0..4 {
                 // in bounds: four quarters
                 let counts = vandq_u8(counts[i], vdupq_n_u8(15));
                 let right = vnegq_s8(vreinterpretq_s8_u8(counts));
@@ -130,55 +103,35 @@ impl Lanes for Neon {
                 taken[0][i] = vandq_u8(lower[i], vqtbl1q_u8(load_16(&MASK), counts));
                 (taken[1][i], taken[2][i]) = (vuzp1q_u8(first, second), vuzp2q_u8(first, second));
             }
+            taken
         }
-        taken
-    }
 
-    #[inline(always)]
-    fn zeros(self, mut bytes: Quarters) -> Quarters {
-        for bytes in &mut bytes {
-            // SAFETY: the token `self` proves that this CPU has NEON.
-            *bytes = unsafe { vceqzq_u8(*bytes) };
+        fn tops(v: Neon, mut bytes: Quarters) -> Quarters {
+            for bytes in &mut bytes {
+                *bytes = vcltzq_s8(vreinterpretq_s8_u8(*bytes));
+            }
+            bytes
         }
-        bytes
-    }
 
-    #[inline(always)]
-    fn tops(self, mut bytes: Quarters) -> Quarters {
-        for bytes in &mut bytes {
-            // SAFETY: the token `self` proves that this CPU has NEON.
-            *bytes = unsafe { vcltzq_s8(vreinterpretq_s8_u8(*bytes)) };
+        fn at_most(v: Neon, a: Quarters, b: Quarters) -> Quarters {
+            [vcleq_u8(a[0], b[0]), vcleq_u8(a[1], b[1]), vcleq_u8(a[2], b[2]), vcleq_u8(a[3], b[3])]
         }
-        bytes
-    }
-
-    #[inline(always)]
-    fn bits(self, mask: Quarters) -> u64 {
-        // SAFETY: the token `self` proves that this CPU has NEON.
-        unsafe { mask_of(mask) }
-    }
-
-    #[inline(always)]
-    fn select(self, mask: Quarters, yes: Quarters, no: Quarters) -> Quarters {
-        let mut selected = no;
-        for i in 0..4 {
-            // in bounds: four quarters
-            // SAFETY: the token `self` proves that this CPU has NEON.
-            selected[i] = unsafe { vbslq_u8(mask[i], yes[i], no[i]) };
-        }
-        selected
-    }
-
-    #[inline(always)]
-    fn expand(self, mask: Quarters, bits: u64, next: &[u8; WINDOW], no: Quarters) -> Quarters {
-        self.select(mask, expand(self, bits, next), no)
     }
 }
 
-/// Returns a table of 64 bytes.
-#[inline(always)]
-fn load_table(_: Neon, table: &[u8; 64]) -> uint8x16x4_t {
-    // SAFETY: the token proves that this CPU has NEON.
-    let [a, b, c, d] = unsafe { load_64(table) };
-    uint8x16x4_t(a, b, c, d)
+intrinsics! {
+    [Neon]
+    /// Returns quotients and remainders of elements of two bytes, all as bytes but the divisors.
+    fn divide_16(_: Neon, states: uint8x16_t, by: uint16x8_t, reciprocals: uint8x16_t) -> [uint8x16_t; 2] {
+        let (states, reciprocals) = (vreinterpretq_u16_u8(states), vreinterpretq_u16_u8(reciprocals));
+        let products = vmull_u16(vget_low_u16(states), vget_low_u16(reciprocals));
+        let more_products = vmull_high_u16(states, reciprocals);
+        // or one less
+        let quotients = vshrn_high_n_u32::<16>(vshrn_n_u32::<16>(products), more_products);
+        let remainders = vmlsq_u16(states, quotients, by);
+        let is_less = vcgeq_u16(remainders, by);
+        let quotients = vsubq_u16(quotients, is_less);
+        let remainders = vsubq_u16(remainders, vandq_u16(is_less, by));
+        [vreinterpretq_u8_u16(quotients), vreinterpretq_u8_u16(remainders)]
+    }
 }

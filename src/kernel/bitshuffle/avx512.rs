@@ -8,27 +8,16 @@
 use std::arch::x86_64::*;
 
 use super::Kernel;
-use super::generic::{STEP, line, line_mut, steps};
-use super::scalar::{copy_tail, group_count};
+use super::lanes::{STEP, line, line_mut, steps};
+use super::{copy_tail, group_count};
 use crate::kernel::Width;
-use crate::kernel::bytes::copy;
-use crate::kernel::compile::implement;
-use crate::kernel::cpu::{Avx512, Scalar};
+use crate::kernel::dispatch::{Avx512, Scalar, implement};
+use crate::kernel::elements::Word;
 use crate::kernel::vectors::x86_64::{load_16, load_64, store_64};
 
-implement!(Avx512: Kernel {
-    fn shuffle(width: Width, src: &[u8], dst: &mut [u8]) => { match width {
-        Width::W1 => shuffle::<1>,
-        Width::W2 => shuffle::<2>,
-        Width::W4 => shuffle::<4>,
-        Width::W8 => shuffle::<8>,
-    } }
-    fn unshuffle(width: Width, src: &[u8], dst: &mut [u8]) => { match width {
-        Width::W1 => unshuffle::<1>,
-        Width::W2 => unshuffle::<2>,
-        Width::W4 => unshuffle::<4>,
-        Width::W8 => unshuffle::<8>,
-    } }
+implement!([Avx512] Kernel {
+    fn shuffle(width: Width, src: &[u8], dst: &mut [u8]) => { for W in width => shuffle::<{ W::BYTES }> }
+    fn unshuffle(width: Width, src: &[u8], dst: &mut [u8]) => { for W in width => unshuffle::<{ W::BYTES }> }
 });
 
 /// [`Kernel::shuffle`] of elements of `W` bytes.
@@ -86,15 +75,7 @@ fn unshuffle<const W: usize>(_: Avx512, width: Width, src: &[u8], dst: &mut [u8]
     copy_tail(W, src, dst);
 }
 
-/// Returns the eight bit planes of 64 bytes, of 8 bytes each.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vbmi,gfni")]
-pub(in crate::kernel) fn planes_of_bytes(bytes: __m512i) -> __m512i {
-    let order = load_64(const { &split_order::<1>() });
-    planes_of_reversed(_mm512_permutexvar_epi8(order, bytes))
-}
-
-/// Returns the 64 bytes that have these eight bit planes: the inverse of [`planes_of_bytes`].
+/// Returns the 64 bytes that have these eight bit planes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi,gfni")]
 pub(in crate::kernel) fn bytes_of_planes(planes: __m512i) -> __m512i {
@@ -102,25 +83,7 @@ pub(in crate::kernel) fn bytes_of_planes(planes: __m512i) -> __m512i {
     transpose_bits(_mm512_permutexvar_epi8(order, planes))
 }
 
-/// Sets `planes` to the bit planes of 64 elements, of 8 bytes each. If `elements` has fewer, zeros
-/// follow them.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-pub(in crate::kernel) fn planes_of_elements<const W: usize>(elements: &[u8], planes: &mut [[u8; 64]; W]) {
-    let vectors = match elements.as_chunks() {
-        (whole, []) if whole.len() == W => split_bytes::<W>(whole),
-        _ => {
-            let mut padded = [[0; 64]; W];
-            copy(elements, padded.as_flattened_mut());
-            split_bytes::<W>(&padded)
-        }
-    };
-    for (planes, bytes) in planes.iter_mut().zip(vectors) {
-        store_64(planes, planes_of_reversed(bytes));
-    }
-}
-
-/// Returns the 64 elements that have these bit planes: the inverse of [`planes_of_elements`].
+/// Returns the 64 elements that have these bit planes, of 8 bytes each.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 pub(in crate::kernel) fn elements_of_planes<const W: usize>(planes: &[[u8; 64]; W]) -> [__m512i; W] {
@@ -192,13 +155,6 @@ fn from_planes<const W: usize>(lines: [&[u8; 64]; 8]) -> [__m512i; 8] {
         *vector = transpose_bits(_mm512_permutexvar_epi8(order, *vector));
     }
     vectors
-}
-
-/// Returns the eight bit planes of 64 bytes. The bytes of each group are in reverse.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vbmi,gfni")]
-fn planes_of_reversed(bytes: __m512i) -> __m512i {
-    _mm512_permutexvar_epi8(load_64(const { &TRANSPOSE }), transpose_bits(bytes))
 }
 
 /// Transposes each eight bytes as a matrix of 8 x 8 bits. The last byte is row 0.

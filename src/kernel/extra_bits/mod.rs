@@ -4,23 +4,19 @@
 //! highest one bit. The bits below that one are its *extra bits*. Those of 64 integers, a group,
 //! are stored bit plane by bit plane, from the lowest on. A plane has a bit for each integer whose
 //! extra bits reach that far.
+//!
+//! In vectors, a group of lengths tells which integers have a bit in a plane, and `pdep` and `pext`
+//! move the bits of the plane. A block of groups is then turned from planes into elements, or the
+//! reverse, by the bit-shuffle of the same instruction set. AVX-512 can do that with each group.
 
 #[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod generic;
-#[cfg(target_arch = "aarch64")]
-mod neon;
-mod scalar;
+mod x86_64;
 
-use super::Width;
-use super::implementation::{Implementation, implementations};
-use super::width::common_count;
-
-/// Integers in a group.
-const GROUP: usize = 64;
+use super::bytes::copy;
+use super::dispatch::{Implementation, Scalar, implement, implementations};
+use super::elements::{Word, common_count, for_width};
+use super::vectors::{GROUP, Group};
+use super::{Width, bitshuffle};
 
 /// The kernels of one instruction set. Each has as many lengths as elements.
 pub trait Kernel: Sync {
@@ -71,3 +67,362 @@ impl ExtraBits {
 }
 
 implementations!(Kernel);
+
+// ---- the definition in code
+
+impl Kernel for Scalar {
+    fn lengths(&self, width: Width, elements: &[u8], out: &mut [u8]) {
+        for (element, length) in elements.chunks_exact(width.bytes()).zip(out) {
+            let mut bits = (0..8 * width.bytes()).filter(|&bit| bit_of(element, bit) != 0);
+            *length = bits.next_back().map_or(0, |bit| bit as u8 + 1); // exact: below 64
+        }
+    }
+
+    fn deposit(&self, width: Width, lengths: &[u8], bits: &[u8], mut at: usize, out: &mut [u8]) -> usize {
+        let w = width.bytes();
+        out.fill(0);
+        let mut set = |i: usize, bit: usize, value: u8| {
+            if let Some(byte) = out.get_mut(i * w + bit / 8) {
+                *byte |= value << (bit % 8);
+            }
+        };
+        for (i, &length) in lengths.iter().enumerate() {
+            if (1..=8 * w).contains(&usize::from(length)) {
+                set(i, usize::from(length) - 1, 1);
+            }
+        }
+        each_extra_bit(width, lengths, |i, plane| {
+            set(i, plane, bit_of(bits, at));
+            at += 1;
+        });
+        at
+    }
+
+    fn extract(&self, width: Width, lengths: &[u8], elements: &[u8], words: &mut [u64], mut at: usize) -> usize {
+        let w = width.bytes();
+        each_extra_bit(width, lengths, |i, plane| {
+            if let Some(word) = words.get_mut(at / 64) {
+                let element = elements.get(i * w..i * w + w).unwrap_or(&[]);
+                *word |= u64::from(bit_of(element, plane)) << (at % 64);
+            }
+            at += 1;
+        });
+        at
+    }
+}
+
+/// Returns bit `bit` of `bytes`. Returns 0 if `bytes` ends before it.
+fn bit_of(bytes: &[u8], bit: usize) -> u8 {
+    bytes.get(bit / 8).map_or(0, |byte| byte >> (bit % 8) & 1)
+}
+
+/// Calls `each` with the index of the element and the plane of each extra bit, in stored order.
+fn each_extra_bit(width: Width, lengths: &[u8], mut each: impl FnMut(usize, usize)) {
+    for (group, lengths) in lengths.chunks(GROUP).enumerate() {
+        for plane in 0..8 * width.bytes() {
+            for (i, &length) in lengths.iter().enumerate() {
+                if usize::from(length) > plane + 1 {
+                    each(group * GROUP + i, plane);
+                }
+            }
+        }
+    }
+}
+
+// ---- vectors
+
+/// Groups in a block: as many as a step of the bit-shuffle. Planes are stored word by word, and the
+/// processor cannot load a vector of words that it is still storing.
+const BLOCK: usize = 8;
+
+implement!([Avx2, Neon] Kernel {
+    fn lengths(width: Width, elements: &[u8], out: &mut [u8]) => { lengths }
+    fn deposit(width: Width, lengths: &[u8], bits: &[u8], at: usize, out: &mut [u8]) -> usize => { for W in width => deposit::<_, { 8 * W::BYTES }> }
+    fn extract(width: Width, lengths: &[u8], elements: &[u8], words: &mut [u64], at: usize) -> usize => { for W in width => extract::<_, { 8 * W::BYTES }> }
+});
+
+/// Moves bits of words.
+trait Bits: Group {
+    /// Brings the lowest bits of `bits` in order to the bits that `mask` has, as `pdep` does.
+    fn deposit_bits(self, bits: u64, mask: u64) -> u64;
+    /// Brings the bits of `bits` that `mask` has to the lowest bits, as `pext` does.
+    fn extract_bits(self, bits: u64, mask: u64) -> u64;
+}
+
+/// The lengths of a group, less the number of planes that were done.
+struct Lengths<V: Group> {
+    v: V,
+    left: V::Bytes,
+}
+
+impl<V: Group> Lengths<V> {
+    /// Loads the lengths of a group. If `lengths` has fewer than 64, zeros follow them.
+    #[inline(always)]
+    fn new(v: V, lengths: &[u8]) -> Self {
+        Self { v, left: v.load_padded(lengths) }
+    }
+
+    /// Returns the lengths that are greater than 0, and subtracts 1 from these.
+    #[inline(always)]
+    fn longer(&mut self) -> u64 {
+        let zeros = self.v.bits(self.v.zeros(self.left));
+        self.left = self.v.decrease(self.left);
+        !zeros
+    }
+}
+
+/// See [`Kernel::lengths`]. The compiler makes vectors of the loops.
+#[inline(always)]
+fn lengths<T>(_: T, width: Width, elements: &[u8], out: &mut [u8]) {
+    // exact: a length is at most 64
+    for_width!(width, W => each_length(elements, out, |e| (W::BITS - W::from_le_bytes(e).leading_zeros()) as u8));
+}
+
+#[inline(always)]
+fn each_length<const W: usize>(elements: &[u8], out: &mut [u8], length: impl Fn([u8; W]) -> u8) {
+    for (element, out) in elements.as_chunks().0.iter().zip(out) {
+        *out = length(*element);
+    }
+}
+
+// ---- deposit
+
+/// [`Kernel::deposit`] of elements of `PLANES` bits.
+#[inline(always)]
+fn deposit<V: Bits + bitshuffle::Kernel, const PLANES: usize>(
+    v: V,
+    width: Width,
+    lengths: &[u8],
+    bits: &[u8],
+    mut at: usize,
+    out: &mut [u8],
+) -> usize {
+    for (lengths, out) in lengths.chunks(BLOCK * GROUP).zip(out.chunks_mut(BLOCK * PLANES * 8)) {
+        let mut planes = [[[0; 8]; BLOCK]; PLANES];
+        for (group, lengths) in lengths.chunks(GROUP).enumerate() {
+            let (pairs, _) = planes.as_chunks_mut();
+            // in bounds: a block has as many groups
+            let pairs = pairs.iter_mut().map(|[even, odd]| [&mut even[group], &mut odd[group]]);
+            at = deposit_planes(v, pairs, bits, at, Lengths::new(v, lengths));
+        }
+        let planes = planes.as_flattened().as_flattened();
+        if out.len() == planes.len() {
+            v.unshuffle(width, planes, out);
+        } else {
+            let mut elements = [[0; BLOCK * 8]; PLANES];
+            v.unshuffle(width, planes, elements.as_flattened_mut());
+            copy(elements.as_flattened(), out);
+        }
+    }
+    at
+}
+
+/// Deposits the planes of a group, each a little-endian word. Returns the bit at which its extra
+/// bits end.
+///
+/// The planes come in pairs, because a branch for each would cost more than a plane in vain.
+#[inline(always)]
+fn deposit_planes<'p, V: Bits>(
+    v: V,
+    pairs: impl Iterator<Item = [&'p mut [u8; 8]; 2]>,
+    bits: &[u8],
+    mut at: usize,
+    mut lengths: Lengths<V>,
+) -> usize {
+    let mut longer = lengths.longer();
+    for pair in pairs {
+        if longer == 0 {
+            break;
+        }
+        for plane in pair {
+            let at_least = longer;
+            longer = lengths.longer();
+            // of elements that are not longer, this is the highest bit
+            let word = v.deposit_bits(word_at(bits, at), longer) | at_least & !longer;
+            *plane = word.to_le_bytes();
+            at = at.wrapping_add(longer.count_ones() as usize); // exact: at most 64
+        }
+    }
+    at
+}
+
+/// Returns the 64 bits from bit `at` on. Bits beyond the end are 0.
+#[inline(always)]
+fn word_at(bits: &[u8], at: usize) -> u64 {
+    let (words, _) = bits.as_chunks();
+    match words.get(at / 64..at / 64 + 2) {
+        Some([low, high]) => funnel(*low, *high, at % 64),
+        _ => last_word(bits, at),
+    }
+}
+
+#[cold]
+fn last_word(bits: &[u8], at: usize) -> u64 {
+    let mut words = [[0; 8]; 2];
+    copy(bits.get(at / 64 * 8..).unwrap_or(&[]), words.as_flattened_mut());
+    let [low, high] = words;
+    funnel(low, high, at % 64)
+}
+
+/// Returns the 64 bits from bit `shift < 64` of two words on.
+#[inline(always)]
+fn funnel(low: [u8; 8], high: [u8; 8], shift: usize) -> u64 {
+    let (low, high) = (u64::from_le_bytes(low), u64::from_le_bytes(high));
+    low >> shift | (high << 1) << (63 - shift) // two steps, because the shift may be by 64
+}
+
+// ---- extract
+
+/// [`Kernel::extract`] of elements of `PLANES` bits.
+#[inline(always)]
+fn extract<V: Bits + bitshuffle::Kernel, const PLANES: usize>(
+    v: V,
+    width: Width,
+    lengths: &[u8],
+    elements: &[u8],
+    words: &mut [u64],
+    at: usize,
+) -> usize {
+    let mut writer = BitWriter::new(words, at);
+    for (lengths, elements) in lengths.chunks(BLOCK * GROUP).zip(elements.chunks(BLOCK * PLANES * 8)) {
+        let mut planes = [[[0; 8]; BLOCK]; PLANES];
+        let whole = planes.as_flattened_mut().as_flattened_mut();
+        if elements.len() == whole.len() {
+            v.shuffle(width, elements, whole);
+        } else {
+            let mut block = [[0; BLOCK * 8]; PLANES];
+            copy(elements, block.as_flattened_mut());
+            v.shuffle(width, block.as_flattened(), whole);
+        }
+        for (group, lengths) in lengths.chunks(GROUP).enumerate() {
+            // in bounds: a block has as many groups
+            let words = planes.iter().map(|plane| u64::from_le_bytes(plane[group]));
+            extract_planes(v, words, &mut writer, Lengths::new(v, lengths));
+        }
+    }
+    writer.finish()
+}
+
+/// Extracts the extra bits from the planes of a group: the inverse of [`deposit_planes`].
+#[inline(always)]
+fn extract_planes<V: Bits>(
+    v: V,
+    planes: impl Iterator<Item = u64>,
+    writer: &mut BitWriter<'_>,
+    mut lengths: Lengths<V>,
+) {
+    lengths.longer();
+    for plane in planes {
+        let longer = lengths.longer();
+        if longer == 0 {
+            break;
+        }
+        let count = longer.count_ones() as usize; // exact: at most 64
+        writer.append(v.extract_bits(plane, longer), count);
+    }
+}
+
+/// Appends bits to words.
+struct BitWriter<'w> {
+    words: &'w mut [u64],
+    /// The index of the word that is not full yet.
+    index: usize,
+    /// The bits of that word.
+    word: u64,
+    /// The number of bits in that word.
+    filled: usize,
+}
+
+impl<'w> BitWriter<'w> {
+    /// Writes from bit `at` of `words` on, and keeps the bits before it.
+    #[inline(always)]
+    fn new(words: &'w mut [u64], at: usize) -> Self {
+        let word = words.get(at / 64).copied().unwrap_or(0);
+        Self { words, index: at / 64, word, filled: at % 64 }
+    }
+
+    /// Appends the lower `count <= 64` bits of `bits`. The others are 0. Bits beyond the last word
+    /// are lost.
+    #[inline(always)]
+    fn append(&mut self, bits: u64, count: usize) {
+        self.word |= bits << self.filled;
+        if let Some(word) = self.words.get_mut(self.index) {
+            *word = self.word;
+        }
+        if self.filled + count >= 64 {
+            // two steps, because the shift may be by 64
+            self.word = (bits >> 1) >> (63 - self.filled);
+        }
+        self.index += (self.filled + count) / 64;
+        self.filled = (self.filled + count) % 64;
+    }
+
+    /// Stores the last word, which may not be full. Returns the bit at which the bits end.
+    #[inline(always)]
+    fn finish(self) -> usize {
+        if let Some(word) = self.words.get_mut(self.index) {
+            *word |= self.word;
+        }
+        self.index.wrapping_mul(64).wrapping_add(self.filled)
+    }
+}
+
+// ---- bits of words
+
+/// Tables stand in for `pdep` and `pext`, four bits at a time.
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use super::Bits;
+    use crate::kernel::dispatch::Neon;
+
+    impl Bits for Neon {
+        #[inline(always)]
+        fn deposit_bits(self, mut bits: u64, mask: u64) -> u64 {
+            let mut deposited = 0;
+            for position in (0..64).step_by(4) {
+                let four = (mask >> position & 15) as usize; // exact
+                // in bounds: four bits each
+                deposited |= u64::from(DEPOSIT[four][(bits & 15) as usize]) << position;
+                bits >>= four.count_ones();
+            }
+            deposited
+        }
+
+        #[inline(always)]
+        fn extract_bits(self, bits: u64, mask: u64) -> u64 {
+            let (mut extracted, mut count) = (0, 0);
+            for position in (0..64).step_by(4) {
+                let four = (mask >> position & 15) as usize; // exact
+                // in bounds: four bits each; the shift is below 64
+                extracted |= u64::from(EXTRACT[four][(bits >> position & 15) as usize]) << count;
+                count += four.count_ones();
+            }
+            extracted
+        }
+    }
+
+    /// [`Bits::deposit_bits`] of four bits, by mask and bits.
+    static DEPOSIT: [[u8; 16]; 16] = by_mask_and_bits(true);
+
+    /// [`Bits::extract_bits`] of four bits, by mask and bits.
+    static EXTRACT: [[u8; 16]; 16] = by_mask_and_bits(false);
+
+    const fn by_mask_and_bits(deposit: bool) -> [[u8; 16]; 16] {
+        let mut table = [[0; 16]; 16];
+        let mut entry = 0;
+        while entry < 256 {
+            let (mask, bits) = (entry / 16, entry % 16);
+            let (mut position, mut rank) = (0, 0);
+            while position < 4 {
+                if mask >> position & 1 == 1 {
+                    let (from, to) = if deposit { (rank, position) } else { (position, rank) };
+                    table[mask][bits] |= (bits as u8 >> from & 1) << to; // exact: four bits
+                    rank += 1;
+                }
+                position += 1;
+            }
+            entry += 1;
+        }
+        table
+    }
+}

@@ -1,19 +1,21 @@
 //! AVX-512 with VBMI: a table of 256 bytes is four registers, so that values of two bytes are two
 //! look-ups in registers.
+//!
+//! For up to four tables, each vector of numbers is looked up in every table, and a mask keeps what
+//! is of that table. The masks rotate from vector to vector, because tables take turns. Numbers are
+//! first brought into the order in which lower and upper bytes are then interleaved.
 
 use std::arch::x86_64::*;
 
-use super::{Kernel, PaletteTables, generic};
+use super::{Kernel, PaletteTables};
 use crate::kernel::Width;
-use crate::kernel::compile::implement;
-use crate::kernel::cpu::Avx512;
+use crate::kernel::dispatch::{Avx512, implement};
 use crate::kernel::vectors::x86_64::{load_64, load_up_to_64, look_up_256, store_up_to_64};
 
-implement!(Avx512: Kernel {
+implement!([Avx512] Kernel {
     fn look_up(tables: &PaletteTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool => { look_up }
 });
 
-/// See [`Kernel::look_up`].
 #[inline(always)]
 fn look_up(token: Avx512, tables: &PaletteTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool {
     // SAFETY: the token proves that this CPU has AVX-512 with VBMI, and BMI2.
@@ -23,7 +25,7 @@ fn look_up(token: Avx512, tables: &PaletteTables<'_>, first: usize, numbers: &[u
             (false, Width::W2, 2) => pairs::<2>(tables, first, numbers, out),
             (false, Width::W2, 3) => pairs::<3>(tables, first, numbers, out),
             (false, Width::W2, 4) => pairs::<4>(tables, first, numbers, out),
-            _ => generic::look_up(token, tables, first, numbers, out),
+            _ => super::look_up(token, tables, first, numbers, out),
         }
     }
 }

@@ -1,15 +1,48 @@
-//! Linear prediction by filters, one group of rows after the other.
+//! Linear prediction by filters (chapter 5.15 of the specification), one group of rows after the
+//! other.
 //!
 //! A *row* has the numbers from one restart of the prediction to the next. A number depends on
 //! those before it in its row, but on no other row. A tile has as many rows as a vector has
 //! elements, as that of *separable* has. It is transposed, so that a vector has one number of each
 //! row.
 
-use super::FilterBank;
-use super::filter_bank::{MOST_TAPS, SEGMENT};
-use super::operations::{COLUMNS, Taps, Vectors};
+use super::vectors::{COLUMNS, Vectors};
+use crate::kernel::elements::Word;
 use crate::kernel::vectors::RowOffsets;
-use crate::kernel::word::Word;
+
+/// Numbers of a segment, which has one filter.
+pub const SEGMENT: usize = 128;
+/// The most coefficients of a filter.
+pub const MOST_TAPS: usize = 16;
+/// The most filters of a bank.
+pub const MOST_FILTERS: usize = 16;
+
+/// Filters, and how prediction uses them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilterBank {
+    /// The coefficients of each filter in 4096ths. The first is for the last number. Those from
+    /// `taps` on are 0.
+    pub coefficients: [[i16; MOST_TAPS]; MOST_FILTERS],
+    /// The number of coefficients: at most [`MOST_TAPS`].
+    pub taps: usize,
+    /// Segments after which prediction restarts. 0 counts as 1.
+    pub restart: u16,
+    /// The number that others are counted from.
+    pub zero: u16,
+}
+
+impl FilterBank {
+    /// Returns the numbers after which prediction restarts.
+    pub fn restart_numbers(&self) -> usize {
+        usize::from(self.restart.max(1)) * SEGMENT
+    }
+
+    /// Returns the filter of a segment, whose codes are given.
+    pub(super) fn filter(&self, codes: &[u8], segment: usize) -> &[i16; MOST_TAPS] {
+        let code = codes.get(segment).copied().unwrap_or(0);
+        &self.coefficients[usize::from(code) % MOST_FILTERS] // in bounds
+    }
+}
 
 /// Bytes of a segment.
 const SEGMENT_BYTES: usize = SEGMENT * u16::BYTES;
@@ -20,7 +53,7 @@ const HALF: u32 = 1 << 11;
 
 // ---- numbers to residuals
 
-/// See [`Kernel::filter`](super::Kernel::filter). The compiler makes vectors of the loops.
+/// See [`Kernel::filter`]. The compiler makes vectors of the loops.
 #[inline(always)]
 pub(super) fn residuals<T>(_: T, bank: &FilterBank, codes: &[u8], numbers: &[u8], out: &mut [u8]) {
     let restart = usize::from(bank.restart.max(1));
@@ -55,9 +88,9 @@ pub(super) fn residuals<T>(_: T, bank: &FilterBank, codes: &[u8], numbers: &[u8]
 
 // ---- residuals to numbers
 
-/// See [`Kernel::undo_filter`](super::Kernel::undo_filter).
+/// See [`Kernel::undo_filter`].
 #[inline(always)]
-pub(super) fn undo<T: Taps>(t: T, bank: &FilterBank, codes: &[u8], data: &mut [u8]) {
+pub(super) fn undo<T: Vectors>(t: T, bank: &FilterBank, codes: &[u8], data: &mut [u8]) {
     match bank.taps {
         0..=8 => undo_groups::<T, 8>(t, bank, codes, data),
         _ => undo_groups::<T, 16>(t, bank, codes, data),
@@ -65,7 +98,7 @@ pub(super) fn undo<T: Taps>(t: T, bank: &FilterBank, codes: &[u8], data: &mut [u
 }
 
 #[inline(always)]
-fn undo_groups<T: Taps, const TAPS: usize>(t: T, bank: &FilterBank, codes: &[u8], data: &mut [u8]) {
+fn undo_groups<T: Vectors, const TAPS: usize>(t: T, bank: &FilterBank, codes: &[u8], data: &mut [u8]) {
     let restart = usize::from(bank.restart.max(1));
     // no overflow: `restart` is below 2^16
     let stride = restart * SEGMENT_BYTES;
@@ -85,7 +118,7 @@ fn undo_groups<T: Taps, const TAPS: usize>(t: T, bank: &FilterBank, codes: &[u8]
 type Factors<V, const TAPS: usize> = [[V; 2]; TAPS];
 
 /// A group of rows, which are undone side by side. `TAPS` is 8 or 16.
-struct RowGroup<'b, T: Taps, const TAPS: usize> {
+struct RowGroup<'b, T: Vectors, const TAPS: usize> {
     t: T,
     bank: &'b FilterBank,
     zero: T::Vector,
@@ -96,7 +129,7 @@ struct RowGroup<'b, T: Taps, const TAPS: usize> {
     pairs: [[T::Vector; 2]; TAPS],
 }
 
-impl<'b, T: Taps, const TAPS: usize> RowGroup<'b, T, TAPS> {
+impl<'b, T: Vectors, const TAPS: usize> RowGroup<'b, T, TAPS> {
     #[inline(always)]
     fn new(t: T, bank: &'b FilterBank) -> Self {
         let [mut zero, mut half] = [[0; 64]; 2]; // at least a vector

@@ -1,32 +1,33 @@
 //! Residuals of a prediction: the transforms *delta*, *lorenzo* and *separable* (chapter 5.6 of the
 //! specification), and *filters* (chapter 5.15).
+//!
+//! Residuals are easy: none depends on another. To undo a prediction, each element needs the one
+//! before it, and a vector must not wait for its own elements. Three ways get around that:
+//!
+//! * where elements are sums of residuals, [`rows`] adds up a vector in as many steps as the index
+//!   of an element has bits. A vector may have several short rows;
+//! * where products are between them, [`separable`] and [`filters`] do as many rows side by side as
+//!   a vector has elements, because no row depends on another;
+//! * for other widths, some rows are done side by side in words.
+//!
+//! All are made of the operations of [`vectors`].
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-mod filter_bank;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod filters;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod generic;
 #[cfg(target_arch = "aarch64")]
 mod neon;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod operations;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod packed;
-mod scalar;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod rows;
 mod separable;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod tiled;
+mod vectors;
 
-pub use filter_bank::{FilterBank, MOST_FILTERS, MOST_TAPS, SEGMENT};
+pub use filters::{FilterBank, MOST_FILTERS, MOST_TAPS, SEGMENT};
 
 use super::Width;
-use super::implementation::{Implementation, implementations};
-use super::width::whole_elements;
+use super::dispatch::{Implementation, Scalar, implementations};
+use super::elements::{Word, for_width, whole_elements};
 
 /// How each element is predicted from those before it in its sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,3 +121,84 @@ impl Predict {
 }
 
 implementations!(Kernel);
+
+// ---- the definition in code
+
+impl Kernel for Scalar {
+    fn residuals(&self, prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) {
+        for_width!(width, W => {
+            let element = |i| W::get(elements, i);
+            for i in 0..elements.len() / W::BYTES {
+                let residual = element(i).minus(predict::<W>(prediction, element, i));
+                residual.zigzag().set(out, i);
+            }
+        });
+    }
+
+    fn undo(&self, prediction: &Prediction, width: Width, data: &mut [u8]) {
+        for_width!(width, W => {
+            for i in 0..data.len() / W::BYTES {
+                let residual = W::get(data, i).unzigzag();
+                let predicted = predict::<W>(prediction, |i| W::get(data, i), i);
+                residual.plus(predicted).set(data, i);
+            }
+        });
+    }
+
+    fn filter(&self, bank: &FilterBank, codes: &[u8], numbers: &[u8], out: &mut [u8]) {
+        for i in 0..numbers.len() / 2 {
+            let predicted = predict_by_filter(bank, codes, numbers, i);
+            u16::get(numbers, i).minus(predicted).zigzag().set(out, i);
+        }
+    }
+
+    fn undo_filter(&self, bank: &FilterBank, codes: &[u8], data: &mut [u8]) {
+        for i in 0..data.len() / 2 {
+            let predicted = predict_by_filter(bank, codes, data, i);
+            u16::get(data, i).unzigzag().plus(predicted).set(data, i);
+        }
+    }
+}
+
+/// Predicts number `i` from those before it, since the last restart.
+fn predict_by_filter(bank: &FilterBank, codes: &[u8], numbers: &[u8], i: usize) -> u16 {
+    let mut sum = 1_i32 << 11;
+    let filter = bank.filter(codes, i / SEGMENT).iter().take(bank.taps);
+    for (&coefficient, before) in filter.zip(1..=i % bank.restart_numbers()) {
+        let number = u16::get(numbers, i - before).minus(bank.zero).cast_signed();
+        sum = sum.wrapping_add(i32::from(coefficient).wrapping_mul(number.into()));
+    }
+    bank.zero.wrapping_add((sum >> 12) as u16) // modulo 2^16
+}
+
+/// Predicts element `i` from those before it in its sample.
+fn predict<W: Word>(prediction: &Prediction, element: impl Fn(usize) -> W, i: usize) -> W {
+    // exact: no target of this crate has a smaller usize
+    let (restart, stride) = (prediction.restart.max(1) as usize, prediction.stride.max(1) as usize);
+    let j = i % restart;
+    if j == 0 {
+        return W::default();
+    }
+    if j < stride {
+        return element(i - 1);
+    }
+    let is_first = j.is_multiple_of(stride);
+    match prediction.predictor {
+        Predictor::Lorenzo if !is_first => element(i - 1).plus(element(i - stride)).minus(element(i - stride - 1)),
+        Predictor::Delta | Predictor::Lorenzo => element(i - stride),
+        Predictor::Separable(weights) => {
+            let has_step = j - j % stride >= 2 * stride; // two rows above
+            let above = |i: usize| match has_step {
+                true => {
+                    let (above, before) = (element(i - stride), element(i - 2 * stride));
+                    above.plus(above.minus(before).eighths(weights.above))
+                }
+                false => element(i - stride),
+            };
+            match is_first {
+                true => above(i),
+                false => above(i).plus(element(i - 1).minus(above(i - 1)).eighths(weights.left)),
+            }
+        }
+    }
+}

@@ -1,13 +1,19 @@
 //! The transform *separable*, one pass over rows after the other.
 //!
 //! Along a row, each error depends on the one on its left, but on no other row: undoing does some
-//! rows side by side, so that the processor need not wait for the one before. [`Tiled`] does so in
-//! vectors, if elements have 2 bytes.
+//! rows side by side, so that the processor need not wait for the one before.
+//!
+//! If elements have 2 bytes, [`Tiled`] does so in vectors. A tile has as many rows as a vector has
+//! elements. It is transposed, so that a vector has one of its columns, and one step undoes an
+//! error of each row. Down the columns, each element is the one above plus a step, and `step[i] =
+//! error[i] + eighths(step[i-1])`. This is the same recurrence as along a row.
 
-use super::operations::Tiles;
-use super::tiled::{Tiled, WHOLE, WIDTH};
+use super::vectors::{COLUMNS, Vectors};
 use super::{Prediction, Weights};
-use crate::kernel::word::Word;
+use crate::kernel::bytes::copy_short;
+use crate::kernel::elements::Word;
+use crate::kernel::vectors::RowOffsets;
+use std::mem::replace;
 
 /// Rows that are undone side by side.
 const ROWS: usize = 8;
@@ -23,7 +29,7 @@ fn extents<W: Word>(prediction: &Prediction) -> (usize, usize) {
 
 // ---- elements to residuals
 
-/// See [`Kernel::residuals`](super::Kernel::residuals).
+/// See [`Kernel::residuals`].
 #[inline(always)]
 pub(super) fn residuals<W: Word>(prediction: &Prediction, weights: Weights, elements: &[u8], out: &mut [u8]) {
     let (restart, stride) = extents::<W>(prediction);
@@ -85,9 +91,9 @@ fn words<W: Word>(bytes: &[u8]) -> impl Iterator<Item = W> {
 
 // ---- residuals to elements
 
-/// See [`Kernel::undo`](super::Kernel::undo).
+/// See [`Kernel::undo`].
 #[inline(always)]
-pub(super) fn undo<W: Word, T: Tiles>(t: T, prediction: &Prediction, weights: Weights, data: &mut [u8]) {
+pub(super) fn undo<W: Word, T: Vectors>(t: T, prediction: &Prediction, weights: Weights, data: &mut [u8]) {
     let (restart, stride) = extents::<W>(prediction);
     let tiled = Tiled::new(t, stride, weights);
     for sample in data.chunks_mut(restart) {
@@ -143,6 +149,252 @@ fn down<W: Word>(sample: &mut [u8], stride: usize, weight: u8) {
         for (word, (above, before)) in row.chunks_exact_mut(W::BYTES).take(stride / W::BYTES).zip(rows) {
             let step = above.minus(before).eighths(weight);
             W::get(word, 0).plus(above).plus(step).set(word, 0);
+        }
+    }
+}
+
+// ---- residuals to elements, in tiles
+
+/// Bytes of a row of a tile.
+const WIDTH: usize = COLUMNS * u16::BYTES;
+/// The weight of all of an error: the prediction along the first row of a sample.
+pub(super) const WHOLE: u8 = 8;
+
+/// A weight for each element of a vector. One of the two is 0.
+#[derive(Clone, Copy)]
+struct Weight<V> {
+    /// The weight as a part of 2^15.
+    part: V,
+    /// All bits if the weight is 1, which is no such part.
+    whole: V,
+}
+
+impl<V: Copy> Weight<V> {
+    /// Returns the weights of the first element and of all others, in eighths.
+    #[inline(always)]
+    fn new<T: Vectors<Vector = V>>(t: T, first: u8, others: u8) -> Self {
+        let [mut part, mut whole] = [[0; 64]; 2]; // at least a vector
+        for i in 0..T::BYTES / 2 {
+            match if i == 0 { first } else { others } {
+                WHOLE => u16::MAX.set(&mut whole, i),
+                eighths => (u16::from(eighths) << 12).set(&mut part, i),
+            }
+        }
+        Self { part: t.load(&part), whole: t.load(&whole) }
+    }
+
+    /// Returns `sum` plus the weighted `x`. See [`Word::eighths`].
+    #[inline(always)]
+    fn add<T: Vectors<Vector = V>>(&self, t: T, sum: V, x: V) -> V {
+        // the product takes longest, and is added last
+        let sum = t.plus::<u16>(sum, t.and(x, self.whole));
+        t.plus::<u16>(sum, t.multiply(x, self.part))
+    }
+}
+
+/// Undoes the prediction along rows, in tiles.
+struct Along<T: Vectors> {
+    t: T,
+    /// Bytes of a row.
+    stride: usize,
+    /// The weights of the errors on the left, for each row of a tile at the start of a sample.
+    first: Weight<T::Vector>,
+    /// The same for other tiles.
+    left: Weight<T::Vector>,
+}
+
+impl<T: Vectors> Along<T> {
+    #[inline(always)]
+    fn new(t: T, stride: usize, left: u8) -> Self {
+        let [first, left] = [WHOLE, left].map(|first| Weight::new(t, first, left));
+        Self { t, stride, first, left }
+    }
+
+    /// Replaces the residuals of a group of rows by errors of the prediction down.
+    ///
+    /// If a tile has more rows, they are copies of the last. They also have its weights, because
+    /// the first group has at least two rows. Therefore they get its errors.
+    #[inline(always)]
+    fn group(&self, rows: &mut [u8], is_first: bool) {
+        let left = if is_first { &self.first } else { &self.left };
+        let (stride, count) = (self.stride, rows.len().div_ceil(self.stride));
+        let shortest = rows.len() - (count - 1) * stride; // the last: a sample may end within it
+        let in_rows = RowOffsets::new(stride, count);
+        let width = stride.min(rows.len());
+        let mut errors = self.t.zero();
+        for column in (0..width).step_by(WIDTH) {
+            if column + WIDTH <= shortest {
+                errors = self.tile(rows.get_mut(column..).unwrap_or_default(), &in_rows, left, errors);
+            } else if WIDTH <= width && width <= shortest {
+                let start = width - WIDTH;
+                self.last_tile(rows.get_mut(start..).unwrap_or_default(), &in_rows, left, column - start);
+            } else {
+                errors = self.copied_tile(rows, column, left, errors);
+            }
+        }
+    }
+
+    /// Does the same with a tile. `errors` has those on its left. Returns those in its last column.
+    #[inline(always)]
+    fn tile(&self, bytes: &mut [u8], rows: &RowOffsets, left: &Weight<T::Vector>, mut errors: T::Vector) -> T::Vector {
+        let t = self.t;
+        let mut tile = t.load_rows(bytes, rows);
+        for residuals in &mut tile {
+            *residuals = t.unzigzag::<u16>(*residuals);
+        }
+        tile = t.transpose(tile);
+        for column in &mut tile {
+            errors = left.add(t, *column, errors);
+            *column = errors;
+        }
+        t.store_rows(t.transpose(tile), bytes, rows);
+        errors
+    }
+
+    /// Does the same with the last tile of rows that do not end with a whole one. It begins with
+    /// some bytes of the tile before, which are errors already.
+    #[inline(always)]
+    fn last_tile(&self, bytes: &mut [u8], rows: &RowOffsets, left: &Weight<T::Vector>, done: usize) {
+        let t = self.t;
+        let mut mask = [[0; WIDTH]; 4]; // at least a vector
+        mask.iter_mut().flat_map(|lane| lane.iter_mut().take(done)).for_each(|byte| *byte = u8::MAX);
+        let mask = t.load(mask.as_flattened());
+        let mut tile = t.load_rows(bytes, rows);
+        for residuals in &mut tile {
+            let undone = t.unzigzag::<u16>(*residuals);
+            *residuals = t.plus::<u16>(undone, t.and(mask, t.minus(*residuals, undone)));
+        }
+        tile = t.transpose(tile);
+        let mut errors = t.zero();
+        for (i, column) in tile.iter_mut().enumerate() {
+            errors = if i < done / u16::BYTES { *column } else { left.add(t, *column, errors) };
+            *column = errors;
+        }
+        t.store_rows(t.transpose(tile), bytes, rows);
+    }
+
+    /// Does the same as [`tile`](Self::tile) with a copy, because the sample ends within the last
+    /// row of the tile.
+    #[inline(always)]
+    fn copied_tile(&self, rows: &mut [u8], column: usize, left: &Weight<T::Vector>, errors: T::Vector) -> T::Vector {
+        let mut copy = [[0; WIDTH]; 32]; // at least as many rows as a tile has
+        for (row, part) in rows.chunks(self.stride).zip(&mut copy) {
+            copy_short(row.get(column..).unwrap_or_default(), part);
+        }
+        let in_copy = RowOffsets::new(WIDTH, rows.len().div_ceil(self.stride));
+        let errors = self.tile(copy.as_flattened_mut(), &in_copy, left, errors);
+        for (row, part) in rows.chunks_mut(self.stride).zip(&copy) {
+            copy_short(part, row.get_mut(column..).unwrap_or_default());
+        }
+        errors
+    }
+}
+
+/// Undoes samples whose rows have at least [`WIDTH`] bytes.
+struct Tiled<T: Vectors> {
+    t: T,
+    /// Bytes of a row.
+    stride: usize,
+    along: Along<T>,
+    /// The same in tiles of fewer rows.
+    along_few: Along<T::Fewer>,
+    /// The weight of the step above.
+    above: Weight<T::Vector>,
+}
+
+impl<T: Vectors> Tiled<T> {
+    #[inline(always)]
+    fn new(t: T, stride: usize, weights: Weights) -> Self {
+        let above = Weight::new(t, weights.above, weights.above);
+        let along = Along::new(t, stride, weights.left);
+        Self { t, stride, along, along_few: Along::new(t.fewer(), stride, weights.left), above }
+    }
+
+    /// Undoes a sample of at least two rows.
+    #[inline(always)]
+    fn sample(&self, sample: &mut [u8]) {
+        // bytes of as many rows as a tile has
+        let [group, few] = [T::BYTES, T::Fewer::BYTES].map(|bytes| self.stride.saturating_mul(bytes / 2));
+        let (mut above, mut rest) = (&mut [][..], sample);
+        while !rest.is_empty() {
+            // in bounds: limited to the length
+            let (rows, after) = rest.split_at_mut(rest.len().min(group));
+            if few < group && rows.len() <= few {
+                self.along_few.group(rows, above.is_empty());
+            } else {
+                self.along.group(rows, above.is_empty());
+            }
+            self.down_all(above, rows);
+            (above, rest) = (rows, after);
+        }
+    }
+
+    /// Replaces the errors of a group of rows by elements. `above` is empty at the start of a
+    /// sample, and otherwise ends with at least two rows.
+    #[inline(always)]
+    fn down_all(&self, above: &[u8], rows: &mut [u8]) {
+        let width = self.stride.min(rows.len());
+        let pairs = width - width % (2 * T::BYTES);
+        for column in (0..pairs).step_by(2 * T::BYTES) {
+            self.down::<2>(above, rows, column);
+        }
+        for column in (pairs..width).step_by(T::BYTES) {
+            self.down::<1>(above, rows, column);
+        }
+    }
+
+    /// Does the same with `N` vectors of each row, which begin at byte `column` of it.
+    #[inline(always)]
+    fn down<const N: usize>(&self, above: &[u8], rows: &mut [u8], column: usize) {
+        let t = self.t;
+        let [mut elements, mut steps] = [[t.zero(); N]; 2];
+        let mut is_first = above.is_empty();
+        if !is_first {
+            // in bounds: at least two rows
+            let (before, above) = above.split_at(above.len() - self.stride);
+            let (_, before) = before.split_at(before.len() - self.stride);
+            for i in 0..N {
+                let offset = column + i * T::BYTES;
+                elements[i] = t.load(above.get(offset..).unwrap_or_default());
+                steps[i] = t.minus(elements[i], t.load(before.get(offset..).unwrap_or_default()));
+            }
+        }
+        let width = (self.stride - column).min(N * T::BYTES); // `column` is in the first row
+        let mut rest = rows.get_mut(column..).unwrap_or_default();
+        while !rest.is_empty() {
+            if width < N * T::BYTES || rest.len() < N * T::BYTES {
+                self.step(rest, width, &mut elements, &mut steps);
+            } else {
+                let (row, _) = rest.split_at_mut(N * T::BYTES); // in bounds: it has as many
+                self.step(row, N * T::BYTES, &mut elements, &mut steps); // all of constant lengths
+            }
+            // the first row is no step down from anything
+            if replace(&mut is_first, false) {
+                steps = [t.zero(); N];
+            }
+            rest = rest.get_mut(self.stride..).unwrap_or_default();
+        }
+    }
+
+    /// Replaces the errors in `N` vectors of a row, at most `width` bytes, by elements. `errors`
+    /// may go on beyond the row: a load of a whole vector takes less time than one of a part. Takes
+    /// the elements and the steps of the row above, and replaces them by those of the row.
+    #[inline(always)]
+    fn step<const N: usize>(
+        &self,
+        mut errors: &mut [u8],
+        mut width: usize,
+        elements: &mut [T::Vector; N],
+        steps: &mut [T::Vector; N],
+    ) {
+        let t = self.t;
+        for (element, step) in elements.iter_mut().zip(steps) {
+            *step = self.above.add(t, t.load(errors), *step);
+            *element = t.plus::<u16>(*element, *step);
+            // in bounds: limited to the length
+            let (place, after) = errors.split_at_mut(width.min(T::BYTES).min(errors.len()));
+            t.store(*element, place);
+            (errors, width) = (after, width - place.len());
         }
     }
 }

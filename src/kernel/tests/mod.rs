@@ -13,7 +13,7 @@ mod quotients;
 mod support;
 mod tiers;
 
-use super::implementation::Implementation;
+use super::dispatch::Implementation;
 
 /// Checks that CI's machine has the implementations that CI names, so that no test passes only
 /// because the CPU lacks an instruction set.
@@ -35,7 +35,7 @@ fn check<K: ?Sized>(family: &str, available: &[Implementation<K>], best: &Implem
     let names: Vec<_> = available.iter().map(Implementation::name).collect();
     println!("{family}: {}", names.join(", "));
     assert_eq!(names.first(), Some(&"scalar"), "{family}");
-    let asked = super::cpu::asked().filter(|asked| names.contains(&asked.as_str()));
+    let asked = super::dispatch::requested().filter(|asked| names.contains(&asked.as_str()));
     assert_eq!(best.name(), asked.as_deref().unwrap_or(names[names.len() - 1]), "{family}");
     let required = std::env::var("TENSILO_REQUIRE_KERNELS").unwrap_or_default();
     for name in required.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -46,7 +46,7 @@ fn check<K: ?Sized>(family: &str, available: &[Implementation<K>], best: &Implem
 #[test]
 fn the_kernels_that_are_asked_for_are_chosen() {
     let available = super::predict::available();
-    let chosen = |asked: Option<&str>| super::implementation::choose(available, asked).map(Implementation::name);
+    let chosen = |asked: Option<&str>| super::dispatch::choose(available, asked).map(Implementation::name);
     for kernel in available {
         assert_eq!(chosen(Some(kernel.name())), Some(kernel.name()));
     }

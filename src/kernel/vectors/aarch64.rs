@@ -1,4 +1,8 @@
 //! Loads and stores of NEON.
+//!
+//! Each takes a reference to an array as long as the vector, and needs no alignment. What takes a
+//! slice checks its length. NEON has no instruction that makes a mask of a comparison: [`mask_of`]
+//! keeps a bit of each byte and adds neighbours until each sum has the bits of eight bytes.
 
 use super::RowOffsets;
 use std::arch::aarch64::*;
@@ -73,6 +77,14 @@ pub fn load_64(bytes: &[u8; 64]) -> [uint8x16_t; 4] {
         *vector = load_16(quarter);
     }
     vectors
+}
+
+/// Loads a table of 64 bytes.
+#[inline]
+#[target_feature(enable = "neon")]
+pub fn load_table(table: &[u8; 64]) -> uint8x16x4_t {
+    let [a, b, c, d] = load_64(table);
+    uint8x16x4_t(a, b, c, d)
 }
 
 /// Stores 64 bytes.

@@ -1,22 +1,29 @@
-//! Loads and stores of vectors: the only code of the kernels that uses pointers.
+//! Vectors: the only code of the kernels that uses pointers, and operations on 64 bytes.
 //!
-//! Buffers need no alignment. Each function enables the features that it needs, so that only code
-//! compiled for the instruction set can call it without `unsafe`.
+//! Buffers need no alignment, and loads and stores take arrays or check the length of a slice: a
+//! kernel cannot read or write outside of its arguments. Each function of [`x86_64`] and
+//! [`aarch64`] enables the features that it needs, so that only code compiled for the instruction
+//! set can call it without `unsafe`.
+//!
+//! Families that work on groups of 64 elements share [`Group`]. What only one family needs is in a
+//! trait of that family.
 
 #[cfg(target_arch = "aarch64")]
 pub(super) mod aarch64;
+mod group;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod x86_64;
 
+pub use group::GROUP;
+pub(super) use group::{Group, WINDOW};
+
 /// Offsets of the rows of a tile, of which 16 bytes each are loaded and stored.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub struct RowOffsets {
     offsets: [usize; 32],
     /// At least 16 more than each offset, or `usize::MAX`, which no slice has bytes for.
     end: usize,
 }
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 impl RowOffsets {
     /// Returns the offsets of `count` rows, 1 to 32, that begin `stride` bytes apart. All rows
     /// beyond have that of the last.
@@ -30,4 +37,19 @@ impl RowOffsets {
         }
         Self { offsets, end: stride.saturating_mul(last).saturating_add(16) }
     }
+}
+
+/// Asks for bytes that will be read soon, so that they are in a cache then. Costs about a cycle for
+/// each 64 bytes. Does nothing where the language has no such instruction.
+#[inline]
+pub fn prefetch(bytes: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in bytes.chunks(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: SSE is part of x86-64, and a prefetch of any address has no effect that a program
+        // can see.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = bytes;
 }

@@ -1,4 +1,8 @@
 //! Loads and stores of AVX2 and AVX-512.
+//!
+//! Each takes a reference to an array as long as the vector, and needs no alignment. What takes a
+//! slice checks its length, or masks the bytes beyond it: a masked load or store touches no byte
+//! whose bit is not set. This is the argument of each `unsafe` block below.
 
 use super::RowOffsets;
 use std::arch::x86_64::*;
@@ -141,6 +145,31 @@ pub fn store_64(bytes: &mut [u8; 64], vector: __m512i) {
     unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), vector) }
 }
 
+/// Loads 16 floats.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn load_floats(floats: &[f32; 16]) -> __m512 {
+    // SAFETY: the reference is good for 64 bytes. The load needs no alignment.
+    unsafe { _mm512_loadu_ps(floats.as_ptr()) }
+}
+
+/// Stores 16 floats.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn store_floats(floats: &mut [f32; 16], vector: __m512) {
+    // SAFETY: the reference is good for 64 bytes. The store needs no alignment.
+    unsafe { _mm512_storeu_ps(floats.as_mut_ptr(), vector) }
+}
+
+/// Loads 16 elements of two bytes as floats.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn load_words(words: &[u16; 16]) -> __m512 {
+    // SAFETY: the reference is good for 32 bytes. The load needs no alignment.
+    let words = unsafe { _mm256_loadu_si256(words.as_ptr().cast()) };
+    _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(words))
+}
+
 /// Loads the first 64 bytes of `bytes`. If it has fewer, zeros follow them.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
@@ -155,23 +184,27 @@ pub fn load_up_to_64(bytes: &[u8]) -> __m512i {
 
 /// Stores as many bytes of the vector as `bytes` has, at most 64.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,bmi2")]
+#[target_feature(enable = "avx512f,avx512bw")]
 pub fn store_up_to_64(bytes: &mut [u8], vector: __m512i) {
     match bytes.first_chunk_mut() {
         Some(bytes) => store_64(bytes, vector),
         None => {
-            let mask = lowest_bits(bytes.len());
+            let mask = (1 << bytes.len()) - 1; // fewer than 64
             // SAFETY: the mask selects only bytes of the slice. A masked store writes no others.
             unsafe { _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), mask, vector) }
         }
     }
 }
 
-/// Returns a mask of the lowest `count` bits, at most 64.
+/// Loads a table of 256 bytes.
 #[inline]
-#[target_feature(enable = "bmi2")]
-pub fn lowest_bits(count: usize) -> u64 {
-    _bzhi_u64(u64::MAX, count.min(64) as u32) // exact
+#[target_feature(enable = "avx512f")]
+pub fn load_quarters(table: &[u8; 256]) -> [__m512i; 4] {
+    let mut quarters = [_mm512_setzero_si512(); 4];
+    for (quarter, bytes) in quarters.iter_mut().zip(table.as_chunks().0) {
+        *quarter = load_64(bytes);
+    }
+    quarters
 }
 
 /// Returns the entry of each byte in a table of 256.

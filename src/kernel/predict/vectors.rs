@@ -1,19 +1,28 @@
-//! The operations that the generic kernels are made of.
+//! The operations that the loops of predictions are made of.
+//!
+//! Elements are of any [`Word`] for sums, and of 2 bytes for tiles and products. A vector has one
+//! or two lanes of 16 bytes; AVX-512, whose shuffles go across them, has one lane of 64 bytes, and
+//! its own sums.
 
+use crate::kernel::elements::Word;
 use crate::kernel::vectors::RowOffsets;
-use crate::kernel::word::Word;
 
 /// Columns of a tile.
 pub(super) const COLUMNS: usize = 8;
 
+/// The index of [`Vectors::shuffle`] that gives 0.
+pub(super) const ZERO: u8 = 0x80;
+
 /// Vectors of elements. All methods have the cost of a few instructions, except that `sums` takes a
 /// shuffle for each bit of an element's index.
 pub(super) trait Vectors: Copy {
-    /// A vector.
     type Vector: Copy;
+    /// Tiles of fewer rows, for the last rows of a sample. `Self` if there are none.
+    type Fewer: Vectors;
     /// Bytes of a vector.
     const BYTES: usize;
-    /// Returns a vector of zeros.
+    /// Bytes of a lane: 16, or all.
+    const LANE: usize;
     fn zero(self) -> Self::Vector;
     /// Loads the first vector of `bytes`. If `bytes` has fewer, any bytes follow them.
     fn load(self, bytes: &[u8]) -> Self::Vector;
@@ -25,10 +34,38 @@ pub(super) trait Vectors: Copy {
     fn rotate_right<W: Word>(self, vector: Self::Vector) -> Self::Vector;
     /// Inverts all other bits of elements whose top bit is set.
     fn invert_negative<W: Word>(self, vector: Self::Vector) -> Self::Vector;
+
     /// Adds to each element all elements before it in the vector.
-    fn sums<W: Word>(self, vector: Self::Vector) -> Self::Vector;
+    #[inline(always)]
+    fn sums<W: Word>(self, mut sums: Self::Vector) -> Self::Vector {
+        if W::BYTES <= 1 {
+            sums = self.add_spread::<W>(sums, const { &spread(1, W::BYTES) });
+        }
+        if W::BYTES <= 2 {
+            sums = self.add_spread::<W>(sums, const { &spread(2, W::BYTES) });
+        }
+        if W::BYTES <= 4 {
+            sums = self.add_spread::<W>(sums, const { &spread(4, W::BYTES) });
+        }
+        sums = self.add_spread::<W>(sums, const { &spread(8, W::BYTES) });
+        if Self::LANE < Self::BYTES {
+            let lasts = self.shuffle(sums, self.load(const { &spread_last(W::BYTES) }));
+            sums = self.plus::<W>(sums, self.lane_before(lasts));
+        }
+        sums
+    }
+
+    /// Adds to each element of a lane the one that `order` brings there.
+    #[inline(always)]
+    fn add_spread<W: Word>(self, sums: Self::Vector, order: &[u8; 64]) -> Self::Vector {
+        self.plus::<W>(sums, self.shuffle(sums, self.load(order)))
+    }
+
     /// Returns a vector that has the last element everywhere.
-    fn last<W: Word>(self, vector: Self::Vector) -> Self::Vector;
+    #[inline(always)]
+    fn last<W: Word>(self, vector: Self::Vector) -> Self::Vector {
+        self.shuffle(self.last_lane(vector), self.load(const { &spread_last(W::BYTES) }))
+    }
 
     /// See [`Word::unzigzag`].
     ///
@@ -37,35 +74,49 @@ pub(super) trait Vectors: Copy {
     fn unzigzag<W: Word>(self, vector: Self::Vector) -> Self::Vector {
         self.invert_negative::<W>(self.rotate_right::<W>(vector))
     }
-}
 
-/// Vectors of lanes, whose bytes can be brought in any order.
-pub(super) trait Lanes: Vectors {
-    /// Bytes of a lane.
-    const LANE: usize;
+    // ---- lanes, whose bytes can be brought in any order: the defaults are for a single one
+
     /// Loads lanes that begin `lane` bytes apart, at most [`LANE`](Self::LANE). If `bytes` ends
     /// before the end of the last, any bytes follow.
-    fn load_lanes(self, bytes: &[u8], lane: usize) -> Self::Vector;
+    #[inline(always)]
+    fn load_lanes(self, bytes: &[u8], _lane: usize) -> Self::Vector {
+        self.load(bytes)
+    }
+
     /// Stores what [`load_lanes`](Self::load_lanes) loads, one lane after the other. Does nothing
     /// if `bytes` ends before the end of the last.
-    fn store_lanes(self, vector: Self::Vector, bytes: &mut [u8], lane: usize);
-    /// Returns the bytes of each lane in an order. An index with its top bit set gives 0.
+    #[inline(always)]
+    fn store_lanes(self, vector: Self::Vector, bytes: &mut [u8], _lane: usize) {
+        if bytes.len() >= Self::BYTES {
+            self.store(vector, bytes);
+        }
+    }
+
+    /// Returns the bytes of each lane in an order. Index [`ZERO`] gives 0.
     fn shuffle(self, vector: Self::Vector, order: Self::Vector) -> Self::Vector;
+
     /// Returns, for each of at most two lanes, the one before it, and zeros for the first.
-    fn lane_before(self, vector: Self::Vector) -> Self::Vector;
+    #[inline(always)]
+    fn lane_before(self, _vector: Self::Vector) -> Self::Vector {
+        self.zero()
+    }
+
     /// Returns a vector that has the last lane everywhere.
-    fn last_lane(self, vector: Self::Vector) -> Self::Vector;
+    #[inline(always)]
+    fn last_lane(self, vector: Self::Vector) -> Self::Vector {
+        vector
+    }
+
     /// See [`Word::eighths`]. `weight` is less than 8, and elements have at most 4 bytes.
     fn eighths<W: Word>(self, vector: Self::Vector, weight: u8) -> Self::Vector;
-}
 
-/// Tiles of 2-byte elements: 8 columns, and as many rows as a vector has elements.
-///
-/// By rows, vector `i` of a tile has row `i` in its first 16 bytes, row `i + 8` in its next, and so
-/// on. By columns, it has column `i`.
-pub(super) trait Tiles: Vectors {
-    /// Tiles of fewer rows, for the last rows of a sample. `Self` if there are none.
-    type Fewer: Taps;
+    // ---- tiles of 2-byte elements
+    //
+    // A tile has 8 columns, and as many rows as a vector has elements. By rows, vector `i` of a
+    // tile has row `i` in its first 16 bytes, row `i + 8` in its next, and so on. By columns, it
+    // has column `i`.
+
     /// Returns the token of the tiles of fewer rows.
     fn fewer(self) -> Self::Fewer;
     /// Loads a tile by rows. Returns zeros if `bytes` ends before them.
@@ -98,11 +149,9 @@ pub(super) trait Tiles: Vectors {
         }
         tile
     }
-}
 
-/// Products of 2-byte elements, summed in 4 bytes: those of even index apart from those of odd
-/// index.
-pub(super) trait Taps: Tiles {
+    // ---- products of 2-byte elements, summed in 4 bytes: even indices apart from odd ones
+
     /// Pairs the elements of two vectors: those of even index, and those of odd index. Those of
     /// `last` are the lower 2 bytes of each pair.
     fn pairs(self, last: Self::Vector, before: Self::Vector) -> [Self::Vector; 2];
@@ -110,4 +159,30 @@ pub(super) trait Taps: Tiles {
     fn add_products(self, sums: Self::Vector, pairs: Self::Vector, factors: Self::Vector) -> Self::Vector;
     /// Returns bits 12 to 27 of the sums of elements of even index, and of odd index.
     fn join_sums(self, sums: [Self::Vector; 2]) -> Self::Vector;
+}
+
+/// Returns the order that brings, for each two units of `unit` bytes in lanes of 16 bytes, the last
+/// element of the first unit to all elements of the second.
+const fn spread(unit: usize, width: usize) -> [u8; 64] {
+    let mut order = [ZERO; 64];
+    let mut k = 0;
+    while k < 64 {
+        let of_lane = k % 16;
+        if of_lane / unit % 2 == 1 && unit >= width {
+            order[k] = (of_lane / unit * unit - width + k % width) as u8; // exact: in a lane
+        }
+        k += 1;
+    }
+    order
+}
+
+/// Returns the order that brings the last element of a lane of 16 bytes to all of its elements.
+const fn spread_last(width: usize) -> [u8; 64] {
+    let mut order = [ZERO; 64];
+    let mut k = 0;
+    while k < 64 {
+        order[k] = (16 - width + k % width) as u8; // exact: in a lane
+        k += 1;
+    }
+    order
 }

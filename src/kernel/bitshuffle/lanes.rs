@@ -5,10 +5,22 @@
 //! groups as the vector has bytes. Transposing the bits across the eight vectors of one `j` then
 //! gives a vector of each of eight planes. The inverse takes the same two steps in reverse.
 
-use super::Kernel;
-use super::scalar::{copy_tail, group_count};
+use super::{Kernel, copy_tail, group_count};
 use crate::kernel::Width;
-use crate::kernel::cpu::Scalar;
+use crate::kernel::dispatch::{Scalar, implement, intrinsics};
+use crate::kernel::elements::Word;
+#[cfg(target_arch = "x86_64")]
+use {
+    crate::kernel::dispatch::Avx2,
+    crate::kernel::vectors::x86_64::{load_32, load_lanes, store_32, store_lanes},
+    std::arch::x86_64::*,
+};
+#[cfg(target_arch = "aarch64")]
+use {
+    crate::kernel::dispatch::Neon,
+    crate::kernel::vectors::aarch64::{load_16, store_16},
+    std::arch::aarch64::*,
+};
 
 /// Groups in a step: one cache line of every plane.
 ///
@@ -20,10 +32,8 @@ pub(super) const STEP: usize = 64;
 const LANE: usize = 16;
 
 /// Vectors of one or more lanes. All methods have the cost of an instruction or two.
-pub(super) trait Vectors: Copy {
-    /// A vector.
+trait Vectors: Copy {
     type Vector: Copy;
-    /// Returns a vector of zeros.
     fn zero(self) -> Self::Vector;
     /// Loads lane `k` from lane `index + k * distance` of `lanes`.
     fn gather(self, lanes: &[[u8; LANE]], index: usize, distance: usize) -> Self::Vector;
@@ -39,6 +49,19 @@ pub(super) trait Vectors: Copy {
     fn swap_bits<const SHIFT: i32>(self, a: Self::Vector, b: Self::Vector, mask: u8) -> [Self::Vector; 2];
 }
 
+/// Vectors of a cache line.
+const PARTS: usize = STEP / if cfg!(target_arch = "x86_64") { 32 } else { 16 };
+
+/// Returns the columns of a group of elements of `width` bytes.
+const fn columns(width: usize) -> usize {
+    width.div_ceil(LANE / 8)
+}
+
+implement!([Avx2, Neon] Kernel {
+    fn shuffle(width: Width, src: &[u8], dst: &mut [u8]) => { for W in width => shuffle::<_, PARTS, { columns(W::BYTES) }, { 8 * W::BYTES / columns(W::BYTES) }> }
+    fn unshuffle(width: Width, src: &[u8], dst: &mut [u8]) => { for W in width => unshuffle::<_, PARTS, { columns(W::BYTES) }, { 8 * W::BYTES / columns(W::BYTES) }> }
+});
+
 /// Returns the first groups of steps that cover all of `groups >= STEP`. If `STEP` does not divide
 /// `groups`, the last step overlaps the one before it.
 pub(super) fn steps(groups: usize) -> impl Iterator<Item = usize> {
@@ -51,7 +74,7 @@ pub(super) fn line(bytes: &[u8], offset: usize) -> &[u8; STEP] {
     &bytes[offset..].as_chunks().0[0] // in bounds: a step is a line of each plane
 }
 
-/// Returns the cache line of `bytes` at `offset`.
+/// See [`line`].
 #[inline(always)]
 pub(super) fn line_mut(bytes: &mut [u8], offset: usize) -> &mut [u8; STEP] {
     &mut bytes[offset..].as_chunks_mut().0[0] // in bounds: as in `line`
@@ -59,7 +82,7 @@ pub(super) fn line_mut(bytes: &mut [u8], offset: usize) -> &mut [u8; STEP] {
 
 /// [`Kernel::shuffle`] of elements of `C * N / 8` bytes. A cache line has `PARTS` vectors.
 #[inline(always)]
-pub(super) fn shuffle<V: Vectors, const PARTS: usize, const C: usize, const N: usize>(
+fn shuffle<V: Vectors, const PARTS: usize, const C: usize, const N: usize>(
     v: V,
     width: Width,
     src: &[u8],
@@ -100,7 +123,7 @@ pub(super) fn shuffle<V: Vectors, const PARTS: usize, const C: usize, const N: u
 
 /// [`Kernel::unshuffle`], likewise.
 #[inline(always)]
-pub(super) fn unshuffle<V: Vectors, const PARTS: usize, const C: usize, const N: usize>(
+fn unshuffle<V: Vectors, const PARTS: usize, const C: usize, const N: usize>(
     v: V,
     width: Width,
     src: &[u8],
@@ -200,4 +223,81 @@ fn transpose_bits<V: Vectors>(v: V, mut x: [V::Vector; 8]) -> [V::Vector; 8] {
         [x[k], x[k + 1]] = v.swap_bits::<1>(x[k], x[k + 1], 0x55);
     }
     x
+}
+
+// ---- operations
+
+intrinsics! {
+    [Avx2]
+    impl Vectors for Avx2 {
+        type Vector = __m256i;
+
+        fn zero(v: Avx2) -> __m256i {
+            _mm256_setzero_si256()
+        }
+
+        fn gather(v: Avx2, lanes: &[[u8; 16]], index: usize, distance: usize) -> __m256i {
+            let (lower, upper) = lanes.split_at(distance);
+            load_lanes(&lower[index], &upper[index])
+        }
+
+        fn scatter(v: Avx2, vector: __m256i, lanes: &mut [[u8; 16]], index: usize, distance: usize) {
+            let (lower, upper) = lanes.split_at_mut(distance);
+            store_lanes(&mut lower[index], &mut upper[index], vector)
+        }
+
+        fn load(v: Avx2, line: &[u8; STEP], part: usize) -> __m256i {
+            load_32(&line.as_chunks().0[part])
+        }
+
+        fn store(v: Avx2, vector: __m256i, line: &mut [u8; STEP], part: usize) {
+            store_32(&mut line.as_chunks_mut().0[part], vector)
+        }
+
+        fn zip(v: Avx2, a: __m256i, b: __m256i) -> [__m256i; 2] {
+            [_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b)]
+        }
+
+        fn swap_bits<const SHIFT: i32>(v: Avx2, a: __m256i, b: __m256i, mask: u8) -> [__m256i; 2] {
+            let differ = _mm256_xor_si256(_mm256_srli_epi16::<SHIFT>(a), b);
+            let differ = _mm256_and_si256(differ, _mm256_set1_epi8(mask.cast_signed()));
+            [_mm256_xor_si256(a, _mm256_slli_epi16::<SHIFT>(differ)), _mm256_xor_si256(b, differ)]
+        }
+    }
+}
+
+intrinsics! {
+    [Neon]
+    impl Vectors for Neon {
+        type Vector = uint8x16_t;
+
+        fn zero(v: Neon) -> uint8x16_t {
+            vdupq_n_u8(0)
+        }
+
+        fn gather(v: Neon, lanes: &[[u8; 16]], index: usize, _: usize) -> uint8x16_t {
+            load_16(&lanes[index])
+        }
+
+        fn scatter(v: Neon, vector: uint8x16_t, lanes: &mut [[u8; 16]], index: usize, _: usize) {
+            store_16(&mut lanes[index], vector)
+        }
+
+        fn load(v: Neon, line: &[u8; STEP], part: usize) -> uint8x16_t {
+            load_16(&line.as_chunks().0[part])
+        }
+
+        fn store(v: Neon, vector: uint8x16_t, line: &mut [u8; STEP], part: usize) {
+            store_16(&mut line.as_chunks_mut().0[part], vector)
+        }
+
+        fn zip(v: Neon, a: uint8x16_t, b: uint8x16_t) -> [uint8x16_t; 2] {
+            [vzip1q_u8(a, b), vzip2q_u8(a, b)]
+        }
+
+        fn swap_bits<const SHIFT: i32>(v: Neon, a: uint8x16_t, b: uint8x16_t, mask: u8) -> [uint8x16_t; 2] {
+            let mask = vdupq_n_u8(mask);
+            [vbslq_u8(mask, a, vshlq_n_u8::<SHIFT>(b)), vbslq_u8(mask, vshrq_n_u8::<SHIFT>(a), b)]
+        }
+    }
 }

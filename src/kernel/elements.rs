@@ -1,4 +1,53 @@
-//! Elements as unsigned integers of their width.
+//! Elements: their width, the words that they are, and slices of whole elements.
+//!
+//! Buffers are bytes without alignment, and their elements unsigned little-endian integers of 1, 2,
+//! 4 or 8 bytes. A kernel takes the [`Width`] at run time and has a loop for each width, compiled
+//! for a [`Word`] of the width by [`for_width`]. Lengths come from callers: a loop only sees the
+//! elements that all of its buffers have, so that a wrong length is never a panic.
+
+/// Width of one element in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    W1 = 1,
+    W2 = 2,
+    W4 = 4,
+    W8 = 8,
+}
+
+impl Width {
+    /// Returns the width in bytes.
+    pub const fn bytes(self) -> usize {
+        self as usize // exact: the discriminants are the widths
+    }
+
+    /// Returns the width of elements of `bytes` bytes. Returns `None` unless that is 1, 2, 4 or 8.
+    pub const fn from_bytes(bytes: usize) -> Option<Self> {
+        match bytes {
+            1 => Some(Self::W1),
+            2 => Some(Self::W2),
+            4 => Some(Self::W4),
+            8 => Some(Self::W8),
+            _ => None,
+        }
+    }
+}
+
+/// Cuts both buffers to the whole elements that fit in either. Debug builds assert that this cuts
+/// nothing off.
+pub(super) fn whole_elements<'s, 'd>(width: Width, src: &'s [u8], dst: &'d mut [u8]) -> (&'s [u8], &'d mut [u8]) {
+    debug_assert_eq!(src.len(), dst.len(), "source and destination differ in length");
+    debug_assert_eq!(src.len() % width.bytes(), 0, "not a whole number of elements");
+    let len = src.len().min(dst.len());
+    let len = len - len % width.bytes();
+    (&src[..len], &mut dst[..len]) // in bounds: `len` is at most the length of either
+}
+
+/// Returns how many elements both buffers have, of which `elements` has whole ones and `bytes` has
+/// one byte for each. Debug builds assert that both have as many.
+pub(super) fn common_count(width: Width, elements: &[u8], bytes: &[u8]) -> usize {
+    debug_assert_eq!(elements.len(), bytes.len() * width.bytes(), "buffers differ in elements");
+    bytes.len().min(elements.len() / width.bytes())
+}
 
 /// An unsigned integer as wide as an element. All arithmetic wraps around.
 pub(super) trait Word: Copy + Default {
@@ -16,9 +65,7 @@ pub(super) trait Word: Copy + Default {
     fn zigzag(self) -> Self;
     /// Undoes [`zigzag`](Self::zigzag).
     fn unzigzag(self) -> Self;
-    /// Returns the sum.
     fn plus(self, other: Self) -> Self;
-    /// Returns the difference.
     fn minus(self, other: Self) -> Self;
     /// Returns `weight` eighths of a signed integer, rounded to the nearest, up if two are as near.
     /// `weight` is at most 8.

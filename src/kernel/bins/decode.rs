@@ -1,52 +1,40 @@
-//! Group by group, in vectors that have the lower bytes of all states, and the upper bytes.
+//! Decodes the groups of blocks.
+//!
+//! A step of a block has to wait for the one before it: the states of a group depend on those
+//! before. Meanwhile, the processor can do a step of another block, for which kernels decode two
+//! side by side.
+//!
+//! A stream may be cut or damaged. Vectors read zeros beyond its end, from a copy of its last
+//! bytes, and the block is found to be malformed when it is finished.
 
-use super::coder::Coder;
-use super::model::Class;
-use super::{BinModel, CLASSES, GROUP, Groups};
+use super::block::{BinModel, CLASSES, Class, Coder, Groups, HAS_BYTE, index, window};
+use super::{GROUP, Kernel, Lanes};
 use crate::kernel::bytes::copy;
-use crate::kernel::expand::WINDOW;
+use crate::kernel::dispatch::{Scalar, implement};
+use crate::kernel::vectors::WINDOW;
 
-/// A group of bytes, and a mask of it.
-pub(super) trait Lanes: Copy {
-    /// 64 bytes.
-    type Bytes: Copy;
-    /// For each of 64 bytes, whether it is selected.
-    type Mask: Copy;
+// ---- the definition in code
 
-    fn load(self, bytes: &[u8; GROUP]) -> Self::Bytes;
-    fn store(self, bytes: Self::Bytes, to: &mut [u8; GROUP]);
-    /// Stores elements of two bytes each.
-    fn store_pairs(self, low: Self::Bytes, high: Self::Bytes, to: &mut [[u8; 2]; GROUP]);
-    /// Returns the entry of each byte in a table of 256.
-    fn look_up_slot(self, table: &[u8; 256], slots: Self::Bytes) -> Self::Bytes;
-    /// Returns the entry of each byte, which is below 64; below 32 unless `is_wide`.
-    fn look_up_bin(self, table: &[u8; GROUP], bins: Self::Bytes, is_wide: bool) -> Self::Bytes;
-    fn or(self, a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
-    /// Returns lower and upper bytes of `frequency * upper + slot - start`. Each of the bins has
-    /// its frequency and start.
-    fn without_bins(
-        self,
-        class: &Class,
-        bins: Self::Bytes,
-        slots: Self::Bytes,
-        upper: Self::Bytes,
-        is_wide: bool,
-    ) -> [Self::Bytes; 2];
-    /// Returns the lowest bits of each state, at most 8, and lower and upper bytes of the state
-    /// without them. The lower four bits of `counts` are the numbers of bits.
-    fn take_bits(self, lower: Self::Bytes, upper: Self::Bytes, counts: Self::Bytes) -> [Self::Bytes; 3];
-    /// Selects the bytes that are zero.
-    fn zeros(self, bytes: Self::Bytes) -> Self::Mask;
-    /// Selects the bytes whose top bit is set.
-    fn tops(self, bytes: Self::Bytes) -> Self::Mask;
-    /// Returns a bit for each byte.
-    fn bits(self, mask: Self::Mask) -> u64;
-    /// Returns `yes` where the mask selects a byte, and `no` elsewhere.
-    fn select(self, mask: Self::Mask, yes: Self::Bytes, no: Self::Bytes) -> Self::Bytes;
-    /// Returns the next byte of `next` where the mask selects one, in order, and `no` elsewhere.
-    /// `bits` is the mask.
-    fn expand(self, mask: Self::Mask, bits: u64, next: &[u8; WINDOW], no: Self::Bytes) -> Self::Bytes;
+impl Kernel for Scalar {
+    fn groups(&self, model: &BinModel, Groups { classes, coder, out }: Groups<'_, '_>) {
+        for (out, &class) in out.iter_mut().zip(classes) {
+            let bins = coder.bins(model, class, GROUP);
+            let raw = coder.raw(model, &bins, |taken| taken);
+            for ((out, &bin), raw) in out.iter_mut().zip(&bins).zip(raw) {
+                let has_byte = model.taken[index(bin)] & HAS_BYTE != 0; // in bounds: below BINS
+                let low = if has_byte { coder.next_byte() } else { 0 };
+                *out = window(model, bin, raw, low);
+            }
+        }
+    }
 }
+
+// ---- vectors: group by group
+
+implement!([Avx2, Avx512, Neon] Kernel {
+    fn groups(model: &BinModel, block: Groups<'_, '_>) => { groups }
+    fn groups_of_two(model: &BinModel, blocks: [Groups<'_, '_>; 2]) => { groups_of_two }
+});
 
 /// Bytes of the stream that a group may look at: two refills and the bytes of bins take at most
 /// [`GROUP`] each.
@@ -96,15 +84,15 @@ struct VectorCoder<'a, L: Lanes> {
     stream: Ahead<'a>,
 }
 
-/// [`Kernel::groups`](super::Kernel::groups).
+/// [`Kernel::groups`].
 #[inline(always)]
-pub(super) fn groups<L: Lanes>(lanes: L, model: &BinModel, groups: Groups<'_, '_>) {
+fn groups<L: Lanes>(lanes: L, model: &BinModel, groups: Groups<'_, '_>) {
     several(lanes, model, [groups]);
 }
 
-/// [`Kernel::groups_of_two`](super::Kernel::groups_of_two).
+/// [`Kernel::groups_of_two`].
 #[inline(always)]
-pub(super) fn groups_of_two<L: Lanes>(lanes: L, model: &BinModel, blocks: [Groups<'_, '_>; 2]) {
+fn groups_of_two<L: Lanes>(lanes: L, model: &BinModel, blocks: [Groups<'_, '_>; 2]) {
     several(lanes, model, blocks);
 }
 
@@ -150,7 +138,8 @@ impl<'a, L: Lanes> VectorCoder<'a, L> {
         let (l, slots, is_wide) = (self.lanes, self.lower, model.is_wide);
         let next = self.stream.next();
         let bins = l.look_up_slot(&class.bin_of, slots);
-        [self.lower, self.upper] = l.without_bins(class, bins, slots, self.upper, is_wide);
+        let rests = l.subtract(slots, l.look_up_bin(&class.start, bins, is_wide));
+        [self.lower, self.upper] = l.look_up_multiply_add(&class.frequency, bins, is_wide, self.upper, rests);
         let first = self.refill(next, 0);
         let taken = l.look_up_bin(&model.taken, bins, is_wide);
         let raw;
@@ -158,7 +147,7 @@ impl<'a, L: Lanes> VectorCoder<'a, L> {
         let second = self.refill(next, first);
         let has_byte = l.tops(taken);
         let bits = l.bits(has_byte);
-        let low = l.expand(has_byte, bits, window(next, first + second), raw);
+        let low = l.expand_or(has_byte, bits, next_window(next, first + second), raw);
         self.stream.used += first + second + count(bits);
         let low = l.or(l.look_up_bin(&model.low, bins, is_wide), low);
         let high = l.look_up_bin(&model.high, bins, is_wide);
@@ -174,7 +163,7 @@ impl<'a, L: Lanes> VectorCoder<'a, L> {
         let small = l.zeros(self.upper);
         let bits = l.bits(small);
         self.upper = l.select(small, self.lower, self.upper);
-        self.lower = l.expand(small, bits, window(next, at), self.lower);
+        self.lower = l.expand_or(small, bits, next_window(next, at), self.lower);
         count(bits)
     }
 }
@@ -187,6 +176,6 @@ fn count(bits: u64) -> usize {
 
 /// Returns the window of `next` that begins `at` bytes in, at most 2 * [`GROUP`].
 #[inline(always)]
-fn window(next: &[u8; AHEAD], at: usize) -> &[u8; WINDOW] {
+fn next_window(next: &[u8; AHEAD], at: usize) -> &[u8; WINDOW] {
     next.get(at..).and_then(|rest| rest.first_chunk()).unwrap_or(&[0; WINDOW])
 }

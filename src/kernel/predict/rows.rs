@@ -1,14 +1,26 @@
-//! Residuals in blocks, and elements in vectors.
+//! Predictions that are undone row by row: delta and lorenzo, and others whose rows are short.
+//!
+//! In a row of the Lorenzo predictor, the differences to the row above are sums of residuals from
+//! the start of the row on: `m[i] - m[i-stride] = (m[i-1] - m[i-stride-1]) + r[i]`. The first row
+//! of a sample has such sums alone. So has a whole sample whose elements are predicted from the one
+//! before. The sums within a vector take as many steps as the index of an element has bits. Then
+//! the sum of all vectors before it is added.
 
-use super::operations::{Lanes, Tiles};
-use super::packed::PackedRows;
-use super::separable;
-use super::tiled::WHOLE;
-use super::{Prediction, Predictor, Weights};
+use super::separable::{self, WHOLE};
+use super::vectors::{Vectors, ZERO};
+use super::{FilterBank, Kernel, Prediction, Predictor, Weights, filters};
 use crate::kernel::Width;
-use crate::kernel::bytes::{BLOCK, block, set_block};
-use crate::kernel::word::{Word, for_width};
+use crate::kernel::bytes::{BLOCK, block, copy, copy_short, set_block};
+use crate::kernel::dispatch::implement;
+use crate::kernel::elements::{Word, for_width};
 use std::ops::Range;
+
+implement!([Avx2, Neon] Kernel {
+    fn residuals(prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) => { residuals }
+    fn undo(prediction: &Prediction, width: Width, data: &mut [u8]) => { undo }
+    fn filter(bank: &FilterBank, codes: &[u8], numbers: &[u8], out: &mut [u8]) => { filters::residuals }
+    fn undo_filter(bank: &FilterBank, codes: &[u8], data: &mut [u8]) => { filters::undo }
+});
 
 /// The extents of samples and rows, limited to the data.
 #[derive(Clone, Copy)]
@@ -36,7 +48,7 @@ impl Strides {
 
 // ---- elements to residuals: none depends on another, so that blocks may overlap
 
-/// See [`Kernel::residuals`](super::Kernel::residuals). The compiler makes vectors of the blocks.
+/// See [`Kernel::residuals`]. The compiler makes vectors of the blocks.
 #[inline(always)]
 pub(super) fn residuals<T>(_: T, prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) {
     for_width!(width, W => match prediction.predictor {
@@ -55,7 +67,7 @@ fn all_residuals<W: Word>(prediction: &Prediction, elements: &[u8], out: &mut [u
     for start in (0..count).step_by(restart) {
         let end = count.min(start + restart);
         let above = end.min(start + stride);
-        run::<W, false, false>(elements, out, start..start + 1, stride);
+        one::<W, false, false>(elements, out, start, stride);
         run::<W, true, false>(elements, out, start + 1..above, stride);
         if prediction.predictor == Predictor::Delta {
             run::<W, false, true>(elements, out, above..end, stride);
@@ -63,7 +75,7 @@ fn all_residuals<W: Word>(prediction: &Prediction, elements: &[u8], out: &mut [u
             run::<W, true, true>(elements, out, above + 1..end, stride);
             // the first element of each row has none before it, and is coded anew
             for first in (above..end).step_by(stride) {
-                run::<W, false, true>(elements, out, first..first + 1, stride);
+                one::<W, false, true>(elements, out, first, stride);
             }
         }
     }
@@ -79,14 +91,13 @@ fn run<W: Word, const LEFT: bool, const ABOVE: bool>(
     stride: usize,
 ) {
     let in_block = BLOCK / W::BYTES;
-    let back = [Some(0), LEFT.then_some(1), ABOVE.then_some(stride), (LEFT && ABOVE).then_some(stride + 1)];
     if range.len() < in_block {
         for i in range {
-            let element = |back: Option<usize>| back.map_or(W::default(), |back| W::get(elements, i - back));
-            residual::<W>(back.map(element)).set(out, i);
+            one::<W, LEFT, ABOVE>(elements, out, i, stride);
         }
         return;
     }
+    let back = [Some(0), LEFT.then_some(1), ABOVE.then_some(stride), (LEFT && ABOVE).then_some(stride + 1)];
     for first in range.clone().step_by(in_block) {
         let first = first.min(range.end - in_block); // the last block overlaps the one before it
         let blocks = back.map(|back| back.map_or(&[0; BLOCK], |back| block(elements, (first - back) * W::BYTES)));
@@ -98,6 +109,15 @@ fn run<W: Word, const LEFT: bool, const ABOVE: bool>(
     }
 }
 
+/// Codes element `i`, likewise.
+#[inline(always)]
+fn one<W: Word, const LEFT: bool, const ABOVE: bool>(elements: &[u8], out: &mut [u8], i: usize, stride: usize) {
+    let left = if LEFT { W::get(elements, i - 1) } else { W::default() };
+    let above = if ABOVE { W::get(elements, i - stride) } else { W::default() };
+    let above_left = if LEFT && ABOVE { W::get(elements, i - stride - 1) } else { W::default() };
+    residual::<W>([W::get(elements, i), left, above, above_left]).set(out, i);
+}
+
 /// Returns the zigzag-coded residual of an element, given with its neighbours left, above and above
 /// left. A neighbour that the prediction does not use is 0.
 #[inline(always)]
@@ -106,16 +126,10 @@ fn residual<W: Word>([this, left, above, above_left]: [W; 4]) -> W {
 }
 
 // ---- residuals to elements, row by row
-//
-// In a row of the Lorenzo predictor, the differences to the row above are sums of residuals from
-// the start of the row on: `m[i] - m[i-stride] = (m[i-1] - m[i-stride-1]) + r[i]`. The first row of
-// a sample has such sums alone. So has a whole sample whose elements are predicted from the one
-// before. The sums within a vector take as many steps as the index of an element has bits. Then the
-// sum of all vectors before it is added.
 
-/// See [`Kernel::undo`](super::Kernel::undo).
+/// See [`Kernel::undo`].
 #[inline(always)]
-pub(super) fn undo<V: Tiles + Lanes>(v: V, prediction: &Prediction, width: Width, data: &mut [u8]) {
+pub(super) fn undo<V: Vectors>(v: V, prediction: &Prediction, width: Width, data: &mut [u8]) {
     for_width!(width, W => Undo(v).any::<W>(prediction, data));
 }
 
@@ -126,7 +140,7 @@ const LEAST_PACKED: usize = 256;
 /// less time than one of a part, and may reach into bytes that are not yet undone.
 struct Undo<V>(V);
 
-impl<V: Tiles + Lanes> Undo<V> {
+impl<V: Vectors> Undo<V> {
     /// Undoes any prediction.
     #[inline(always)]
     fn any<W: Word>(&self, prediction: &Prediction, data: &mut [u8]) {
@@ -276,4 +290,176 @@ impl<V: Tiles + Lanes> Undo<V> {
     fn load<W: Word>(&self, coded: &[u8]) -> V::Vector {
         self.0.unzigzag::<W>(self.0.load(coded))
     }
+}
+
+// ---- residuals to elements, several rows in a vector
+//
+// Rows that are much shorter than a vector, such as the channels of a pixel. An element is the sum
+// of the differences in its column, down to its row. Both are prefix sums: of neighbours, and of
+// elements a row apart. In a row of *separable*, a difference is a residual plus a part of the
+// difference on its left. If the step above has no weight, all else is the same.
+
+/// The most steps of a prefix sum: a lane has at most 64 elements, and at least two rows or two
+/// elements of a row.
+const MOST_STEPS: usize = 5;
+
+/// Undoes rows of `row` bytes.
+struct PackedRows<V: Vectors> {
+    v: V,
+    /// Bytes of a row.
+    row: usize,
+    /// Bytes of the rows in a lane.
+    lane: usize,
+    /// The weight of the difference on the left.
+    left: u8,
+    /// The shuffles of the sums along a row. The first few are used.
+    along: [V::Vector; MOST_STEPS],
+    along_count: usize,
+    /// The shuffles of the sums down the columns of a lane. The first few are used.
+    down: [V::Vector; MOST_STEPS],
+    down_count: usize,
+    /// Brings the last row of a lane to all of its rows.
+    last: V::Vector,
+}
+
+impl<V: Vectors> PackedRows<V> {
+    /// Returns whether a vector has at least two rows of `row` bytes.
+    #[inline(always)]
+    fn fit(row: usize) -> bool {
+        row > 0 && V::LANE / row * (V::BYTES / V::LANE) > 1
+    }
+
+    /// Returns what undoes rows of `row` bytes, which [`fit`](Self::fit). `left` is the weight of
+    /// what was missed on the left.
+    #[inline(always)]
+    fn new<W: Word>(v: V, row: usize, left: u8) -> Self {
+        let row = row.clamp(W::BYTES, V::LANE); // it fits
+        let rows = V::LANE / row;
+        let columns = columns::<V>(row);
+        let start_of_last = ((rows - 1) * row) as u8; // exact: in a lane
+        let mut packed = Self {
+            v,
+            row,
+            lane: rows * row,
+            left,
+            along: [v.zero(); MOST_STEPS],
+            along_count: steps(row / W::BYTES),
+            down: [v.zero(); MOST_STEPS],
+            down_count: steps(rows),
+            last: order(v, &columns, |_, column| start_of_last + column),
+        };
+        for (step, to) in packed.along.iter_mut().enumerate().take(packed.along_count) {
+            let back = (W::BYTES << step) as u8; // exact: less than a row
+            *to = order(v, &columns, |k, column| if column >= back { k - back } else { ZERO });
+        }
+        for (step, to) in packed.down.iter_mut().enumerate().take(packed.down_count) {
+            let back = (row << step) as u8; // exact: less than a lane
+            *to = order(v, &columns, |k, _| k.checked_sub(back).unwrap_or(ZERO));
+        }
+        packed
+    }
+
+    /// Undoes the rows in the first `len` bytes of `data`, which follow the row `above`.
+    #[inline(always)]
+    fn undo<W: Word>(&self, above: &[u8], data: &mut [u8], len: usize) {
+        let v = self.v;
+        let vector_bytes = V::BYTES / V::LANE * self.lane;
+        // a store goes on to the end of its last lane
+        let stored_bytes = vector_bytes - self.lane + V::LANE;
+        let mut sum = self.copies(above);
+        let (mut rest, mut left) = (data, len);
+        let mut next = v.load_lanes(rest, self.lane);
+        while left > 0 {
+            let residuals = next;
+            // before the bytes after this vector are overwritten
+            next = v.load_lanes(rest.get(vector_bytes..).unwrap_or_default(), self.lane);
+            let sums = self.sums::<W>(self.differences::<W>(v.unzigzag::<W>(residuals)));
+            let elements = v.plus::<W>(sums, sum);
+            // only this waits for the vector before
+            sum = v.plus::<W>(sum, v.shuffle(v.last_lane(sums), self.last));
+            let done = vector_bytes.min(left);
+            if left >= stored_bytes {
+                v.store_lanes(elements, rest, self.lane);
+            } else {
+                let mut padded = [0; 64];
+                v.store_lanes(elements, &mut padded, self.lane);
+                // in bounds: both have as many
+                copy_short(&padded[..done], &mut rest[..done]);
+            }
+            left -= done;
+            rest = rest.get_mut(done..).unwrap_or_default();
+        }
+    }
+
+    /// Returns a vector that has `row` as all of its rows.
+    #[inline(always)]
+    fn copies(&self, row: &[u8]) -> V::Vector {
+        let mut rows = [0; 64];
+        rows.chunks_mut(self.row).for_each(|to| copy(row, to));
+        self.v.load_lanes(&rows, self.lane)
+    }
+
+    /// Returns the differences to the row above.
+    #[inline(always)]
+    fn differences<W: Word>(&self, residuals: V::Vector) -> V::Vector {
+        let v = self.v;
+        let mut differences = residuals;
+        match self.left {
+            0 => {}
+            WHOLE => {
+                for &order in self.along.iter().take(self.along_count) {
+                    differences = v.plus::<W>(differences, v.shuffle(differences, order));
+                }
+            }
+            // each round gives one more column its final form
+            weight => {
+                for _ in 1..self.row / W::BYTES {
+                    let left = v.shuffle(differences, self.along[0]);
+                    differences = v.plus::<W>(residuals, v.eighths::<W>(left, weight));
+                }
+            }
+        }
+        differences
+    }
+
+    /// Returns the sums down each column of a vector.
+    #[inline(always)]
+    fn sums<W: Word>(&self, mut sums: V::Vector) -> V::Vector {
+        let v = self.v;
+        for &order in self.down.iter().take(self.down_count) {
+            sums = v.plus::<W>(sums, v.shuffle(sums, order));
+        }
+        if V::LANE < V::BYTES {
+            sums = v.plus::<W>(sums, v.lane_before(v.shuffle(sums, self.last)));
+        }
+        sums
+    }
+}
+
+/// Returns the steps of a prefix sum of `count` elements.
+fn steps(count: usize) -> usize {
+    count.next_power_of_two().trailing_zeros() as usize // exact: at most 64
+}
+
+/// Returns the offset in its row of each byte of the lanes.
+#[inline(always)]
+fn columns<V: Vectors>(row: usize) -> [u8; 64] {
+    let mut columns = [0; 64];
+    for lane in columns.chunks_mut(V::LANE) {
+        for row in lane.chunks_mut(row) {
+            row.iter_mut().zip(0..).for_each(|(to, column)| *to = column);
+        }
+    }
+    columns
+}
+
+/// Returns the order that brings byte `from` of each lane to another, which is given with its
+/// offset in its row.
+#[inline(always)]
+fn order<V: Vectors>(v: V, columns: &[u8; 64], from: impl Fn(u8, u8) -> u8) -> V::Vector {
+    let mut order = [0; 64]; // at least a vector
+    for (k, (to, &column)) in (0..).zip(order.iter_mut().zip(columns)) {
+        *to = from(k % V::LANE as u8, column); // exact: at most 64
+    }
+    v.load(&order)
 }

@@ -1,0 +1,443 @@
+//! Encodes the blocks that the kernels of [`decode`](super::decode) decode.
+//!
+//! Encoding does the opposite of each step of decoding, from the last group to the first, and
+//! writes the stream from its end to its start. A division becomes a product with a reciprocal,
+//! whose quotient may be one too small. Kernels refuse what cannot be coded: they note it, and the
+//! block is dropped when it is finished, so that no step has a branch.
+
+use super::block::{BINS, BinModel, CLASSES, HAS_BYTE};
+use super::{GROUP, Lanes};
+use crate::kernel::dispatch::{Implementation, Scalar, implement, implementations};
+use crate::kernel::vectors::WINDOW;
+
+/// The kernels of one instruction set.
+pub trait Kernel: Sync {
+    /// Encodes groups before the last one of a block, the last of them first. `bins` has as many
+    /// groups as `windows`, and `classes` one for each. All bins are in the tables.
+    fn groups(
+        &self,
+        model: &EncoderModel,
+        classes: &[u8],
+        windows: &[[[u8; 2]; GROUP]],
+        bins: &[[u8; GROUP]],
+        coder: &mut Coder<'_>,
+    );
+}
+
+/// One implementation of the encoder.
+pub type BinEncoding = Implementation<dyn Kernel>;
+
+/// A model to encode with, and memory that encoding reuses.
+#[derive(Default)]
+pub struct BinEncoder {
+    model: EncoderModel,
+    stream: Vec<u8>,
+}
+
+impl BinEncoder {
+    /// Sets the model of the blocks that follow.
+    pub fn set_model(&mut self, model: &BinModel) {
+        self.model.set(model);
+    }
+}
+
+impl BinEncoding {
+    /// Appends states and stream of a block to `stored`. `bins` has the bin of each window, and
+    /// `classes` the class of each group.
+    ///
+    /// Returns `false`, and appends nothing, if a bin cannot be coded or has frequency 0 in its
+    /// class, if a window lies outside its bin, or if an argument is too short.
+    #[must_use]
+    pub fn encode(
+        &self,
+        encoder: &mut BinEncoder,
+        classes: &[u8],
+        windows: &[[u8; 2]],
+        bins: &[u8],
+        stored: &mut Vec<u8>,
+    ) -> bool {
+        let BinEncoder { model, stream } = encoder;
+        let needed = SLACK + windows.len() * MOST_BYTES;
+        stream.resize(needed.max(stream.len()), 0);
+        let mut coder = Coder::new([1 << 8; GROUP], stream);
+        let is_encoded = self.encode_groups(model, classes, windows, bins, &mut coder).is_some();
+        is_encoded && coder.finish(windows.len().min(GROUP), stored)
+    }
+
+    /// Encodes all groups of a block. Returns `None` if an argument is too short, or a bin is not
+    /// in the tables.
+    fn encode_groups(
+        &self,
+        model: &EncoderModel,
+        classes: &[u8],
+        windows: &[[u8; 2]],
+        bins: &[u8],
+        coder: &mut Coder<'_>,
+    ) -> Option<()> {
+        // without a branch for each, so that the compiler uses vectors
+        let most = bins.iter().fold(0, |most, &bin| bin.max(most));
+        if bins.len() != windows.len() || usize::from(most) >= model.bin_count() {
+            return None;
+        }
+        let Some(before) = windows.len().checked_sub(1) else { return Some(()) };
+        let whole = before / GROUP;
+        let (windows, last_windows) = windows.split_at_checked(whole * GROUP)?;
+        let (bins, last_bins) = bins.split_at_checked(whole * GROUP)?;
+        let (classes, &last_class) = (classes.get(..whole)?, classes.get(whole)?);
+        let last = Group { model, class: last_class, windows: last_windows, bins: last_bins, is_last: true };
+        last.encode(coder);
+        self.kernel.groups(model, classes, windows.as_chunks().0, bins.as_chunks().0, coder);
+        Some(())
+    }
+}
+
+implementations!(Kernel);
+
+// ---- tables
+
+/// The tables of a [`BinModel`] that an encoder looks up.
+///
+/// Any model is safe to encode with.
+pub struct EncoderModel {
+    /// The lower byte of `V` of each bin.
+    low: [u8; BINS],
+    /// The upper byte of `V` of each bin.
+    high: [u8; BINS],
+    /// For each bin, [`HAS_BYTE`] if its elements have a byte of their own in the stream.
+    taken: [u8; BINS],
+    /// For each bin, 2 to the power of the bits that its elements add to the state, 1 to 128.
+    scale: [u8; BINS],
+    /// For each bin, the greatest upper byte of a state that its bits can be added to.
+    most_upper: [u8; BINS],
+    /// Whether there are more than 32 bins.
+    is_wide: bool,
+    classes: [EncoderClass; CLASSES],
+}
+
+/// The frequencies of a class.
+#[derive(Clone)]
+struct EncoderClass {
+    /// `F` of each bin, or 0 if the bin cannot be coded.
+    frequency: [u8; BINS],
+    /// `C` of each bin.
+    start: [u8; BINS],
+    /// Lower and upper bytes of the [`reciprocal`] of each frequency.
+    reciprocal: [[u8; BINS]; 2],
+}
+
+const NO_CLASS: EncoderClass = EncoderClass { frequency: [0; BINS], start: [0; BINS], reciprocal: [[0; BINS]; 2] };
+
+impl Default for EncoderModel {
+    fn default() -> Self {
+        Self {
+            low: [0; BINS],
+            high: [0; BINS],
+            taken: [0; BINS],
+            scale: [1; BINS],
+            most_upper: [u8::MAX; BINS],
+            is_wide: false,
+            classes: [NO_CLASS; CLASSES],
+        }
+    }
+}
+
+impl EncoderModel {
+    /// Sets the tables to those of a model.
+    pub fn set(&mut self, model: &BinModel) {
+        (self.low, self.high, self.is_wide) = (model.low, model.high, model.is_wide);
+        for bin in 0..BINS {
+            // in bounds: below BINS
+            let bits = model.taken[bin] & 7; // all of them, of a bin that can be coded
+            self.taken[bin] = model.taken[bin] & HAS_BYTE;
+            (self.scale[bin], self.most_upper[bin]) = (1 << bits, u8::MAX >> bits);
+        }
+        for (to, from) in self.classes.iter_mut().zip(&model.classes) {
+            to.start = from.start;
+            for bin in 0..BINS {
+                // in bounds: below BINS
+                let (start, frequency) = (from.start[bin], from.frequency[bin]);
+                let has_slots = u16::from(start) + u16::from(frequency) <= 1 << 8;
+                let frequency = if has_slots && can_be_coded(model, bin) { frequency } else { 0 };
+                to.frequency[bin] = frequency;
+                [to.reciprocal[0][bin], to.reciprocal[1][bin]] = reciprocal(frequency).to_le_bytes();
+            }
+        }
+    }
+
+    /// Returns the number of bins in the tables. Those that the model has not have frequency 0.
+    fn bin_count(&self) -> usize {
+        if self.is_wide { BINS } else { BINS / 2 }
+    }
+}
+
+/// Returns whether `K` is at most 15 and `V` a multiple of `2^K`, as demands. The bin is
+/// below [`BINS`].
+fn can_be_coded(model: &BinModel, bin: usize) -> bool {
+    let (start, bits) = (u16::from_le_bytes([model.low[bin], model.high[bin]]), model.bits[bin]);
+    bits <= 15 && u32::from(start) % (1 << bits) == 0
+}
+
+/// Returns the `m` with which vectors divide by `F`: `floor((2^16 - 1) / F)`, or 0 if `F` is 0.
+///
+/// For each `x` below `2^16`, `floor(x * m / 2^16)` is the quotient `floor(x / F)`, or one less.
+/// For `2^16 - 1 = m * F + r` with an `r` below `F`. Therefore `x / F - x * m / 2^16` is
+/// `x * (1 + r) / (F * 2^16)`: at least 0, and at most `x / 2^16`, which is below 1.
+fn reciprocal(frequency: u8) -> u16 {
+    u16::MAX.checked_div(frequency.into()).unwrap_or(0)
+}
+
+// ---- the definition in code: one element after the other
+
+impl Kernel for Scalar {
+    fn groups(
+        &self,
+        model: &EncoderModel,
+        classes: &[u8],
+        windows: &[[[u8; 2]; GROUP]],
+        bins: &[[u8; GROUP]],
+        coder: &mut Coder<'_>,
+    ) {
+        for ((windows, bins), &class) in windows.iter().zip(bins).zip(classes).rev() {
+            Group { model, class, windows, bins, is_last: false }.encode(coder);
+        }
+    }
+}
+
+/// The most bytes of the stream for an element: for its bin, for the bits that are added to its
+/// state, and its own.
+pub const MOST_BYTES: usize = 3;
+
+/// Bytes before the stream that kernels may overwrite.
+pub const SLACK: usize = GROUP + 8;
+
+/// The states of a block, and a stream that is written backwards.
+pub struct Coder<'a> {
+    /// The lower byte of each state.
+    lower: [u8; GROUP],
+    /// The upper byte of each state.
+    upper: [u8; GROUP],
+    /// The stream at the end, and nothing before it.
+    stream: &'a mut [u8],
+    /// The offset of the first byte that was written.
+    at: usize,
+    /// Whether an element could not be coded. The others do not matter then.
+    is_refused: bool,
+}
+
+impl<'a> Coder<'a> {
+    /// Begins at the end of `stream`, which has [`SLACK`] and [`MOST_BYTES`] for each element.
+    pub fn new(states: [u16; GROUP], stream: &'a mut [u8]) -> Self {
+        let lower = states.map(|state| state as u8); // the lower byte
+        let upper = states.map(|state| (state >> 8) as u8); // exact
+        Self { lower, upper, at: stream.len(), stream, is_refused: false }
+    }
+
+    /// Appends the first `count` states, at most [`GROUP`], and the stream. Returns `false`, and
+    /// appends nothing, if an element could not be coded.
+    pub fn finish(&self, count: usize, stored: &mut Vec<u8>) -> bool {
+        let sections = [self.lower.get(..count), self.upper.get(..count), self.stream.get(self.at..)];
+        if !self.is_refused {
+            sections.into_iter().flatten().for_each(|section| stored.extend_from_slice(section));
+        }
+        !self.is_refused
+    }
+
+    fn put(&mut self, byte: u8) {
+        match self.at.checked_sub(1).and_then(|before| self.stream.get_mut(before)) {
+            Some(to) => (*to, self.at) = (byte, self.at - 1),
+            None => self.is_refused = true,
+        }
+    }
+
+    fn state(&self, i: usize) -> u16 {
+        u16::from_le_bytes([self.lower[i], self.upper[i]]) // in bounds: below GROUP
+    }
+
+    fn set_state(&mut self, i: usize, state: u16) {
+        [self.lower[i], self.upper[i]] = state.to_le_bytes(); // in bounds: below GROUP
+    }
+
+    /// Moves the lower byte of a state to the stream, unless the state is below `limit`. Returns
+    /// the state.
+    fn shrink(&mut self, i: usize, limit: u32) -> u16 {
+        let state = self.state(i);
+        if u32::from(state) < limit {
+            return state;
+        }
+        self.put(state as u8); // the lower byte
+        state >> 8
+    }
+}
+
+/// A group to encode: at most [`GROUP`] windows, and as many bins.
+struct Group<'a> {
+    model: &'a EncoderModel,
+    class: u8,
+    windows: &'a [[u8; 2]],
+    bins: &'a [u8],
+    is_last: bool,
+}
+
+impl Group<'_> {
+    /// Returns window and bin of each element, the last one first.
+    fn backwards(&self) -> impl Iterator<Item = (usize, ([u8; 2], usize))> {
+        let elements = self.windows.iter().zip(self.bins).take(GROUP);
+        elements.map(|(&window, &bin)| (window, usize::from(bin) % BINS)).enumerate().rev()
+    }
+
+    /// Does backwards what a decoder does. In bounds everywhere: elements are below [`GROUP`], and
+    /// bins below [`BINS`].
+    fn encode(&self, coder: &mut Coder<'_>) {
+        let Self { model, is_last, .. } = *self;
+        for (i, (window, bin)) in self.backwards() {
+            let [low, _] = window;
+            let has_byte = model.taken[bin] == HAS_BYTE;
+            coder.is_refused |= self.offset(window, bin).is_none();
+            match (is_last, has_byte) {
+                (true, true) => coder.lower[i] = low,
+                (true, false) => coder.lower[i] = low.wrapping_sub(model.low[bin]),
+                (false, true) => coder.put(low),
+                (false, false) => {}
+            }
+        }
+        for (i, (window, bin)) in self.backwards() {
+            if is_last && model.taken[bin] != HAS_BYTE {
+                continue;
+            }
+            let raw = self.offset(window, bin).unwrap_or(0);
+            let scale = u16::from(model.scale[bin]);
+            let state = coder.shrink(i, (1 << 16) / u32::from(scale));
+            coder.set_state(i, state * scale + u16::from(raw)); // the state is below 2^16 / scale
+        }
+        let class = &model.classes[usize::from(self.class) % CLASSES]; // in bounds
+        for (i, (_, bin)) in self.backwards() {
+            let frequency = u16::from(class.frequency[bin]);
+            let state = coder.shrink(i, u32::from(frequency) << 8);
+            let (Some(quotient), Some(remainder)) = (state.checked_div(frequency), state.checked_rem(frequency)) else {
+                coder.is_refused = true;
+                continue;
+            };
+            // the quotient is below 2^8, and so is the sum
+            coder.set_state(i, (quotient << 8) + remainder + u16::from(class.start[bin]));
+        }
+    }
+
+    /// Returns the bits that an element adds to the state: those of its offset in the bin, without
+    /// the byte of its own if there is one. Returns `None` if it is outside of the bin.
+    fn offset(&self, [low, high]: [u8; 2], bin: usize) -> Option<u8> {
+        let model = self.model;
+        let (low, high) = (low.wrapping_sub(model.low[bin]), high.wrapping_sub(model.high[bin]));
+        let (raw, above) = if model.taken[bin] == HAS_BYTE { (high, 0) } else { (low, high) };
+        (raw < model.scale[bin] && above == 0).then_some(raw)
+    }
+}
+
+// ---- vectors: group by group
+
+implement!([Avx2, Avx512, Neon] Kernel {
+    fn groups(
+        model: &EncoderModel,
+        classes: &[u8],
+        windows: &[[[u8; 2]; GROUP]],
+        bins: &[[u8; GROUP]],
+        coder: &mut Coder<'_>,
+    ) => { groups }
+});
+
+const _: () = assert!(SLACK >= GROUP, "a kernel overwrites too much");
+
+/// States and stream, in vectors.
+struct VectorCoder<'a, L: Lanes> {
+    lanes: L,
+    lower: L::Bytes,
+    upper: L::Bytes,
+    stream: &'a mut [u8],
+    /// The offset of the first byte of the stream that was written.
+    at: usize,
+    /// The states of elements that could not be coded.
+    refused: u64,
+}
+
+/// [`Kernel::groups`].
+#[inline(always)]
+fn groups<L: Lanes>(
+    lanes: L,
+    model: &EncoderModel,
+    classes: &[u8],
+    windows: &[[[u8; 2]; GROUP]],
+    bins: &[[u8; GROUP]],
+    coder: &mut Coder<'_>,
+) {
+    let (lower, upper) = (lanes.load(&coder.lower), lanes.load(&coder.upper));
+    let mut vectors = VectorCoder { lanes, lower, upper, stream: &mut *coder.stream, at: coder.at, refused: 0 };
+    for ((windows, bins), &class) in windows.iter().zip(bins).zip(classes).rev() {
+        let class = &model.classes[usize::from(class) % CLASSES]; // in bounds
+        vectors.group(model, class, windows, bins);
+    }
+    let VectorCoder { lower, upper, at, refused, .. } = vectors;
+    lanes.store(lower, &mut coder.lower);
+    lanes.store(upper, &mut coder.upper);
+    coder.at = at;
+    coder.is_refused |= refused != 0;
+}
+
+impl<L: Lanes> VectorCoder<'_, L> {
+    #[inline(always)]
+    fn group(&mut self, model: &EncoderModel, class: &EncoderClass, windows: &[[u8; 2]; GROUP], bins: &[u8; GROUP]) {
+        let (l, is_wide) = (self.lanes, model.is_wide);
+        let (bins, [low, high]) = (l.load(bins), l.load_pairs(windows));
+        let has_byte = l.tops(l.look_up_bin(&model.taken, bins, is_wide));
+        self.put(l.bits(has_byte), low);
+        let (low, high) = (
+            l.subtract(low, l.look_up_bin(&model.low, bins, is_wide)),
+            l.subtract(high, l.look_up_bin(&model.high, bins, is_wide)),
+        );
+        let raw = l.select(has_byte, high, low);
+        let above = l.select(has_byte, l.subtract(high, high), high);
+        let scale = l.look_up_bin(&model.scale, bins, is_wide);
+        let frequency = l.look_up_bin(&class.frequency, bins, is_wide);
+        let is_inside = !l.bits(l.at_most(scale, raw)) & l.bits(l.zeros(above)) & !l.bits(l.zeros(frequency));
+        self.refused |= !is_inside;
+
+        self.shrink(l.look_up_bin(&model.most_upper, bins, is_wide));
+        let carry;
+        [self.lower, carry] = l.multiply_add(self.lower, scale, raw);
+        [self.upper, _] = l.multiply_add(self.upper, scale, carry); // states are below 2^16 / scale
+
+        self.shrink(l.subtract(frequency, l.load(&[1; GROUP])));
+        let [lower, upper] = &class.reciprocal;
+        let remainders;
+        [self.upper, remainders] = l.divide(
+            [self.lower, self.upper],
+            frequency,
+            [l.look_up_bin(lower, bins, is_wide), l.look_up_bin(upper, bins, is_wide)],
+        );
+        self.lower = l.add(remainders, l.look_up_bin(&class.start, bins, is_wide)); // below 2^8
+    }
+
+    /// Moves the lower bytes of the states whose upper byte is more than `most` to the stream.
+    #[inline(always)]
+    fn shrink(&mut self, most: L::Bytes) {
+        let l = self.lanes;
+        let is_small = l.at_most(self.upper, most);
+        self.put(!l.bits(is_small), self.lower);
+        self.lower = l.select(is_small, self.lower, self.upper);
+        self.upper = l.select(is_small, self.upper, l.subtract(most, most));
+    }
+
+    /// Writes a byte for each bit that is set.
+    #[inline(always)]
+    fn put(&mut self, bits: u64, bytes: L::Bytes) {
+        // the 64 bytes that end with the compressed ones: any others go before the stream
+        let mut compressed = [0; GROUP + WINDOW];
+        let count = bits.count_ones() as usize; // exact: at most 64
+        let (_, window) = compressed.split_at_mut(GROUP);
+        self.lanes.compress(bits, bytes, window.first_chunk_mut().unwrap_or(&mut [0; WINDOW]));
+        let last = compressed.get(count..).and_then(|bytes| bytes.first_chunk::<GROUP>());
+        let before = self.at.checked_sub(GROUP).and_then(|start| self.stream.get_mut(start..));
+        match (before.and_then(|before| before.first_chunk_mut()), last) {
+            (Some(to), Some(last)) => (*to, self.at) = (*last, self.at - count),
+            _ => self.refused = u64::MAX,
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Instruction sets: which this CPU has, code that is compiled for them, and which one is chosen.
+//!
+//! A build runs on many CPUs, so each kernel is compiled for several instruction sets, and the
+//! process chooses among them. A call of code whose features the CPU lacks is undefined behaviour.
+//! `Avx2`, `Avx512` and `Neon` are therefore proof tokens: their field is private to this file,
+//! which makes a token only after it has found every feature of the instruction set in this CPU.
+//! Every safe function that enters code with these features takes the token:
+//!
+//! * kernels, which [`implement`] compiles and enters;
+//! * vector operations, which [`intrinsics`] makes safe functions of.
+//!
+//! No safe function is therefore unsound on a CPU without the features. Apart from pointers, in
+//! [`vectors`](super::vectors), these two macros have the only `unsafe` code of the kernels.
+
+/// Invokes macro `$then` with the features of an instruction set and with `$rest`, if the target
+/// has that instruction set.
+///
+/// A token is made only if the CPU has all of them, and no other feature is enabled.
+macro_rules! with_features {
+    (Avx2, [$($then:tt)*] $rest:tt) => {
+        #[cfg(target_arch = "x86_64")]
+        $($then)*! { ["avx2", "bmi1", "bmi2", "lzcnt", "popcnt"] $rest }
+    };
+    (Avx512, [$($then:tt)*] $rest:tt) => {
+        #[cfg(target_arch = "x86_64")]
+        $($then)*! {
+            [
+                "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512vbmi", "avx512vbmi2",
+                "gfni", "avx2", "bmi1", "bmi2", "lzcnt", "popcnt"
+            ]
+            $rest
+        }
+    };
+    (Neon, [$($then:tt)*] $rest:tt) => {
+        #[cfg(target_arch = "aarch64")]
+        $($then)*! { ["neon"] $rest }
+    };
+}
+
+// ---- tokens
+
+/// The token of code that needs no more than what the target guarantees.
+#[derive(Clone, Copy, Debug)]
+pub struct Scalar;
+
+/// Defines the token that proves some features. Miri interprets few vector instructions, so that it
+/// detects none.
+macro_rules! token {
+    ([$($feature:tt),*] { $(#[$doc:meta])* $Token:ident, $is_detected:ident }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $Token(());
+
+        impl $Token {
+            /// Returns the token if this CPU has the features.
+            pub(super) fn detect() -> Option<&'static Self> {
+                (!cfg!(miri) $(&& std::arch::$is_detected!($feature))*).then_some(&Self(()))
+            }
+        }
+    };
+}
+
+with_features!(Avx2, [token] {
+    /// Proves that this CPU has AVX2 and the bit manipulation instructions that came with it.
+    Avx2, is_x86_feature_detected
+});
+
+with_features!(Avx512, [token] {
+    /// Proves that this CPU has AVX-512 with VBMI, VBMI2 and GFNI, as of Ice Lake and Zen 4.
+    Avx512, is_x86_feature_detected
+});
+
+#[cfg(target_arch = "x86_64")]
+impl From<Avx512> for Avx2 {
+    /// Returns the token of AVX2, whose features are among those of the other.
+    #[inline(always)]
+    fn from(_: Avx512) -> Self {
+        Self(())
+    }
+}
+
+with_features!(Neon, [token] {
+    /// Proves that this CPU has NEON.
+    Neon, is_aarch64_feature_detected
+});
+
+// ---- code compiled for an instruction set
+
+/// Implements the trait of a family for the tokens of some instruction sets.
+///
+/// ```text
+/// implement!([Avx2, Neon] Kernel {
+///     fn rotate(data: &mut [u8]) => { rotate }
+///     fn split(width: Width, data: &mut [u8]) => { for W in width => split::<_, { W::BYTES }> }
+/// });
+/// ```
+///
+/// The body of a method names a function, or one for each width or value of an argument. It takes
+/// the token and then the arguments. It is compiled for the instruction set as far as it is inlined
+/// (`#[inline(always)]`) or enables the features itself. Several functions are compiled apart,
+/// because the compiler makes slower code of loops that share one.
+macro_rules! implement {
+    ([$($Token:ident),*] $Trait:ident $methods:tt) => {
+        $($crate::kernel::dispatch::with_features!(
+            $Token, [$crate::kernel::dispatch::implement_with] { $Token $Trait $methods }
+        );)*
+    };
+}
+
+macro_rules! implement_with {
+    ($features:tt {
+        $Token:ident $Trait:ident { $(fn $name:ident $args:tt $(-> $output:ty)? => $body:tt)* }
+    }) => {
+        impl $Trait for $crate::kernel::dispatch::$Token {
+            $($crate::kernel::dispatch::method! {
+                fn $name $args [$($output)?] [$features $Token $args [$($output)?]] $body
+            })*
+        }
+    };
+}
+
+/// Defines a method of a token.
+macro_rules! method {
+    (
+        fn $name:ident($($arg:ident: $type:ty),* $(,)?) [$($output:ty)?] $entry:tt
+        { for $Word:ident in $width:ident => $function:expr }
+    ) => {
+        fn $name(&self, $($arg: $type),*) $(-> $output)? {
+            $crate::kernel::elements::for_width!(
+                $width, $Word => $crate::kernel::dispatch::enter!($entry *self, $function)
+            )
+        }
+    };
+    (
+        fn $name:ident($($arg:ident: $type:ty),* $(,)?) [$($output:ty)?] $entry:tt
+        { match $value:ident { $($case:pat => $function:expr),* $(,)? } }
+    ) => {
+        fn $name(&self, $($arg: $type),*) $(-> $output)? {
+            match $value {
+                $($case => $crate::kernel::dispatch::enter!($entry *self, $function),)*
+            }
+        }
+    };
+    (
+        fn $name:ident($($arg:ident: $type:ty),* $(,)?) [$($output:ty)?] $entry:tt
+        { $function:expr }
+    ) => {
+        fn $name(&self, $($arg: $type),*) $(-> $output)? {
+            $crate::kernel::dispatch::enter!($entry *self, $function)
+        }
+    };
+}
+
+/// Calls `$function` with the token and the arguments, compiled for the instruction set. Used only
+/// by [`implement`], which pairs the token with its features.
+macro_rules! enter {
+    (
+        [[$($feature:tt),*] $Token:ident ($($arg:ident: $type:ty),* $(,)?) [$($output:ty)?]]
+        $token:expr, $function:expr
+    ) => {{
+        $(#[target_feature(enable = $feature)])*
+        fn compiled(token: $crate::kernel::dispatch::$Token, $($arg: $type),*) $(-> $output)? {
+            $function(token, $($arg),*)
+        }
+        // SAFETY: `compiled` needs the features that `with_features` lists for `$Token`. A value of
+        // that type proves that this CPU has exactly these.
+        unsafe { compiled($token, $($arg),*) }
+    }};
+}
+
+/// Makes safe functions of code that is safe where an instruction set is enabled: the methods of a
+/// trait, or functions whose first parameter is the token.
+///
+/// ```text
+/// intrinsics! {
+///     [Avx2]
+///     impl Vectors for Avx2 {
+///         type Vector = __m256i;
+///         fn or(v: Avx2, a: __m256i, b: __m256i) -> __m256i {
+///             _mm256_or_si256(a, b)
+///         }
+///     }
+/// }
+/// ```
+///
+/// A method names its receiver. A type that implements a trait so is the token or becomes it.
+///
+/// All are inlined. The compiler inlines a function that enables features into another only as it
+/// sees fit, and a vector operation that is called takes some ten times as long. A body is
+/// therefore an unsafe block, in a function that enables nothing, and a second time the body of a
+/// function that is never called: that one compiles only if nothing in it is unsafe but for the
+/// features.
+macro_rules! intrinsics {
+    ([$Token:ident] $($items:tt)*) => {
+        $crate::kernel::dispatch::with_features!(
+            $Token, [$crate::kernel::dispatch::intrinsics_with] { $Token $($items)* }
+        );
+    };
+}
+
+macro_rules! intrinsics_with {
+    ($features:tt {
+        $Token:ident
+        impl $Trait:ident for $Type:ident {
+            $(type $Assoc:ident = $assoc:ty;)*
+            $(const $CONST:ident: $const:ty = $value:expr;)*
+            $(
+                $(#[$meta:meta])*
+                fn $name:ident $(<$($generic:ident)+: $bound:ident>)?
+                    ($v:ident: $Receiver:ident $(, $($args:tt)*)?) $(-> $output:ty)? $body:block
+            )*
+        }
+    }) => {
+        impl $Trait for $Type {
+            $(type $Assoc = $assoc;)*
+            $(const $CONST: $const = $value;)*
+            $($crate::kernel::dispatch::operation! {
+                [$(#[$meta])*] [$(<$($generic)+: $bound>)?] [self, $($($args)*)?]
+                [$v: $Receiver, $($($args)*)?] [$(-> $output)?] $features
+                fn $name {
+                    let $v = self;
+                    let _proof: $crate::kernel::dispatch::$Token = $v.into();
+                } $body
+            })*
+        }
+    };
+    ($features:tt {
+        $Token:ident
+        $(
+            $(#[$meta:meta])*
+            $vis:vis fn $name:ident $(<$($generic:ident)+: $bound:ident>)?
+                ($token:tt: $Receiver:ident $(, $($args:tt)*)?) $(-> $output:ty)? $body:block
+        )*
+    }) => {
+        $($crate::kernel::dispatch::operation! {
+            [$(#[$meta])* $vis] [$(<$($generic)+: $bound>)?]
+            [$token: $crate::kernel::dispatch::$Token, $($($args)*)?]
+            [$token: $crate::kernel::dispatch::$Token, $($($args)*)?] [$(-> $output)?] $features
+            fn $name {} $body
+        })*
+    };
+}
+
+/// Defines a function of [`intrinsics`].
+macro_rules! operation {
+    (
+        [$($start:tt)*] [$($generics:tt)*] [$($params:tt)*] [$($checked:tt)*] [$($output:tt)*]
+        [$($feature:tt),*] fn $name:ident { $($receiver:tt)* } $body:block
+    ) => {
+        #[inline(always)]
+        #[allow(unused_variables, reason = "few operations use the token itself")]
+        $($start)* fn $name $($generics)* ($($params)*) $($output)* {
+            #[allow(dead_code, reason = "checks that the body is safe where the features are enabled")]
+            $(#[target_feature(enable = $feature)])*
+            fn checked $($generics)* ($($checked)*) $($output)* $body
+
+            $($receiver)*
+            // SAFETY: nothing in `$body` is unsafe but that it needs the features of the token, or
+            // else `checked` would not compile. The first parameter is the token, or `_proof` is.
+            #[allow(unused_unsafe, reason = "some bodies only call other operations")]
+            unsafe { $body }
+        }
+    };
+}
+
+pub(super) use {enter, implement, implement_with, intrinsics, intrinsics_with, method, operation, with_features};
+
+// ---- the implementations of a family
+
+/// One implementation of a family of kernels. `K` is the trait of the family.
+///
+/// The kernel is a token. If the value exists, this CPU can run the implementation.
+pub struct Implementation<K: ?Sized + 'static> {
+    pub(super) name: &'static str,
+    pub(super) kernel: &'static K,
+}
+
+impl<K: ?Sized> Implementation<K> {
+    /// Returns the name of the instruction set: `scalar`, `avx2`, `avx512` or `neon`.
+    #[allow(dead_code, reason = "only tests and benchmarks tell implementations apart")]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// Defines `available` and `best` of the family whose trait is `$Kernel`.
+macro_rules! implementations {
+    ($Kernel:ident) => {
+        /// Returns the implementations that this CPU can run, slowest (`scalar`) first.
+        pub fn available() -> &'static [Implementation<dyn $Kernel>] {
+            use $crate::kernel::dispatch;
+            type List = Vec<Implementation<dyn $Kernel>>;
+            static AVAILABLE: std::sync::LazyLock<List> = std::sync::LazyLock::new(|| {
+                let mut list: List = vec![Implementation { name: "scalar", kernel: &dispatch::Scalar }];
+                #[cfg(target_arch = "x86_64")]
+                if let Some(kernel) = dispatch::Avx2::detect() {
+                    list.push(Implementation { name: "avx2", kernel });
+                }
+                #[cfg(target_arch = "x86_64")]
+                if let Some(kernel) = dispatch::Avx512::detect() {
+                    list.push(Implementation { name: "avx512", kernel });
+                }
+                #[cfg(target_arch = "aarch64")]
+                if let Some(kernel) = dispatch::Neon::detect() {
+                    list.push(Implementation { name: "neon", kernel });
+                }
+                list
+            });
+            &AVAILABLE
+        }
+
+        /// Returns the fastest implementation that this CPU can run, or the one that the
+        /// environment asks for. It is chosen once for each process.
+        pub fn best() -> &'static Implementation<dyn $Kernel> {
+            use $crate::kernel::dispatch;
+            static SCALAR: Implementation<dyn $Kernel> = Implementation { name: "scalar", kernel: &dispatch::Scalar };
+            static BEST: std::sync::LazyLock<&'static Implementation<dyn $Kernel>> = std::sync::LazyLock::new(|| {
+                let found = dispatch::choose(available(), dispatch::requested().as_deref());
+                found.unwrap_or(&SCALAR) // the list is never empty
+            });
+            *BEST
+        }
+    };
+}
+pub(super) use implementations;
+
+/// Returns the instruction set that `TENSILO_KERNELS` names, so that one machine can measure what
+/// others will see. Unknown or unsupported names are ignored.
+pub fn requested() -> Option<String> {
+    std::env::var("TENSILO_KERNELS").ok()
+}
+
+/// Returns the implementation of that name or, if there is none, the fastest, which is the last.
+pub(super) fn choose<'a, K: ?Sized>(
+    available: &'a [Implementation<K>],
+    requested: Option<&str>,
+) -> Option<&'a Implementation<K>> {
+    let found = requested.and_then(|requested| available.iter().find(|known| known.name == requested));
+    found.or(available.last())
+}

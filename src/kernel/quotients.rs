@@ -1,0 +1,389 @@
+//! Floats of integers that are divided by a constant: the last step of the mapping *quotient*
+//! (chapter 5.14 of the specification).
+//!
+//! An element is `(base + number) / (divisor * 2^exponent)`. If details are stored below numbers,
+//! the bits that a float has no room for are left out: the greater the integer, the fewer bits of
+//! details it has. Elements of at most 4 bytes have integers of at most 32 bits, and are computed
+//! in 32 bits, so that a vector has as many of them as it can. The loops have no branches, and the
+//! compiler makes vectors of them for each instruction set.
+
+use super::Width;
+use super::dispatch::{Implementation, Scalar, implement, implementations};
+use super::elements::{Word, common_count};
+use half::f16;
+
+/// A format of floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FloatFormat {
+    /// The upper half of [`F32`](Self::F32).
+    Bf16,
+    /// IEEE 754 binary16.
+    F16,
+    /// IEEE 754 binary32.
+    F32,
+    /// IEEE 754 binary64.
+    F64,
+}
+
+impl FloatFormat {
+    /// Returns the width of an element.
+    pub const fn width(self) -> Width {
+        match self {
+            Self::Bf16 | Self::F16 => Width::W2,
+            Self::F32 => Width::W4,
+            Self::F64 => Width::W8,
+        }
+    }
+
+    /// Returns the number of significant bits.
+    pub const fn precision(self) -> u32 {
+        match self {
+            Self::Bf16 => 8,
+            Self::F16 => 11,
+            Self::F32 => 24,
+            Self::F64 => 53,
+        }
+    }
+}
+
+/// The constants of a quotient. Elements are `(base + number) / (divisor * 2^exponent)`, but for
+/// details.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuotientTerms {
+    /// The format of elements.
+    pub format: FloatFormat,
+    /// The most bits of details below a number: at most 15.
+    pub detail_bits: u8,
+    /// At most 2^24, which an `f32` has.
+    pub divisor: u32,
+    /// At least -126 and at most 126; or -1,022 and 1,022 in [`FloatFormat::F64`].
+    pub exponent: i16,
+    /// The number that the others count from.
+    pub base: i64,
+}
+
+impl QuotientTerms {
+    /// Returns the most bits of details, which all shifts are good for.
+    #[inline(always)]
+    fn most_details(&self) -> u32 {
+        self.detail_bits.min(15).into()
+    }
+
+    /// Returns the factor `2^-exponent`.
+    #[inline(always)]
+    fn scale(&self) -> f64 {
+        let most = if self.format == FloatFormat::F64 { 1022 } else { 126 };
+        let biased = (1023 - self.exponent.clamp(-most, most)).unsigned_abs(); // 1 to 2,045: normal
+        f64::from_bits(u64::from(biased) << 52)
+    }
+
+    /// Returns the same for elements of at most 4 bytes.
+    #[inline(always)]
+    fn narrow_scale(&self) -> f32 {
+        self.scale() as f32 // exact: a power of two that is normal
+    }
+
+    /// Returns the quotient of an integer as the bits of a float, which are its lowest ones: the
+    /// definition.
+    pub fn element(&self, integer: i64) -> u64 {
+        // exact: elements of at most 4 bytes have integers of at most 32 bits
+        let narrow = || integer as i32 as f32 / self.narrow_divisor() * self.narrow_scale();
+        match self.format {
+            FloatFormat::Bf16 => u16::from_le_bytes(to_bf16(narrow())).into(),
+            FloatFormat::F16 => f16::from_f32(narrow()).to_bits().into(),
+            FloatFormat::F32 => narrow().to_bits().into(),
+            FloatFormat::F64 => (integer as f64 / f64::from(self.divisor) * self.scale()).to_bits(),
+        }
+    }
+
+    /// Returns the divisor for elements of at most 4 bytes.
+    #[inline(always)]
+    fn narrow_divisor(&self) -> f32 {
+        self.divisor as f32 // exact: at most 2^24
+    }
+}
+
+/// The details below numbers: the extra bits of integers.
+#[derive(Clone, Copy, Debug)]
+pub struct NumberDetails<'a> {
+    /// The integers, of two bytes each.
+    pub integers: &'a [[u8; 2]],
+    /// Their bit lengths.
+    pub lengths: &'a [u8],
+}
+
+/// The kernels of one instruction set. All slices have as many elements.
+pub trait Kernel: Sync {
+    /// See [`Quotients::detail_lengths`].
+    fn detail_lengths(&self, terms: &QuotientTerms, width: Width, numbers: &[u8], out: &mut [u8]);
+    /// See [`Quotients::divide`].
+    fn divide(&self, terms: &QuotientTerms, width: Width, numbers: &[u8], out: &mut [u8]);
+    /// See [`Quotients::join`].
+    fn join(&self, terms: &QuotientTerms, width: Width, numbers: &[u8], details: NumberDetails<'_>, out: &mut [u8]);
+}
+
+/// One implementation of quotients.
+pub type Quotients = Implementation<dyn Kernel>;
+
+impl Quotients {
+    /// Sets `out` to the bit lengths of the integers whose extra bits are the details below
+    /// numbers of `width`.
+    ///
+    /// `out` has a byte for each number. If a caller breaks this, only the numbers that both have
+    /// are done (debug builds assert).
+    pub fn detail_lengths(&self, terms: &QuotientTerms, width: Width, numbers: &[u8], out: &mut [u8]) {
+        let count = common_count(width, numbers, out);
+        // in bounds: `count` is the lesser of both
+        self.kernel.detail_lengths(terms, width, &numbers[..count * width.bytes()], &mut out[..count]);
+    }
+
+    /// Sets `out` to the elements of numbers of `width` without details.
+    ///
+    /// `out` has an element for each number. If there are more numbers than elements, only the
+    /// first are used. If there are fewer, the other elements keep their value.
+    pub fn divide(&self, terms: &QuotientTerms, width: Width, numbers: &[u8], out: &mut [u8]) {
+        let element = terms.format.width().bytes();
+        let count = (numbers.len() / width.bytes()).min(out.len() / element);
+        // in bounds: `count` is the lesser of both
+        self.kernel.divide(terms, width, &numbers[..count * width.bytes()], &mut out[..count * element]);
+    }
+
+    /// Does the same with numbers above details. The divisor counts as 1.
+    ///
+    /// Each integer of the details has the bit length that
+    /// [`detail_lengths`](Self::detail_lengths) returns. With others, elements are unspecified.
+    pub fn join(
+        &self,
+        terms: &QuotientTerms,
+        width: Width,
+        numbers: &[u8],
+        details: NumberDetails<'_>,
+        out: &mut [u8],
+    ) {
+        let element = terms.format.width().bytes();
+        let count = (numbers.len() / width.bytes()).min(out.len() / element);
+        let count = count.min(details.integers.len()).min(details.lengths.len());
+        // in bounds: `count` is the least of all
+        let details = NumberDetails { integers: &details.integers[..count], lengths: &details.lengths[..count] };
+        self.kernel.join(terms, width, &numbers[..count * width.bytes()], details, &mut out[..count * element]);
+    }
+}
+
+implementations!(Kernel);
+
+// ---- the definition in code
+
+impl Kernel for Scalar {
+    fn detail_lengths(&self, terms: &QuotientTerms, width: Width, numbers: &[u8], out: &mut [u8]) {
+        for (number, length) in sums(terms, width, numbers).zip(out) {
+            let bits = 64 - (number ^ (number >> 63)).leading_zeros();
+            let below = terms.format.precision().saturating_sub(bits).min(terms.most_details());
+            *length = below as u8 + 1; // exact: at most 15
+        }
+    }
+
+    fn divide(&self, terms: &QuotientTerms, width: Width, numbers: &[u8], out: &mut [u8]) {
+        let elements = out.chunks_exact_mut(terms.format.width().bytes());
+        for (number, element) in sums(terms, width, numbers).zip(elements) {
+            set(terms, number, element);
+        }
+    }
+
+    fn join(&self, terms: &QuotientTerms, width: Width, numbers: &[u8], details: NumberDetails<'_>, out: &mut [u8]) {
+        let elements = out.chunks_exact_mut(terms.format.width().bytes());
+        let details = details.integers.iter().zip(details.lengths);
+        let most = terms.most_details();
+        let undivided = QuotientTerms { divisor: 1, ..*terms };
+        for ((number, (&integer, &length)), element) in sums(terms, width, numbers).zip(details).zip(elements) {
+            let bits = u32::from(length.wrapping_sub(1) & 15);
+            let details = i64::from(u16::from_le_bytes(integer)) - (1 << bits);
+            let integer = (number << most).wrapping_add(details << most.saturating_sub(bits));
+            set(&undivided, integer, element);
+        }
+    }
+}
+
+/// Returns numbers, counted from the base, as far as there are bits for them.
+fn sums(terms: &QuotientTerms, width: Width, numbers: &[u8]) -> impl Iterator<Item = i64> {
+    let bits = if terms.format == FloatFormat::F64 { 64 } else { 32 };
+    let unused = 64 - bits + terms.most_details();
+    let each = numbers.chunks_exact(width.bytes());
+    each.map(move |number| terms.base.wrapping_add(wide(number)) << unused >> unused)
+}
+
+/// Sets an element to the quotient of an integer.
+fn set(terms: &QuotientTerms, integer: i64, element: &mut [u8]) {
+    element.iter_mut().zip(terms.element(integer).to_le_bytes()).for_each(|(to, from)| *to = from);
+}
+
+// ---- vectors
+
+implement!([Avx2, Avx512, Neon] Kernel {
+    fn detail_lengths(terms: &QuotientTerms, width: Width, numbers: &[u8], out: &mut [u8]) => { for W in width => detail_lengths::<_, { W::BYTES }> }
+    fn divide(terms: &QuotientTerms, width: Width, numbers: &[u8], out: &mut [u8]) => { for W in width => divide::<_, { W::BYTES }> }
+    fn join(
+        terms: &QuotientTerms,
+        width: Width,
+        numbers: &[u8],
+        details: NumberDetails<'_>,
+        out: &mut [u8],
+    ) => { for W in width => join::<_, { W::BYTES }> }
+});
+
+/// [`Kernel::detail_lengths`] of numbers of `V` bytes.
+#[inline(always)]
+fn detail_lengths<T, const V: usize>(_: T, terms: &QuotientTerms, _: Width, numbers: &[u8], out: &mut [u8]) {
+    let precision = terms.format.precision().cast_signed();
+    let most = terms.most_details().cast_signed();
+    let each = numbers.as_chunks::<V>().0.iter().zip(out);
+    // exact: at most 15
+    if terms.format == FloatFormat::F64 {
+        let sum = wide_sums::<V>(terms);
+        each.for_each(|(number, length)| {
+            let sum = sum(number);
+            let bits = 64 - (sum ^ (sum >> 63)).leading_zeros().cast_signed();
+            *length = (precision - bits).clamp(0, most) as u8 + 1;
+        });
+    } else {
+        let sum = narrow_sums::<V>(terms);
+        each.for_each(|(number, length)| {
+            let sum = sum(number);
+            *length = (precision - bit_length(sum ^ (sum >> 31))).clamp(0, most) as u8 + 1;
+        });
+    }
+}
+
+/// [`Kernel::divide`] of numbers of `V` bytes.
+#[inline(always)]
+fn divide<T, const V: usize>(_: T, terms: &QuotientTerms, _: Width, numbers: &[u8], out: &mut [u8]) {
+    let numbers = numbers.as_chunks::<V>().0.iter();
+    match (terms.format, terms.divisor) {
+        (FloatFormat::F64, _) => set_wide(terms, terms.divisor.into(), numbers.map(wide_sums(terms)), out),
+        // the same as a division by 1, and faster
+        (_, 1) => {
+            let scale = terms.narrow_scale();
+            set_narrow(terms, |n| n as f32 * scale, numbers.map(narrow_sums(terms)), out);
+        }
+        _ => {
+            let (divisor, scale) = (terms.narrow_divisor(), terms.narrow_scale());
+            set_narrow(terms, |n| n as f32 / divisor * scale, numbers.map(narrow_sums(terms)), out);
+        }
+    }
+}
+
+/// [`Kernel::join`] of numbers of `V` bytes.
+#[inline(always)]
+fn join<T, const V: usize>(
+    _: T,
+    terms: &QuotientTerms,
+    _: Width,
+    numbers: &[u8],
+    details: NumberDetails<'_>,
+    out: &mut [u8],
+) {
+    let most = terms.most_details();
+    let each = numbers.as_chunks::<V>().0.iter().zip(details.integers.iter().zip(details.lengths));
+    if terms.format == FloatFormat::F64 {
+        let sum = wide_sums::<V>(terms);
+        let integers = each.map(|(number, (&integer, &length))| {
+            let bits = u32::from(length.wrapping_sub(1) & 15);
+            let details = i64::from(u16::from_le_bytes(integer)) - (1 << bits);
+            (sum(number) << most).wrapping_add(details << most.saturating_sub(bits))
+        });
+        set_wide(terms, 1.0, integers, out);
+    } else {
+        let (sum, scale) = (narrow_sums::<V>(terms), terms.narrow_scale());
+        let integers = each.map(|(number, (&integer, &length))| {
+            let bits = u32::from(length.wrapping_sub(1) & 15);
+            let details = i32::from(u16::from_le_bytes(integer)) - (1 << bits);
+            (sum(number) << most).wrapping_add(details << most.saturating_sub(bits))
+        });
+        set_narrow(terms, |n| n as f32 * scale, integers, out);
+    }
+}
+
+/// Returns a function from numbers to their sums with the base, as far as there are bits for them.
+#[inline(always)]
+fn wide_sums<const V: usize>(terms: &QuotientTerms) -> impl Fn(&[u8; V]) -> i64 {
+    let (base, unused) = (terms.base, terms.most_details());
+    move |number| base.wrapping_add(wide(number)) << unused >> unused
+}
+
+/// Returns the same in 32 bits.
+#[inline(always)]
+fn narrow_sums<const V: usize>(terms: &QuotientTerms) -> impl Fn(&[u8; V]) -> i32 {
+    // the lower bits: sums are modulo less
+    let (base, unused) = (terms.base as i32, terms.most_details());
+    move |number| base.wrapping_add(wide(number) as i32) << unused >> unused
+}
+
+/// Returns a number of at most 8 bytes.
+#[inline(always)]
+fn wide(number: &[u8]) -> i64 {
+    let mut wide = [0; 8];
+    wide.iter_mut().zip(number).for_each(|(to, from)| *to = *from);
+    i64::from_le_bytes(wide)
+}
+
+/// Returns the bit length of a number that is not negative, or a greater one than 24 if it has more
+/// than 24 bits. The exponent of a float tells it.
+#[inline(always)]
+fn bit_length(number: i32) -> i32 {
+    let exponent = (number as f32).to_bits() >> 23; // at most 8 bits: no sign
+    (exponent.cast_signed() - 126).max(0)
+}
+
+/// Sets `out` to the quotients of integers in a format of at most 4 bytes.
+#[inline(always)]
+fn set_narrow(
+    terms: &QuotientTerms,
+    quotient: impl Fn(i32) -> f32,
+    integers: impl Iterator<Item = i32>,
+    out: &mut [u8],
+) {
+    let quotients = integers.map(quotient);
+    match terms.format {
+        FloatFormat::Bf16 => set_all(quotients.map(to_bf16), out),
+        FloatFormat::F16 => set_all(quotients.map(to_f16), out),
+        FloatFormat::F32 | FloatFormat::F64 => set_all(quotients.map(f32::to_le_bytes), out),
+    }
+}
+
+/// Sets `out` to the quotients of integers in the format of 8 bytes.
+#[inline(always)]
+fn set_wide(terms: &QuotientTerms, divisor: f64, integers: impl Iterator<Item = i64>, out: &mut [u8]) {
+    let scale = terms.scale();
+    set_all(integers.map(|n| (n as f64 / divisor * scale).to_le_bytes()), out);
+}
+
+#[inline(always)]
+fn set_all<const W: usize>(elements: impl Iterator<Item = [u8; W]>, out: &mut [u8]) {
+    out.as_chunks_mut().0.iter_mut().zip(elements).for_each(|(to, element)| *to = element);
+}
+
+/// Rounds a number, which is no NaN, to the nearest bf16.
+#[inline(always)]
+fn to_bf16(x: f32) -> [u8; 2] {
+    let bits = x.to_bits();
+    // the upper half; a carry out of the greatest finite number gives infinity
+    let rounded = bits.wrapping_add(0x7FFF + (bits >> 16 & 1)) >> 16;
+    (rounded as u16).to_le_bytes() // exact: shifted
+}
+
+/// Rounds a number, which is no NaN, to the nearest f16. Has no branches, so that the compiler
+/// makes vectors of it.
+#[inline(always)]
+fn to_f16(x: f32) -> [u8; 2] {
+    /// The least number that is infinity in any rounding: 2^16.
+    const INFINITE: u32 = 0x4780_0000;
+    /// The least normal number: 2^-14.
+    const NORMAL: u32 = 0x3880_0000;
+    let sign = x.to_bits() >> 16 & 0x8000;
+    let bits = (x.to_bits() & 0x7FFF_FFFF).min(INFINITE);
+    // a carry out of the greatest finite number gives infinity
+    let normal = bits.wrapping_sub(112 << 23).wrapping_add(0xFFF + (bits >> 13 & 1)) >> 13;
+    // the lowest bit of 0.5 has the value of the lowest one of a subnormal number
+    let subnormal = (f32::from_bits(bits) + 0.5).to_bits().wrapping_sub(0.5_f32.to_bits());
+    let rounded = if bits < NORMAL { subnormal } else { normal };
+    ((rounded | sign) as u16).to_le_bytes() // exact: 15 bits and the sign
+}
