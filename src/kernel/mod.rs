@@ -30,7 +30,7 @@
 
 #![cfg_attr(
     not(any(target_arch = "x86_64", target_arch = "aarch64")),
-    allow(dead_code, unused_imports, unused_macros, reason = "the scalar kernels need few of the loops in vectors")
+    allow(unused, reason = "the scalar kernels need few of the loops in vectors")
 )]
 
 mod bytes;
