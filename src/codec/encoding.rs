@@ -183,8 +183,7 @@ pub(crate) trait BlockCodec: Sync {
         both.try_for_each(|(block, out)| self.decode(block, out, scratch))
     }
 
-    /// Decodes some elements of a block, as
-    /// [`Codec::decode_range`](Codec::decode_range) does.
+    /// Decodes some elements of a block, as [`Codec::decode_range`] does.
     fn decode_range(
         &self,
         _block: &Block<'_, Self::Tables>,
@@ -228,15 +227,12 @@ pub(super) type VisitPlan<'v> = dyn FnMut(&[u8], &dyn Fn(usize) -> usize, &mut E
 
 /// An encoding in blocks that writers use.
 pub(super) trait BlockEncoder: BlockCodec {
-    /// Estimates the stored bytes of a part, as
-    /// [`Encoder::estimate`](Encoder::estimate) does.
+    /// Estimates the stored bytes of a part, as [`Encoder::estimate`] does.
     fn estimate(&self, _part: &mut SampledPart<'_>, _scratch: &mut EncodeScratch) -> Option<usize> {
         None
     }
 
-    /// Estimates the stored bytes of a part, as
-    /// [`Encoder::estimate_by_encoding`](Encoder::estimate_by_encoding)
-    /// does.
+    /// Estimates the stored bytes of a part, as [`Encoder::estimate_by_encoding`] does.
     fn estimate_by_encoding(&self, _part: &mut SampledPart<'_>, _scratch: &mut EncodeScratch) -> Result<Option<usize>> {
         Ok(None)
     }

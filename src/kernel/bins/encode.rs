@@ -396,7 +396,7 @@ impl<L: Lanes> VectorCoder<'_, L> {
         let above = l.select(has_byte, l.subtract(high, high), high);
         let scale = l.look_up_bin(&model.scale, bins, is_wide);
         let frequency = l.look_up_bin(&class.frequency, bins, is_wide);
-        let is_inside = !l.bits(l.at_most(scale, raw)) & l.bits(l.zeros(above)) & !l.bits(l.zeros(frequency));
+        let is_inside = !l.bits(l.at_most(scale, raw)) & l.bits(l.zeros(above)) & l.nonzero(frequency);
         self.refused |= !is_inside;
 
         self.shrink(l.look_up_bin(&model.most_upper, bins, is_wide));

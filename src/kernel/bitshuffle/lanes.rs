@@ -74,7 +74,7 @@ pub(super) fn line(bytes: &[u8], offset: usize) -> &[u8; STEP] {
     &bytes[offset..].as_chunks().0[0] // in bounds: a step is a line of each plane
 }
 
-/// See [`line`].
+/// See [`line()`].
 #[inline(always)]
 pub(super) fn line_mut(bytes: &mut [u8], offset: usize) -> &mut [u8; STEP] {
     &mut bytes[offset..].as_chunks_mut().0[0] // in bounds: as in `line`

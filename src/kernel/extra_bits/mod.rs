@@ -165,9 +165,9 @@ impl<V: Group> Lengths<V> {
     /// Returns the lengths that are greater than 0, and subtracts 1 from these.
     #[inline(always)]
     fn longer(&mut self) -> u64 {
-        let zeros = self.v.bits(self.v.zeros(self.left));
+        let longer = self.v.nonzero(self.left);
         self.left = self.v.decrease(self.left);
-        !zeros
+        longer
     }
 }
 

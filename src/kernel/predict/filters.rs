@@ -53,7 +53,7 @@ const HALF: u32 = 1 << 11;
 
 // ---- numbers to residuals
 
-/// See [`Kernel::filter`]. The compiler makes vectors of the loops.
+/// See [`Kernel::filter`](super::Kernel::filter). The compiler makes vectors of the loops.
 #[inline(always)]
 pub(super) fn residuals<T>(_: T, bank: &FilterBank, codes: &[u8], numbers: &[u8], out: &mut [u8]) {
     let restart = usize::from(bank.restart.max(1));
@@ -88,7 +88,7 @@ pub(super) fn residuals<T>(_: T, bank: &FilterBank, codes: &[u8], numbers: &[u8]
 
 // ---- residuals to numbers
 
-/// See [`Kernel::undo_filter`].
+/// See [`Kernel::undo_filter`](super::Kernel::undo_filter).
 #[inline(always)]
 pub(super) fn undo<T: Vectors>(t: T, bank: &FilterBank, codes: &[u8], data: &mut [u8]) {
     match bank.taps {

@@ -29,7 +29,7 @@ fn extents<W: Word>(prediction: &Prediction) -> (usize, usize) {
 
 // ---- elements to residuals
 
-/// See [`Kernel::residuals`].
+/// See [`Kernel::residuals`](super::Kernel::residuals).
 #[inline(always)]
 pub(super) fn residuals<W: Word>(prediction: &Prediction, weights: Weights, elements: &[u8], out: &mut [u8]) {
     let (restart, stride) = extents::<W>(prediction);
@@ -91,7 +91,7 @@ fn words<W: Word>(bytes: &[u8]) -> impl Iterator<Item = W> {
 
 // ---- residuals to elements
 
-/// See [`Kernel::undo`].
+/// See [`Kernel::undo`](super::Kernel::undo).
 #[inline(always)]
 pub(super) fn undo<W: Word, T: Vectors>(t: T, prediction: &Prediction, weights: Weights, data: &mut [u8]) {
     let (restart, stride) = extents::<W>(prediction);

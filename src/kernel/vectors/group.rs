@@ -54,6 +54,11 @@ pub trait Group: Copy {
     fn zeros(self, bytes: Self::Bytes) -> Self::Mask;
     /// Returns a bit for each byte.
     fn bits(self, mask: Self::Mask) -> u64;
+    /// Returns a bit for each byte, set if the byte is not zero.
+    #[inline(always)]
+    fn nonzero(self, bytes: Self::Bytes) -> u64 {
+        !self.bits(self.zeros(bytes))
+    }
     /// Returns `yes` where the mask selects a byte, and `no` elsewhere.
     fn select(self, mask: Self::Mask, yes: Self::Bytes, no: Self::Bytes) -> Self::Bytes;
     /// Returns, for each bit that is set, the next byte of `next`, and zero for any other.
@@ -180,6 +185,10 @@ intrinsics! {
 
         fn bits(v: Avx512, mask: u64) -> u64 {
             mask
+        }
+
+        fn nonzero(v: Avx512, bytes: __m512i) -> u64 {
+            _mm512_test_epi8_mask(bytes, bytes)
         }
 
         fn select(v: Avx512, mask: u64, yes: __m512i, no: __m512i) -> __m512i {

@@ -1,9 +1,9 @@
 //! Vectors: the only code of the kernels that uses pointers, and operations on 64 bytes.
 //!
 //! Buffers need no alignment, and loads and stores take arrays or check the length of a slice: a
-//! kernel cannot read or write outside of its arguments. Each function of [`x86_64`] and
-//! [`aarch64`] enables the features that it needs, so that only code compiled for the instruction
-//! set can call it without `unsafe`.
+//! kernel cannot read or write outside of its arguments. Each function of `x86_64` and `aarch64`
+//! enables the features that it needs, so that only code compiled for the instruction set can call
+//! it without `unsafe`.
 //!
 //! Families that work on groups of 64 elements share [`Group`]. What only one family needs is in a
 //! trait of that family.
