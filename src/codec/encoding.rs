@@ -2,90 +2,20 @@
 //!
 //! A part is encoded as one block, or as several behind a front (5.12), each decoded without the
 //! others. An encoding implements [`BlockCodec`] and [`BlockEncoder`], which know blocks;
-//! `blocked/forms.rs` makes a [`Codec`] and an [`Encoder`] of it for parts in either form. Only
-//! *constant*, which has no blocks, implements these itself.
+//! `blocked/forms.rs` makes a [`Codec`] and an [`Encoder`] of it, for parts of one block or several.
 //!
 //! Before memory is taken for a part, `check` has bounded what its stored bytes can decode to. What
 //! is decoded alone is checked as far as it needs, so that one sample does not cost as much as all.
 //! Between parts, encodings keep memory and choices in a scratch, and nothing else.
 
-use super::blocked::{Block, BlockLimits, BlockedCodec, FrontWriter};
+use super::blocked::{Block, BlockLimits, Codec, FrontWriter};
 use super::choice::SampledPart;
 use super::geometry::RawPart;
 use super::part::{Anatomy, PartSpec};
 use super::scratch::{DecodeScratch, EncodeScratch};
 use crate::kernel::prefetch;
-use crate::{Error, Result, limits};
+use crate::{Result, limits};
 use std::ops::Range;
-
-/// An encoding of chapter 5, as a decoder.
-pub(crate) trait Codec: Sync {
-    /// Returns the id in the file.
-    fn id(&self) -> u16;
-
-    /// Returns the name in the specification.
-    fn name(&self) -> &'static str;
-
-    /// Refuses an encoding that this build cannot encode and decode.
-    fn check_built(&self) -> Result<()> {
-        Ok(())
-    }
-
-    /// Returns whether the decoded bytes are the stored ones, so that nothing need be decoded.
-    fn is_identity(&self) -> bool {
-        false
-    }
-
-    fn blocks(&self) -> Option<&dyn BlockedCodec> {
-        None
-    }
-
-    /// Returns the element that all others equal, if this encoding stores nothing else.
-    /// [`Codec::check`] has passed.
-    fn constant<'a>(&self, _stored: &'a [u8]) -> Option<&'a [u8]> {
-        None
-    }
-
-    fn needs_table(&self) -> bool {
-        false
-    }
-
-    /// Returns the number of the table that is needed to decode `stored`, if one is.
-    fn table(&self, _stored: &[u8]) -> Result<Option<u32>> {
-        Ok(None)
-    }
-
-    /// Refuses stored bytes that cannot decode to `spec`, before memory is taken for it.
-    fn check(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<()>;
-
-    /// Decodes `stored`, for which [`Codec::check`] has passed, to `out`, which has
-    /// `spec.raw_bytes`.
-    fn decode(&self, spec: PartSpec<'_>, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()>;
-
-    /// Decodes the elements of a range alone, to `out`, which has their length. The range is not
-    /// empty and lies within the part. Returns `false` if this encoding cannot, or not for much
-    /// less than all elements cost.
-    ///
-    /// [`Codec::check`] need not have passed. This function checks as much of it as it needs, so
-    /// that one sample does not cost as much as all.
-    fn decode_range(
-        &self,
-        _spec: PartSpec<'_>,
-        _stored: &[u8],
-        _range: &Range<usize>,
-        _out: &mut [u8],
-        _scratch: &mut DecodeScratch,
-    ) -> Result<bool> {
-        Ok(false)
-    }
-
-    /// Describes the sections of `stored`, for which [`Codec::check`] has passed.
-    fn anatomy(&self, _spec: PartSpec<'_>, stored: &[u8]) -> Result<Anatomy> {
-        let mut anatomy = Anatomy::default();
-        anatomy.add(self.name(), "", stored);
-        Ok(anatomy)
-    }
-}
 
 /// An encoding that writers use.
 pub(crate) trait Encoder: Codec {
@@ -132,6 +62,8 @@ pub(crate) trait BlockCodec: Sync {
     const TABLE_BYTES: usize = 0;
     /// Whether the decoded bytes of blocks are the stored ones.
     const IS_IDENTITY: bool = false;
+    /// Whether the stored bytes are the element that all elements equal. Such a part is one block.
+    const IS_CONSTANT: bool = false;
     /// Whether decoding needs a table of the column.
     const NEEDS_TABLE: bool = false;
 
@@ -183,7 +115,8 @@ pub(crate) trait BlockCodec: Sync {
         both.try_for_each(|(block, out)| self.decode(block, out, scratch))
     }
 
-    /// Decodes some elements of a block, as [`Codec::decode_range`] does.
+    /// Decodes some elements of a block, but not all, to `out`, which has their length. Returns
+    /// `false` if this encoding cannot, or not for much less than all elements cost.
     fn decode_range(
         &self,
         _block: &Block<'_, Self::Tables>,
@@ -215,11 +148,6 @@ pub(crate) trait BlockCodec: Sync {
 /// vector instructions and GPUs load.
 pub(super) const WORDS: BlockLimits =
     BlockLimits { max_elements: limits::BLOCK_ELEMENTS, front_align: 16, block_align: 16 };
-
-#[cold]
-pub(super) fn too_many_elements(count: usize, max: usize) -> Error {
-    Error::corrupt("R-5.14", format!("a block has {count} elements; at most {max} are allowed"))
-}
 
 /// A visitor of plans: of their tables, and of the cost of stored bytes. Returns whether what it
 /// encoded costs the least so far.

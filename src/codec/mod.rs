@@ -26,7 +26,7 @@ mod zstandard;
 mod zstandard;
 
 pub(crate) use blocked::{
-    BlockedCodec, BlockedPart, FRONT_HEAD_BYTES, LEAST_IN_BLOCKS, check_front, first_block_elements, front_bytes,
+    FRONT_HEAD_BYTES, LEAST_IN_BLOCKS, StoredPart, check_front, first_block_elements, front_bytes,
 };
 pub use choice::{Idea, Profile, Search};
 pub use chunk::{Choice, Trial};
@@ -36,5 +36,5 @@ pub(crate) use chunk::{
 };
 pub use part::Section;
 pub(crate) use part::{Anatomy, Body, PartSpec, Tables};
-pub(crate) use registry::{check_supported, codec, encoding_name, known};
+pub(crate) use registry::{check_supported, encoding, encoding_name, known};
 pub(crate) use zstandard::{Dictionary, EncodingDictionary, train};

@@ -17,7 +17,7 @@ pub(crate) struct PartSpec<'a> {
     pub element_bytes: usize,
     /// Decoded length.
     pub raw_bytes: usize,
-    /// The table that [`Codec::table`](super::encoding::Codec::table) names.
+    /// The table that [`Encoding::table`](super::blocked::Encoding::table) names.
     #[cfg_attr(not(feature = "zstd"), expect(dead_code, reason = "the encoding that needs it is absent"))]
     pub dictionary: Option<&'a Dictionary>,
 }

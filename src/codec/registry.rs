@@ -4,57 +4,46 @@
 //! release, and only the columns that use it are refused.
 
 use super::bins::BinBlocks;
-use super::blocked::{Blocked, Constant, OneBlock, RawBlocks};
-use super::encoding::Codec;
+use super::blocked::{Blocked, Codec, Constant, Encoding, RawBlocks};
 use super::tiers::{ExponentBlocks, ResidualBlocks};
 use super::zstandard::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks};
 use crate::format::index::BLOCKS;
 use crate::{Error, Result};
 
-/// An encoding, for a part that is one block and for a part in several.
-struct Forms {
-    one: &'static dyn Codec,
-    blocks: Option<&'static dyn Codec>,
-}
-
-macro_rules! forms {
-    ($codec:expr) => {
-        Forms { one: &OneBlock($codec), blocks: Some(&Blocked($codec)) }
-    };
-}
-
 /// The encoding with id `n` has index `n`.
-static REGISTRY: [Forms; 8] = [
-    forms!(RawBlocks),
-    Forms { one: &Constant, blocks: None },
-    forms!(ZstdBlocks),
-    forms!(BitshuffleBlocks),
-    forms!(ExponentBlocks),
-    forms!(ResidualBlocks),
-    forms!(BinBlocks { for_size: true }),
-    forms!(PlaneBlocks),
+static REGISTRY: [&dyn Codec; 8] = [
+    RAW_BLOCKS,
+    &Blocked(Constant),
+    &Blocked(ZstdBlocks),
+    &Blocked(BitshuffleBlocks),
+    &Blocked(ExponentBlocks),
+    &Blocked(ResidualBlocks),
+    &Blocked(BinBlocks { for_size: true }),
+    &Blocked(PlaneBlocks),
 ];
 
-/// The encoding `raw`, which needs no encoder.
-pub(super) const RAW: &dyn Codec = &OneBlock(RawBlocks);
-
-/// Blocks of what no encoding makes smaller.
+/// The encoding of what no other makes smaller.
 pub(super) const RAW_BLOCKS: &Blocked<RawBlocks> = &Blocked(RawBlocks);
+/// A part that is one block of it, which needs no encoder.
+pub(super) const RAW: Encoding = Encoding::new(RAW_BLOCKS, false);
+/// A part that is several blocks of it.
+pub(super) const RAW_IN_BLOCKS: Encoding = Encoding::new(RAW_BLOCKS, true);
 
-fn find(id: u16) -> Option<&'static dyn Codec> {
-    let forms = REGISTRY.get(usize::from(id & !BLOCKS))?;
-    if id & BLOCKS == 0 { Some(forms.one) } else { forms.blocks }
+fn find(field: u16) -> Option<Encoding> {
+    let codec = *REGISTRY.get(usize::from(field & !BLOCKS))?;
+    let in_blocks = field & BLOCKS != 0;
+    (!in_blocks || !codec.is_constant()).then_some(Encoding::new(codec, in_blocks))
 }
 
-/// Returns the codec of this field `encoding`; fails if this release does not know it.
+/// Returns what a field `encoding` states; fails if this release does not know it.
 #[inline]
-pub(crate) fn codec(id: u16) -> Result<&'static dyn Codec> {
-    find(id).ok_or_else(|| Error::corrupt("R-5.1", format!("a chunk has the unknown encoding {id:#06x}")))
+pub(crate) fn encoding(field: u16) -> Result<Encoding> {
+    find(field).ok_or_else(|| Error::corrupt("R-5.1", format!("a chunk has the unknown encoding {field:#06x}")))
 }
 
-/// Returns the codec of what an encoder writes for a part of one block, or of several.
-pub(super) fn form(encoder: &dyn Codec, in_blocks: bool) -> Result<&'static dyn Codec> {
-    codec(if in_blocks { encoder.id() } else { encoder.id() & !BLOCKS })
+/// Returns the encoding of what an encoder writes for a part of one block, or of several.
+pub(super) fn written_by(encoder: &dyn Codec, in_blocks: bool) -> Result<Encoding> {
+    encoding(encoder.id() | if in_blocks && !encoder.is_constant() { BLOCKS } else { 0 })
 }
 
 /// Refuses an encoding of a column that this release or build cannot decode.
@@ -62,10 +51,10 @@ pub(crate) fn check_supported(id: u16) -> Result<()> {
     known(id)?.check_built()
 }
 
-/// Returns the codec with this id, which the footer lists. If this release does not know it, the
+/// Returns the encoding with this id, which the footer lists. If this release does not know it, the
 /// column is not damaged, but too new.
-pub(crate) fn known(id: u16) -> Result<&'static dyn Codec> {
-    codec(id).map_err(|_| {
+pub(crate) fn known(id: u16) -> Result<Encoding> {
+    encoding(id).map_err(|_| {
         let message =
             format!("the column uses encoding {id}, which this release does not know; read it with a newer tensilo");
         Error::too_new("R-7.6", message)
@@ -75,7 +64,7 @@ pub(crate) fn known(id: u16) -> Result<&'static dyn Codec> {
 /// Returns the name of an encoding, for people: with ` in blocks` if the part is in several.
 pub(crate) fn encoding_name(id: u16) -> String {
     let in_blocks = if id & BLOCKS == 0 { "" } else { IN_BLOCKS };
-    codec(id).map_or_else(|_| format!("encoding-{id}"), |codec| format!("{}{in_blocks}", codec.name()))
+    find(id).map_or_else(|| format!("encoding-{id}"), |found| format!("{}{in_blocks}", found.name()))
 }
 
 /// What the names of encodings of parts in several blocks end with.
@@ -88,15 +77,14 @@ pub(super) fn base_name(name: &str) -> &str {
 
 /// Returns all encodings, of parts of one block and of parts in several.
 #[cfg(test)]
-pub(super) fn all() -> impl Iterator<Item = &'static dyn Codec> {
-    REGISTRY.iter().flat_map(|forms| std::iter::once(forms.one).chain(forms.blocks))
+pub(super) fn all() -> impl Iterator<Item = Encoding> {
+    (0..8).flat_map(|id| [id, id | BLOCKS]).filter_map(find)
 }
 
 #[cfg(test)]
 #[test]
 fn the_index_of_a_codec_is_its_id() {
-    for (forms, id) in REGISTRY.iter().zip(0..) {
-        assert_eq!(forms.one.id(), id);
-        assert!(forms.blocks.is_none_or(|blocks| blocks.id() == id | BLOCKS));
+    for (codec, id) in REGISTRY.iter().zip(0..) {
+        assert_eq!(codec.id(), id);
     }
 }

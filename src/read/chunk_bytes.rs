@@ -6,7 +6,7 @@ use super::chunk_location::ChunkLocation;
 use super::lookup::disagree;
 use super::opened_column::OpenedColumn;
 use super::options::Verification;
-use crate::codec::{BlockedCodec, BlockedPart, Body, check_front, codec, front_bytes, parts, values_in_blocks};
+use crate::codec::{Body, StoredPart, check_front, encoding, front_bytes, parts, values_in_blocks};
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::content::Content;
 use crate::format::region::{HEAD_BYTES, RegionHead, RegionKind};
@@ -92,7 +92,8 @@ impl OpenedColumn {
 
     /// Checks the front of values in blocks that are used as they are stored: nothing decodes them.
     fn check_stored_blocks(&self, head: &ChunkHead, body: &[u8]) -> Result<()> {
-        let is_stored = codec(head.entry.encoding)?.blocks().is_some_and(BlockedCodec::is_identity);
+        let encoding = encoding(head.entry.encoding)?;
+        let is_stored = encoding.is_in_blocks() && encoding.is_identity();
         if !is_stored || parts(self.layout(), head, body)?.values.raw_bytes == 0 {
             return Ok(());
         }
@@ -105,7 +106,7 @@ impl OpenedColumn {
     pub(super) fn check_blocks(
         &self,
         location: &ChunkLocation,
-        part: &BlockedPart<'_>,
+        part: &StoredPart<'_>,
         content: &Content<'_>,
         bytes: &Range<usize>,
     ) -> Result<()> {
@@ -139,7 +140,7 @@ impl OpenedColumn {
         &self,
         error: Error,
         location: &ChunkLocation,
-        part: &BlockedPart<'_>,
+        part: &StoredPart<'_>,
         content: &Content<'_>,
         block: usize,
     ) -> Error {
@@ -226,12 +227,12 @@ impl OpenedColumn {
         let layout = self.layout();
         // the checksum may have been right of a chunk that decoding refused
         let due = u64::from(entry.sample_count).checked_mul(u64_of(layout.inner_bytes));
-        let codec = codec(entry.encoding)?;
-        let whole = match codec.blocks() {
-            Some(blocks) => blocks.is_identity() && due.is_some_and(|due| due < entry.stored_bytes.into()),
-            None => codec.is_identity() && due == Some(entry.stored_bytes.into()),
+        let encoding = encoding(entry.encoding)?;
+        let whole = match encoding.is_in_blocks() {
+            true => due.is_some_and(|due| due < entry.stored_bytes.into()),
+            false => due == Some(entry.stored_bytes.into()),
         };
-        let plain = whole && !layout.has_shape() && !entry.has_parts();
+        let plain = encoding.is_identity() && whole && !layout.has_shape() && !entry.has_parts();
         if !plain || self.file.bytes().memory().is_some() {
             return Ok(None);
         }
@@ -258,7 +259,7 @@ impl OpenedColumn {
 /// Returns whether the values of a chunk are in blocks.
 #[inline]
 pub(super) fn is_in_blocks(entry: &ChunkEntry) -> Result<bool> {
-    Ok(codec(entry.encoding)?.blocks().is_some())
+    Ok(encoding(entry.encoding)?.is_in_blocks())
 }
 
 /// Returns the body of a chunk up to its first block. `bytes` are those of the chunk, of which

@@ -14,7 +14,7 @@ use super::chunk_location::ChunkLocation;
 use super::kept_fronts::ChunkFront;
 use super::opened_column::OpenedColumn;
 use super::stored_parts::{StoredParts, body_in};
-use crate::codec::{BlockedPart, Body, ChunkDecoder, StoredChunk};
+use crate::codec::{Body, ChunkDecoder, StoredChunk, StoredPart};
 use crate::format::chunk::ChunkHead;
 use crate::format::content::Content;
 use crate::format::region::HEAD_BYTES;
@@ -307,7 +307,7 @@ impl HeldChunk {
         else {
             return Ok(false);
         };
-        let check = |part: &BlockedPart<'_>, content: &Content<'_>| match column.is_checked(location.chunk) {
+        let check = |part: &StoredPart<'_>, content: &Content<'_>| match column.is_checked(location.chunk) {
             true => Ok(()),
             false => column.check_blocks(location, part, content, bytes),
         };

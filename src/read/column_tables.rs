@@ -1,7 +1,7 @@
 //! The tables of a column of an open file, for the chunks that need them.
 
 use super::opened_column::OpenedColumn;
-use crate::codec::{Dictionary, Tables, codec};
+use crate::codec::{Dictionary, Tables, encoding};
 use crate::open::no_table;
 use crate::{ErrorKind, Result};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl OpenedColumn {
     /// Chunks report what is wrong with the table that they need.
     pub(super) fn load_tables(&self) {
         let index = self.index();
-        if index.facts.encodings.iter().any(|&(id, _)| codec(id).is_ok_and(|codec| codec.needs_table())) {
+        if index.facts.encodings.iter().any(|&(id, _)| encoding(id).is_ok_and(|encoding| encoding.needs_table())) {
             for slot in index.tables.iter().take(LOADED_TABLES) {
                 let _ = slot.dictionary(&*self.file.source, self.file.file_id);
             }

@@ -7,7 +7,7 @@ use super::kept_fronts::ChunkFront;
 use super::opened_column::OpenedColumn;
 use super::options::Verification;
 use crate::codec::{
-    BlockedCodec, FRONT_HEAD_BYTES, LEAST_IN_BLOCKS, check_front, codec, first_block_elements, front_bytes, parts,
+    FRONT_HEAD_BYTES, LEAST_IN_BLOCKS, check_front, encoding, first_block_elements, front_bytes, parts,
 };
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::region::HEAD_BYTES;
@@ -86,9 +86,9 @@ impl OpenedColumn {
 
     /// Notes how many samples a block has: of ragged ones about. `values` begins with the front.
     fn note_block(&self, head: &ChunkHead, values: &[u8]) -> Result<()> {
-        let blocks = codec(head.entry.encoding)?.blocks();
-        let first = |blocks: &dyn BlockedCodec| first_block_elements(values, |front| blocks.table_bytes(front));
-        let elements = u64::from(blocks.and_then(first).unwrap_or(0));
+        let encoding = encoding(head.entry.encoding)?;
+        let first = first_block_elements(values, |front| encoding.table_bytes(front));
+        let elements = u64::from(first.filter(|_| encoding.is_in_blocks()).unwrap_or(0));
         let bytes = elements.saturating_mul(u64_of(self.layout().element_bytes)); // fewer than 2^20
         let sample_bytes = head.raw_bytes.checked_div(head.entry.sample_count).unwrap_or(0).max(1);
         self.index().fronts.block_samples.store((bytes / u64::from(sample_bytes)).max(1), Ordering::Relaxed);

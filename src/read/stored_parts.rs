@@ -2,7 +2,7 @@
 
 use super::chunk_location::ChunkLocation;
 use super::opened_column::OpenedColumn;
-use crate::codec::{BlockedCodec, BlockedPart, Body, PartSpec, codec, front_bytes, parts};
+use crate::codec::{Body, PartSpec, StoredPart, encoding, front_bytes, parts};
 use crate::format::chunk::ChunkHead;
 use crate::format::content::Content;
 use crate::format::part_table::Part;
@@ -97,10 +97,13 @@ impl OpenedColumn {
         location: &ChunkLocation,
         parts: &StoredParts,
         body: Body<'a>,
-    ) -> Result<Option<BlockedPart<'a>>> {
-        let Some(blocks) = codec(location.entry.encoding)?.blocks() else { return Ok(None) };
+    ) -> Result<Option<StoredPart<'a>>> {
+        let encoding = encoding(location.entry.encoding)?;
+        if !encoding.is_in_blocks() {
+            return Ok(None);
+        }
         let spec = PartSpec::new(self.layout().element_bytes, parts.values.len());
-        BlockedPart::parse(blocks, spec, body, &(parts.stored_start..parts.values.end)).map(Some)
+        encoding.parse(spec, body, &(parts.stored_start..parts.values.end)).map(Some)
     }
 
     /// Returns whether the values of a chunk are stored as they are, in this machine's byte order.
@@ -142,7 +145,10 @@ impl OpenedColumn {
 
     fn parts_of_table(&self, location: &ChunkLocation, body: &[u8]) -> Result<Option<StoredParts>> {
         // only values are in blocks; decoding refuses others
-        let is_stored = |part: &Part| Ok::<bool, Error>(part.is_absent() || codec(part.encoding)?.is_identity());
+        let is_stored = |part: &Part| {
+            let encoding = encoding(part.encoding)?;
+            Ok::<bool, Error>(part.is_absent() || encoding.is_identity() && !encoding.is_in_blocks())
+        };
         let head = ChunkHead::from_entry(self.index().number, location.entry, body);
         let parts = parts(self.layout(), &head, body)?;
         if !is_stored(&parts.validity)? || !is_stored(&parts.shape)? {
@@ -164,16 +170,15 @@ impl OpenedColumn {
 
 /// Returns whether parts of this encoding are used as they are stored.
 #[inline]
-fn is_stored(encoding: u16) -> Result<bool> {
-    let codec = codec(encoding)?;
-    Ok(codec.is_identity() || codec.blocks().is_some_and(BlockedCodec::is_identity))
+fn is_stored(field: u16) -> Result<bool> {
+    Ok(encoding(field)?.is_identity())
 }
 
 /// Returns the range of the values in a body, whose stored bytes are in `range`: all of these, or
 /// those after the front of blocks.
 #[inline]
 fn values_in(location: &ChunkLocation, body: &[u8], range: Range<usize>) -> Result<Range<usize>> {
-    if codec(location.entry.encoding)?.is_identity() {
+    if !encoding(location.entry.encoding)?.is_in_blocks() {
         return Ok(range);
     }
     let front = body.get(range.clone()).and_then(front_bytes).filter(|&front| front <= range.len());

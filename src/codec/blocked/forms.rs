@@ -1,55 +1,35 @@
-//! The two forms of a part: one block behind its tables, or several behind a front (5.12).
+//! An encoding of parts out of an encoding of blocks (5.12).
 //!
-//! Most parts are short, and the checksum of the chunk covers them: a front would cost more than it
-//! is worth, so [`OneBlock`] has none. In [`Blocked`], each block has a checksum and is read and
-//! decoded alone. The decoder of a block is the same in both.
+//! A short part is one block: a front with a directory would cost more than it is worth, and the
+//! checksum of the chunk covers it. The blocks of others have checksums, and are read and decoded
+//! alone. The decoder of a block does not know the difference.
 //!
 //! Whole blocks are decoded two at a time, which some encodings do in less time. A block that an
 //! encoding cannot decode in part is decoded whole, to memory of the scratch.
 
-use super::front::{BlockEntry, BlockLimits, FRONT_HEAD_BYTES};
-use super::part::{Block, BlockedCodec, BlockedPart, outside};
+use super::front::{BlockEntry, BlockLimits};
+use super::part::{Block, Codec, StoredPart, outside};
 use crate::codec::{
     choice::SampledPart,
-    encoding::{BlockCodec, BlockEncoder, Codec, Encoder, too_many_elements},
+    encoding::{BlockCodec, BlockEncoder, Encoder},
     geometry::{Geometry, RawPart},
-    part::{Anatomy, Body, PartSpec},
+    part::Anatomy,
     scratch::{DecodeScratch, EncodeScratch},
 };
-use crate::format::index::BLOCKS;
-use crate::{Error, Result, memory};
+use crate::{Result, memory};
 use std::ops::Range;
 
-/// An encoding of blocks, as the encoding of a part that is one block.
-pub(crate) struct OneBlock<B>(pub B);
+/// An encoding of blocks, as the encoding of a part.
+pub(crate) struct Blocked<B>(pub B);
 
-impl<B: BlockCodec> OneBlock<B> {
-    fn split<'a>(&self, stored: &'a [u8]) -> Result<(&'a [u8], &'a [u8])> {
-        let split = || {
-            let tables = self.0.table_bytes(stored)?;
-            let (tables, rest) = stored.split_at_checked(tables)?;
-            let padding = tables.len().checked_next_multiple_of(B::LIMITS.block_align)? - tables.len();
-            let (padding, block) = rest.split_at_checked(padding)?;
-            Some((tables, padding, block))
-        };
-        let (tables, padding, stored) = split().ok_or_else(|| {
-            Error::corrupt(B::TABLES_RULE, format!("the stored bytes end within the tables of {}", B::NAME))
-        })?;
-        if padding.iter().any(|&byte| byte != 0) {
-            return Err(Error::corrupt(B::TABLES_RULE, "the bytes after the tables are not zero"));
-        }
-        Ok((tables, stored))
-    }
-
-    /// Refuses a part that is too long for one block.
-    fn check_count(spec: PartSpec<'_>) -> Result<()> {
-        let (_, count) = spec.width_and_count()?;
-        let max = B::LIMITS.max_elements;
-        if count <= max { Ok(()) } else { Err(too_many_elements(count, max)) }
-    }
+/// Returns the elements of a range that a block has, counted from its start; `None` if it has none.
+fn within(entry: &BlockEntry, range: &Range<usize>) -> Option<Range<usize>> {
+    let Range { start, end } = entry.elements;
+    let within = range.start.max(start).checked_sub(start)?..range.end.min(end).checked_sub(start)?;
+    (!within.is_empty()).then_some(within)
 }
 
-impl<B: BlockCodec> Codec for OneBlock<B> {
+impl<B: BlockCodec> Codec for Blocked<B> {
     fn id(&self) -> u16 {
         B::ID
     }
@@ -66,162 +46,36 @@ impl<B: BlockCodec> Codec for OneBlock<B> {
         B::IS_IDENTITY
     }
 
-    fn needs_table(&self) -> bool {
-        B::NEEDS_TABLE
-    }
-
-    fn table(&self, stored: &[u8]) -> Result<Option<u32>> {
-        // tables that are cut off are refused where they are parsed
-        let tables = self.0.table_bytes(stored).and_then(|tables| stored.get(..tables));
-        Ok(tables.and_then(|tables| self.0.table(tables)))
-    }
-
-    fn check(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<()> {
-        let (tables, stored) = self.split(stored)?;
-        if B::LIMITS.max_elements < usize::MAX {
-            return Self::check_count(spec); // which bounds what the block decodes to
-        }
-        self.0.check(&Block { tables: &self.0.parse_tables(spec, tables)?, spec, stored })
-    }
-
-    fn decode(&self, spec: PartSpec<'_>, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
-        let (tables, stored) = self.split(stored)?;
-        let tables = self.0.kept_tables(spec, tables, scratch)?;
-        Self::check_count(spec)?;
-        self.0.decode(&Block { tables: &tables, spec, stored }, out, scratch)
-    }
-
-    fn decode_range(
-        &self,
-        spec: PartSpec<'_>,
-        stored: &[u8],
-        range: &Range<usize>,
-        out: &mut [u8],
-        scratch: &mut DecodeScratch,
-    ) -> Result<bool> {
-        let (tables, stored) = self.split(stored)?;
-        let tables = self.0.kept_tables(spec, tables, scratch)?;
-        Self::check_count(spec)?;
-        self.0.decode_range(&Block { tables: &tables, spec, stored }, range, out, scratch)
-    }
-
-    fn anatomy(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<Anatomy> {
-        let (tables, block) = self.split(stored)?;
-        let mut anatomy = Anatomy::default();
-        if !tables.is_empty() {
-            anatomy.add("tables", "what all blocks have in common", tables);
-        }
-        let padding = tables.len()..stored.len().saturating_sub(block.len());
-        let tables = self.0.parse_tables(spec, tables)?;
-        let mut sections = Anatomy::default();
-        sections.add("padding", "zero bytes", stored.get(padding).unwrap_or(&[]));
-        self.0.describe(&Block { tables: &tables, spec, stored: block }, &mut sections)?;
-        anatomy.add_block(sections);
-        anatomy.transform = self.0.transform(&tables);
-        Ok(anatomy)
-    }
-}
-
-/// An encoding of blocks, as the encoding of a part in several. Encodes parts of one block, too.
-pub(crate) struct Blocked<B>(pub B);
-
-impl<B: BlockCodec> Codec for Blocked<B> {
-    fn id(&self) -> u16 {
-        B::ID | BLOCKS
-    }
-
-    fn name(&self) -> &'static str {
-        B::NAME
-    }
-
-    fn check_built(&self) -> Result<()> {
-        self.0.check_built()
-    }
-
-    fn blocks(&self) -> Option<&dyn BlockedCodec> {
-        Some(self)
+    fn is_constant(&self) -> bool {
+        B::IS_CONSTANT
     }
 
     fn needs_table(&self) -> bool {
         B::NEEDS_TABLE
-    }
-
-    fn table(&self, stored: &[u8]) -> Result<Option<u32>> {
-        let tables = || {
-            let front = stored.get(FRONT_HEAD_BYTES..)?;
-            front.get(..self.0.table_bytes(front)?)
-        };
-        // `check` refuses a front that is cut off
-        Ok(tables().and_then(|tables| self.0.table(tables)))
-    }
-
-    /// Checks the front. Blocks are checked where they are decoded.
-    fn check(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<()> {
-        BlockedCodec::check(self, &self.part(spec, stored)?)
-    }
-
-    fn decode(&self, spec: PartSpec<'_>, stored: &[u8], out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
-        let (_, count) = spec.width_and_count()?;
-        self.decode_blocks(&self.part(spec, stored)?, &(0..count), out, scratch)
-    }
-
-    fn decode_range(
-        &self,
-        spec: PartSpec<'_>,
-        stored: &[u8],
-        range: &Range<usize>,
-        out: &mut [u8],
-        scratch: &mut DecodeScratch,
-    ) -> Result<bool> {
-        self.decode_blocks(&self.part(spec, stored)?, range, out, scratch).map(|()| true)
-    }
-
-    fn anatomy(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<Anatomy> {
-        let part = self.part(spec, stored)?;
-        let mut anatomy = Anatomy::default();
-        let tables = self.0.parse_tables(spec, part.front.tables)?;
-        let front = stored.get(..part.front.bytes).unwrap_or(stored);
-        anatomy.add("front", format!("tables, and a directory of {} blocks", part.front.block_count()), front);
-        for entry in part.front.blocks() {
-            let mut block = Anatomy::default();
-            let entry = entry?;
-            self.0.describe(&part.block(&tables, &entry)?, &mut block)?;
-            let padding = entry.stored.end.saturating_sub(entry.padding)..entry.stored.end;
-            block.add("padding", "zero bytes", stored.get(padding).unwrap_or(&[]));
-            anatomy.add_block(block);
-        }
-        anatomy.transform = self.0.transform(&tables);
-        Ok(anatomy)
-    }
-}
-
-/// Returns the elements of a range that a block has, counted from its start; `None` if it has none.
-fn within(entry: &BlockEntry, range: &Range<usize>) -> Option<Range<usize>> {
-    let Range { start, end } = entry.elements;
-    let within = range.start.max(start).checked_sub(start)?..range.end.min(end).checked_sub(start)?;
-    (!within.is_empty()).then_some(within)
-}
-
-impl<B: BlockCodec> BlockedCodec for Blocked<B> {
-    fn is_identity(&self) -> bool {
-        B::IS_IDENTITY
     }
 
     fn table(&self, tables: &[u8]) -> Option<u32> {
         self.0.table(tables)
     }
 
-    fn table_bytes(&self, front: &[u8]) -> Option<usize> {
-        self.0.table_bytes(front)
+    fn table_bytes(&self, bytes: &[u8]) -> Option<usize> {
+        self.0.table_bytes(bytes)
+    }
+
+    fn tables_rule(&self) -> &'static str {
+        B::TABLES_RULE
     }
 
     fn limits(&self) -> BlockLimits {
         B::LIMITS
     }
 
-    fn check(&self, part: &BlockedPart<'_>) -> Result<()> {
+    fn check(&self, part: &StoredPart<'_>) -> Result<()> {
         if B::LIMITS.max_elements < usize::MAX {
-            self.0.check_tables(part.spec, part.front.tables)?;
+            // decoding checks the tables of one block
+            if part.front.has_directory() {
+                self.0.check_tables(part.spec, part.front.tables)?;
+            }
             return part.front.check();
         }
         // nothing else bounds what a block decodes to
@@ -233,15 +87,57 @@ impl<B: BlockCodec> BlockedCodec for Blocked<B> {
         })
     }
 
-    fn decode_blocks(
+    fn decode(
         &self,
-        part: &BlockedPart<'_>,
+        part: &StoredPart<'_>,
         elements: &Range<usize>,
         out: &mut [u8],
         scratch: &mut DecodeScratch,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let tables = self.0.kept_tables(part.spec, part.front.tables, scratch)?;
-        let mut out = out;
+        if part.front.has_directory() {
+            return self.decode_blocks(part, &tables, elements, out, scratch).map(|()| true);
+        }
+        let block = part.block(&tables, &part.front.block(0)?)?;
+        match out.len() == block.spec.raw_bytes {
+            true => self.0.decode(&block, out, scratch).map(|()| true),
+            false => self.0.decode_range(&block, elements, out, scratch),
+        }
+    }
+
+    fn anatomy(&self, part: &StoredPart<'_>) -> Result<Anatomy> {
+        let mut anatomy = Anatomy::default();
+        let front = &part.front;
+        let tables = self.0.parse_tables(part.spec, front.tables)?;
+        if front.has_directory() {
+            let detail = format!("tables, and a directory of {} blocks", front.block_count());
+            anatomy.add("front", detail, part.bytes(0..front.bytes).unwrap_or(&[]));
+        } else {
+            anatomy.add("tables", "what all blocks have in common", front.tables);
+            anatomy.add("padding", "zero bytes", front.filling());
+        }
+        for entry in front.blocks() {
+            let mut block = Anatomy::default();
+            let entry = entry?;
+            self.0.describe(&part.block(&tables, &entry)?, &mut block)?;
+            let padding = entry.stored.end.saturating_sub(entry.padding)..entry.stored.end;
+            block.add("padding", "zero bytes", part.bytes(padding).unwrap_or(&[]));
+            anatomy.add_block(block);
+        }
+        anatomy.transform = self.0.transform(&tables);
+        Ok(anatomy)
+    }
+}
+
+impl<B: BlockCodec> Blocked<B> {
+    fn decode_blocks(
+        &self,
+        part: &StoredPart<'_>,
+        tables: &B::Tables,
+        elements: &Range<usize>,
+        mut out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<()> {
         let mut waiting: Option<WantedBlock<'_, '_, B::Tables>> = None;
         let mut entries = part.blocks_of(elements).peekable();
         while let Some(entry) = entries.next() {
@@ -254,7 +150,7 @@ impl<B: BlockCodec> BlockedCodec for Blocked<B> {
             }
             let range = within(&entry, elements).ok_or_else(outside)?;
             let to = out.split_off_mut(..range.len() * part.spec.element_bytes).ok_or_else(outside)?;
-            let wanted = WantedBlock { block: part.block(&tables, &entry)?, range, out: to };
+            let wanted = WantedBlock { block: part.block(tables, &entry)?, range, out: to };
             if part.is_announced() && !wanted.is_whole() {
                 self.0.announce(&wanted.block, &wanted.range);
             }
@@ -271,24 +167,7 @@ impl<B: BlockCodec> BlockedCodec for Blocked<B> {
         }
         waiting.map_or(Ok(()), |last| self.decode_some(last, scratch))
     }
-}
 
-/// Elements of a block, and where they are decoded to.
-struct WantedBlock<'p, 'o, T> {
-    block: Block<'p, T>,
-    /// The elements, counted from the start of the block.
-    range: Range<usize>,
-    /// Has their length.
-    out: &'o mut [u8],
-}
-
-impl<T> WantedBlock<'_, '_, T> {
-    fn is_whole(&self) -> bool {
-        self.out.len() == self.block.spec.raw_bytes
-    }
-}
-
-impl<B: BlockCodec> Blocked<B> {
     fn decode_some(&self, wanted: WantedBlock<'_, '_, B::Tables>, scratch: &mut DecodeScratch) -> Result<()> {
         let is_whole = wanted.is_whole();
         let WantedBlock { block, range, out } = wanted;
@@ -311,6 +190,21 @@ impl<B: BlockCodec> Blocked<B> {
         });
         scratch.block = whole;
         copied
+    }
+}
+
+/// Elements of a block, and where they are decoded to.
+struct WantedBlock<'p, 'o, T> {
+    block: Block<'p, T>,
+    /// The elements, counted from the start of the block.
+    range: Range<usize>,
+    /// Has their length.
+    out: &'o mut [u8],
+}
+
+impl<T> WantedBlock<'_, '_, T> {
+    fn is_whole(&self) -> bool {
+        self.out.len() == self.block.spec.raw_bytes
     }
 }
 
@@ -352,11 +246,5 @@ impl<B: BlockEncoder> Encoder for Blocked<B> {
         });
         scratch.planned = planned;
         encoded.map(|()| !stored.is_empty())
-    }
-}
-
-impl<B: BlockCodec> Blocked<B> {
-    fn part<'a>(&'a self, spec: PartSpec<'a>, stored: &'a [u8]) -> Result<BlockedPart<'a>> {
-        BlockedPart::parse(self, spec, Body::whole(stored), &(0..stored.len()))
     }
 }

@@ -91,6 +91,11 @@ impl BlockEntry {
 }
 
 #[cold]
+fn too_many_elements(count: usize, max: usize) -> Error {
+    Error::corrupt("R-5.14", format!("a block has {count} elements; at most {max} are allowed"))
+}
+
+#[cold]
 fn malformed(what: &str) -> Error {
     Error::corrupt("R-5.14", format!("the front of a chunk in blocks: {what}"))
 }
@@ -114,6 +119,37 @@ pub(crate) fn first_block_elements(stored: &[u8], table_bytes: impl Fn(&[u8]) ->
 }
 
 impl<'a> Front<'a> {
+    /// Parses the tables of a part that is one block, and the zero bytes between them and the
+    /// block. `tables` is their length, and `rule` the rule that they break.
+    pub(super) fn of_one_block(
+        spec: PartSpec<'_>,
+        limits: BlockLimits,
+        tables: Option<usize>,
+        rule: &'static str,
+        stored: &'a [u8],
+    ) -> Result<Self> {
+        let (_, count) = spec.width_and_count()?;
+        let split = || {
+            let tables = tables?;
+            let (front, block) = stored.split_at_checked(tables.checked_next_multiple_of(limits.block_align)?)?;
+            Some((front.split_at_checked(tables)?, block))
+        };
+        let Some(((tables, filling), block)) = split() else {
+            return Err(Error::corrupt(rule, "the stored bytes end within their tables"));
+        };
+        if filling.iter().any(|&byte| byte != 0) {
+            return Err(Error::corrupt(rule, "the bytes after the tables are not zero"));
+        }
+        // both are parts of the stored bytes
+        let bytes = tables.len() + filling.len();
+        Ok(Self { tables, directory: &[], filling, bytes, count, limits, block_bytes: block.len() })
+    }
+
+    /// Returns whether the part is in several blocks, which a directory lists.
+    pub(crate) fn has_directory(&self) -> bool {
+        !self.directory.is_empty()
+    }
+
     /// Parses the front of a part with `stored_bytes`, except for the directory. `stored`
     /// begins with the front. `table_bytes` returns the length of the tables that its argument
     /// begins with.
@@ -160,13 +196,16 @@ impl<'a> Front<'a> {
     }
 
     fn end(&self, block: usize) -> Option<(usize, usize)> {
+        if !self.has_directory() {
+            return (block == 0).then_some((self.count, self.block_bytes));
+        }
         let entry = self.directory.get(block)?;
         let ends = (directory_entry::END.get(entry), directory_entry::STORED_END.get(entry));
         Some((usize::try_from(ends.0).ok()?, usize::try_from(ends.1).ok()?))
     }
 
     pub(crate) fn block_count(&self) -> usize {
-        self.directory.len()
+        self.directory.len().max(1)
     }
 
     /// Returns a block: of its entry.
@@ -176,6 +215,13 @@ impl<'a> Front<'a> {
             None => (0, 0),
         };
         let (end, stored_end) = self.end(block).ok_or_else(|| malformed("a block is missing"))?;
+        if !self.has_directory() {
+            if end > self.limits.max_elements {
+                return Err(too_many_elements(end, self.limits.max_elements));
+            }
+            let stored = self.bytes..self.bytes + stored_end; // the length of the stored bytes
+            return Ok(BlockEntry { elements: 0..end, stored, padding: 0, crc: 0 });
+        }
         let align = |at: usize| at.checked_next_multiple_of(self.limits.block_align).unwrap_or(usize::MAX);
         let stored_start = align(stored_start);
         // nothing follows the last block
@@ -196,6 +242,10 @@ impl<'a> Front<'a> {
 
     pub(crate) fn blocks(&self) -> impl Iterator<Item = Result<BlockEntry>> {
         (0..self.block_count()).map(|block| self.block(block))
+    }
+
+    pub(super) fn filling(&self) -> &'a [u8] {
+        self.filling
     }
 
     /// Returns the number of the block that has an element. If the directory does not ascend, any.

@@ -1,7 +1,7 @@
 //! Chapter 5.12: parts in one block or in several.
 //!
-//! `front.rs` is what precedes several blocks, and `part.rs` a part of which perhaps only front and
-//! some blocks were read. `forms.rs` makes encodings of parts out of encodings of blocks; `raw.rs`
+//! `front.rs` is what precedes the blocks, and `part.rs` a part of which perhaps only front and some
+//! blocks were read. `forms.rs` makes encodings of parts out of encodings of blocks; `raw.rs`
 //! has the two that need no coding.
 
 mod forms;
@@ -9,8 +9,8 @@ mod front;
 mod part;
 mod raw;
 
-pub(super) use forms::{Blocked, OneBlock};
+pub(super) use forms::Blocked;
 pub(super) use front::{BlockLimits, FrontWriter, most_front_bytes, seal};
 pub(crate) use front::{FRONT_HEAD_BYTES, LEAST_IN_BLOCKS, check_front, first_block_elements, front_bytes};
-pub(crate) use part::{Block, BlockedCodec, BlockedPart};
+pub(crate) use part::{Block, Codec, Encoding, StoredPart};
 pub(super) use raw::{Constant, RawBlocks};

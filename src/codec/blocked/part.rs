@@ -1,17 +1,19 @@
-//! A part in blocks: its front, and the blocks that were read.
+//! The stored bytes of a part: its front, and the blocks that were read.
 //!
-//! A reader of one sample reads the front and the blocks that the sample needs, so the body of such
-//! a part may have holes. Offsets are those of the whole body; a block that was not read is absent,
+//! A part is one block behind its tables, or several behind a front with a directory (5.12). Of the
+//! latter, a reader of one sample reads the front and the blocks that the sample needs, so the body
+//! may have holes. Offsets are those of the whole body; a block that was not read is absent,
 //! never zero. Checksums of the front and of each block are checked when the
 //! bytes are read; together they give the checksum of the body, which tells whether a front belongs
 //! to its chunk.
 
-use super::front::{BlockEntry, BlockLimits, Front, check_front};
+use super::front::{BlockEntry, BlockLimits, FRONT_HEAD_BYTES, Front, check_front};
 use crate::checksum::Crc;
 use crate::codec::{
-    part::{Body, PartSpec},
+    part::{Anatomy, Body, PartSpec},
     scratch::DecodeScratch,
 };
+use crate::format::index::BLOCKS;
 use crate::kernel::prefetch;
 use crate::le::u64_of;
 use crate::{Error, Result};
@@ -25,48 +27,130 @@ pub(crate) struct Block<'a, T> {
     pub stored: &'a [u8],
 }
 
-/// An encoding in blocks: what a reader asks of one that it does not know.
-pub(crate) trait BlockedCodec: Sync {
+/// An encoding: what a reader asks of one that it does not know.
+pub(crate) trait Codec: Sync {
     // the facts of [`BlockCodec`](crate::codec::encoding::BlockCodec)
+    fn id(&self) -> u16;
+    fn name(&self) -> &'static str;
+    fn check_built(&self) -> Result<()>;
     fn is_identity(&self) -> bool;
+    fn is_constant(&self) -> bool;
+    fn needs_table(&self) -> bool;
     fn table(&self, tables: &[u8]) -> Option<u32>;
-    fn table_bytes(&self, front: &[u8]) -> Option<usize>;
+    fn table_bytes(&self, bytes: &[u8]) -> Option<usize>;
+    fn tables_rule(&self) -> &'static str;
     fn limits(&self) -> BlockLimits;
 
-    /// Checks tables and directory of a front, and of the blocks that were read what bounds their
-    /// decoded length.
-    fn check(&self, part: &BlockedPart<'_>) -> Result<()>;
+    /// See [`StoredPart::check`].
+    fn check(&self, part: &StoredPart<'_>) -> Result<()>;
 
-    /// Decodes some elements, at least one, to `out`, which has their length.
-    fn decode_blocks(
+    /// See [`StoredPart::decode`].
+    fn decode(
         &self,
-        part: &BlockedPart<'_>,
+        part: &StoredPart<'_>,
         elements: &Range<usize>,
         out: &mut [u8],
         scratch: &mut DecodeScratch,
-    ) -> Result<()>;
+    ) -> Result<bool>;
+
+    /// See [`StoredPart::anatomy`].
+    fn anatomy(&self, part: &StoredPart<'_>) -> Result<Anatomy>;
 }
 
-/// A part in blocks, of which perhaps only the front and some blocks were read.
-pub(crate) struct BlockedPart<'a> {
+/// What the field `encoding` of a part states: its encoding, and whether it is in several blocks.
+#[derive(Clone, Copy)]
+pub(crate) struct Encoding {
+    codec: &'static dyn Codec,
+    in_blocks: bool,
+}
+
+impl Encoding {
+    pub(crate) const fn new(codec: &'static dyn Codec, in_blocks: bool) -> Self {
+        Self { codec, in_blocks }
+    }
+
+    /// Returns the field.
+    #[inline]
+    pub(crate) fn field(self) -> u16 {
+        self.codec.id() | if self.in_blocks { BLOCKS } else { 0 }
+    }
+
+    #[inline]
+    pub(crate) fn is_in_blocks(self) -> bool {
+        self.in_blocks
+    }
+
+    /// Returns the table of the column that decoding needs, if it needs one. `stored` begins with
+    /// the stored bytes of the part; if they are cut off, [`Encoding::parse`] refuses them.
+    pub(crate) fn table(self, stored: &[u8]) -> Option<u32> {
+        let stored = if self.in_blocks { stored.get(FRONT_HEAD_BYTES..)? } else { stored };
+        self.codec.table(stored.get(..self.codec.table_bytes(stored)?)?)
+    }
+
+    /// Parses the front of the part that is stored in `range` of a body.
+    pub(crate) fn parse<'a>(self, spec: PartSpec<'a>, body: Body<'a>, range: &Range<usize>) -> Result<StoredPart<'a>> {
+        let Self { codec, in_blocks } = self;
+        let front = if in_blocks {
+            let stored = body.start().get(range.start..).unwrap_or(&[]);
+            Front::parse(spec, codec.limits(), |bytes| codec.table_bytes(bytes), stored, range.len())?
+        } else {
+            let stored = body.get(range.clone()).ok_or_else(outside)?;
+            Front::of_one_block(spec, codec.limits(), codec.table_bytes(stored), codec.tables_rule(), stored)?
+        };
+        Ok(StoredPart { encoding: self, spec, front, body, range: range.clone() })
+    }
+}
+
+impl std::ops::Deref for Encoding {
+    type Target = dyn Codec;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        self.codec
+    }
+}
+
+/// The stored bytes of a part; if it is in blocks, perhaps only the front and some blocks were
+/// read.
+pub(crate) struct StoredPart<'a> {
+    encoding: Encoding,
     pub(super) spec: PartSpec<'a>,
     pub front: Front<'a>,
     body: Body<'a>,
-    /// The offset of the front in the body.
-    start: usize,
+    /// Where it is in the body.
+    range: Range<usize>,
 }
 
-impl<'a> BlockedPart<'a> {
-    /// Parses the front of the part that is stored in `range` of a body.
-    pub(crate) fn parse(
-        codec: &dyn BlockedCodec,
-        spec: PartSpec<'a>,
-        body: Body<'a>,
-        range: &Range<usize>,
-    ) -> Result<Self> {
-        let stored = body.start().get(range.start..).unwrap_or(&[]);
-        let front = Front::parse(spec, codec.limits(), |front| codec.table_bytes(front), stored, range.len())?;
-        Ok(Self { spec, front, body, start: range.start })
+impl<'a> StoredPart<'a> {
+    /// Checks what bounds the decoded length of the part, before memory is taken for it; and the
+    /// front, if the part is in blocks.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.encoding.codec.check(self)
+    }
+
+    /// Decodes some elements, at least one, to `out`, which has their length. Returns `false` if
+    /// the part is one block, of which the encoding cannot decode these alone, or not for much less
+    /// than all elements cost.
+    ///
+    /// [`StoredPart::check`] need not have passed, unless these are all elements. This function
+    /// checks as much of it as it needs, so that one sample does not cost as much as all.
+    pub(crate) fn decode(&self, elements: &Range<usize>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<bool> {
+        self.encoding.codec.decode(self, elements, out, scratch)
+    }
+
+    /// Returns the table of the column that decoding needs, if it needs one.
+    pub(crate) fn table(&self) -> Option<u32> {
+        self.encoding.codec.table(self.front.tables)
+    }
+
+    /// Describes the sections of a part for which [`StoredPart::check`] has passed.
+    pub(crate) fn anatomy(&self) -> Result<Anatomy> {
+        self.encoding.codec.anatomy(self)
+    }
+
+    /// Returns some stored bytes, if they were read.
+    pub(super) fn bytes(&self, range: Range<usize>) -> Option<&'a [u8]> {
+        self.body.get(self.range.start + range.start..self.range.start + range.end) // inside the body
     }
 
     /// Returns whether to announce blocks to the processor: the bytes were not just read.
@@ -79,7 +163,7 @@ impl<'a> BlockedPart<'a> {
     }
 
     fn range(&self, entry: &BlockEntry) -> Range<usize> {
-        self.start + entry.stored.start..self.start + entry.stored.end // inside the body
+        self.range.start + entry.stored.start..self.range.start + entry.stored.end // inside the body
     }
 
     pub(super) fn block<'t, T>(&'t self, tables: &'t T, entry: &BlockEntry) -> Result<Block<'t, T>> {
@@ -96,7 +180,7 @@ impl<'a> BlockedPart<'a> {
 
     pub(crate) fn check_front(&self) -> Result<()> {
         // inside the body
-        check_front(self.body.start().get(..self.start + self.front.bytes).ok_or_else(outside)?)
+        check_front(self.body.start().get(..self.range.start + self.front.bytes).ok_or_else(outside)?)
     }
 
     /// Checks that the front belongs to a chunk whose body has the checksum `body_crc`, even if
@@ -105,7 +189,7 @@ impl<'a> BlockedPart<'a> {
     pub(crate) fn check_belongs(&self, body_crc: u32) -> Result<()> {
         let mut crc = Crc::new();
         // exact, as above
-        crc.add(self.body.start().get(..self.start + self.front.bytes).ok_or_else(outside)?);
+        crc.add(self.body.start().get(..self.range.start + self.front.bytes).ok_or_else(outside)?);
         for entry in self.front.blocks() {
             let entry = entry?;
             crc.add_known(entry.crc, u64_of(entry.stored.len()));
@@ -168,12 +252,12 @@ impl<'a> BlockedPart<'a> {
     }
 
     /// Returns the range in the body of the decoded bytes, which are the stored ones.
-    pub(crate) fn raw(&self, range: &Range<usize>) -> Result<Range<usize>> {
+    pub(crate) fn raw(&self) -> Result<Range<usize>> {
         self.check_raw()?;
-        Ok(self.start + self.front.bytes..range.end) // inside the part
+        Ok(self.range.start + self.front.bytes..self.range.end) // inside the part
     }
 
-    /// Checks the front of blocks whose stored bytes are the decoded ones: of
+    /// Checks the front of a part whose stored bytes are the decoded ones: of
     /// each block. Else values would not be those of the blocks whose checksums are compared.
     pub(crate) fn check_raw(&self) -> Result<()> {
         self.front.check()?;

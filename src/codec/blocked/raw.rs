@@ -8,7 +8,7 @@ use super::front::BlockLimits;
 use super::part::Block;
 use crate::codec::{
     choice::SampledPart,
-    encoding::{BlockCodec, BlockEncoder, Codec, Encoder, VisitPlan},
+    encoding::{BlockCodec, BlockEncoder, VisitPlan},
     geometry::RawPart,
     part::PartSpec,
     scratch::{DecodeScratch, EncodeScratch},
@@ -87,16 +87,19 @@ impl BlockEncoder for RawBlocks {
 
 pub(crate) struct Constant;
 
-impl Codec for Constant {
-    fn id(&self) -> u16 {
-        1
+impl BlockCodec for Constant {
+    type Tables = ();
+
+    const ID: u16 = 1;
+    const NAME: &'static str = "constant";
+    const IS_CONSTANT: bool = true;
+
+    fn parse_tables(&self, _: PartSpec<'_>, _: &[u8]) -> Result<()> {
+        Ok(())
     }
 
-    fn name(&self) -> &'static str {
-        "constant"
-    }
-
-    fn check(&self, spec: PartSpec<'_>, stored: &[u8]) -> Result<()> {
+    fn check(&self, block: &Block<'_, ()>) -> Result<()> {
+        let Block { spec, stored, .. } = block;
         let whole = spec.raw_bytes != 0 && spec.raw_bytes.is_multiple_of(spec.element_bytes);
         if stored.len() == spec.element_bytes && whole {
             return Ok(());
@@ -110,15 +113,12 @@ impl Codec for Constant {
         Err(Error::corrupt("R-5.4", message))
     }
 
-    fn constant<'a>(&self, stored: &'a [u8]) -> Option<&'a [u8]> {
-        Some(stored)
-    }
-
-    fn decode(&self, spec: PartSpec<'_>, stored: &[u8], out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
+    fn decode(&self, block: &Block<'_, ()>, out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
+        self.check(block)?;
         // each step copies all that is filled, so that a few long copies do
-        let mut filled = spec.element_bytes;
+        let mut filled = block.spec.element_bytes;
         if let Some(first) = out.get_mut(..filled) {
-            first.copy_from_slice(stored); // equal lengths: `check` has passed
+            first.copy_from_slice(block.stored); // equal lengths
         }
         while filled != 0 && filled < out.len() {
             let (done, rest) = out.split_at_mut(filled);
@@ -132,14 +132,12 @@ impl Codec for Constant {
 
     fn decode_range(
         &self,
-        spec: PartSpec<'_>,
-        stored: &[u8],
+        block: &Block<'_, ()>,
         _: &Range<usize>,
         out: &mut [u8],
         scratch: &mut DecodeScratch,
     ) -> Result<bool> {
-        self.check(spec, stored)?;
-        self.decode(spec, stored, out, scratch).map(|()| true)
+        self.decode(block, out, scratch).map(|()| true)
     }
 }
 
@@ -152,15 +150,25 @@ fn repeated(element_bytes: usize, raw: &[u8]) -> Option<&[u8]> {
     is_repeated.then_some(first)
 }
 
-impl Encoder for Constant {
+impl BlockEncoder for Constant {
     fn estimate(&self, part: &mut SampledPart<'_>, _: &mut EncodeScratch) -> Option<usize> {
         repeated(part.geometry.element_bytes, part.raw).map(<[u8]>::len)
     }
 
-    fn encode(&self, part: RawPart<'_>, stored: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<bool> {
-        stored.clear();
-        let Some(element) = repeated(part.geometry.element_bytes, part.raw) else { return Ok(false) };
-        stored.extend_from_slice(element);
-        Ok(true)
+    fn each_plan(&self, part: RawPart<'_>, scratch: &mut EncodeScratch, visit: &mut VisitPlan<'_>) -> Result<()> {
+        match repeated(part.geometry.element_bytes, part.raw) {
+            Some(_) => visit(&[], &|bytes| bytes, scratch).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    fn encode(&self, part: RawPart<'_>, _: &Range<usize>, stored: &mut Vec<u8>, _: &mut EncodeScratch) -> Result<()> {
+        stored.extend(part.raw.iter().take(part.geometry.element_bytes));
+        Ok(())
+    }
+
+    /// Appends one element, whatever blocks the part was to have.
+    fn append(&self, part: RawPart<'_>, _: &[u8], stored: &mut Vec<u8>, scratch: &mut EncodeScratch) -> Result<bool> {
+        self.encode(part, &(0..0), stored, scratch).map(|()| true)
     }
 }

@@ -67,7 +67,7 @@ const fn candidate(encoder: &'static dyn Encoder, weight: u64) -> WeightedEncode
     WeightedEncoder { encoder, weight, trusted_to_one_in: TRUSTED_TO_ONE_IN }
 }
 
-const CONSTANT: WeightedEncoder = candidate(&Constant, 100);
+const CONSTANT: WeightedEncoder = candidate(&Blocked(Constant), 100);
 const EXPONENTS: WeightedEncoder = candidate(&Blocked(ExponentBlocks), 100);
 const RESIDUALS: WeightedEncoder = candidate(&Blocked(ResidualBlocks), 100);
 const BITSHUFFLE: WeightedEncoder = candidate(&Blocked(BitshuffleBlocks), 100);

@@ -6,7 +6,7 @@
 //! block. Lost samples are kept as ranges, whose number is bounded by the bytes of the chunk.
 
 use super::decoder::{ChunkDecoder, StoredChunk, values_in_blocks};
-use crate::codec::blocked::BlockedPart;
+use crate::codec::blocked::StoredPart;
 use crate::format::content::Content;
 use crate::le::u64_of;
 use crate::{Error, ErrorKind, Result, memory};
@@ -76,7 +76,7 @@ impl DamagedChunk {
         Ok(examined)
     }
 
-    fn add_block(&mut self, part: &BlockedPart<'_>, block: usize, error: Error) -> Result<()> {
+    fn add_block(&mut self, part: &StoredPart<'_>, block: usize, error: Error) -> Result<()> {
         let bytes = part.range_of(&(block..block + 1))?;
         let end = block + 1; // at most the block count
         match self.runs.last_mut().filter(|last| last.blocks.end == block) {
@@ -91,7 +91,7 @@ impl DamagedChunk {
 
     /// Finds the samples that have a byte in a damaged block. Refuses a chunk that has no others,
     /// and one without a damaged block.
-    fn find_samples(&mut self, chunk: &StoredChunk<'_>, part: &BlockedPart<'_>, decoder: &ChunkDecoder) -> Result<()> {
+    fn find_samples(&mut self, chunk: &StoredChunk<'_>, part: &StoredPart<'_>, decoder: &ChunkDecoder) -> Result<()> {
         let content = decoder.content(chunk.body);
         let value_bytes = value_bytes(&content, decoder);
         let most_ranges = usize::try_from(chunk.head.entry.stored_bytes).unwrap_or(0) / BYTES_OF_LOST_RANGE;
@@ -197,7 +197,7 @@ pub(crate) fn decode_intact(
 }
 
 /// Opens a chunk in blocks: checks its front, and decodes validity and shape.
-fn open<'a>(chunk: &StoredChunk<'a>, decoder: &mut ChunkDecoder) -> Result<BlockedPart<'a>> {
+fn open<'a>(chunk: &StoredChunk<'a>, decoder: &mut ChunkDecoder) -> Result<StoredPart<'a>> {
     let part = values_in_blocks(chunk.layout, chunk.head, chunk.body)?;
     part.check_front()?;
     decoder.open(chunk)?;
@@ -210,7 +210,7 @@ fn value_bytes(content: &Content<'_>, decoder: &ChunkDecoder) -> usize {
 
 fn decode_block(
     chunk: &StoredChunk<'_>,
-    part: &BlockedPart<'_>,
+    part: &StoredPart<'_>,
     block: usize,
     decoder: &mut ChunkDecoder,
     scratch: &mut Vec<u8>,

@@ -9,10 +9,9 @@
 //! so that it may lie in a buffer that is reused.
 
 use crate::codec::{
-    blocked::{BlockedCodec, BlockedPart},
-    encoding::Codec,
+    blocked::{Encoding, StoredPart},
     part::{Body, PartSpec, Tables},
-    registry::codec,
+    registry::{RAW, encoding},
     scratch::DecodeScratch,
     zstandard::Dictionary,
 };
@@ -52,10 +51,10 @@ impl StoredChunk<'_> {
     pub(crate) fn check_tables(&self, parts: &PartTable) -> Result<()> {
         let all = [parts.validity, parts.shape, parts.values];
         for (part, range) in all.into_iter().zip(self.ranges(parts)?) {
-            let codec = codec(part.encoding)?;
-            if codec.needs_table()
+            let encoding = encoding(part.encoding)?;
+            if encoding.needs_table()
                 && part.raw_bytes > 0
-                && let Some(table) = codec.table(self.body.start().get(range.start..).ok_or_else(outside)?)?
+                && let Some(table) = encoding.table(self.body.start().get(range.start..).ok_or_else(outside)?)
             {
                 self.tables.dictionary(table)?;
             }
@@ -73,12 +72,15 @@ fn ranges(head: &ChunkHead, parts: &PartTable) -> Result<[Range<usize>; 3]> {
 }
 
 /// Returns the values of a chunk in blocks, whose parts are checked as by [`parts`].
-pub(crate) fn values_in_blocks<'a>(layout: &Layout, head: &ChunkHead, body: Body<'a>) -> Result<BlockedPart<'a>> {
+pub(crate) fn values_in_blocks<'a>(layout: &Layout, head: &ChunkHead, body: Body<'a>) -> Result<StoredPart<'a>> {
     let table = parts(layout, head, body.start())?;
     let [.., range] = ranges(head, &table)?;
     let raw_bytes = usize::try_from(table.values.raw_bytes).map_err(|_| outside())?;
-    let blocks = codec(table.values.encoding)?.blocks().ok_or_else(outside)?;
-    BlockedPart::parse(blocks, PartSpec::new(layout.element_bytes, raw_bytes), body, &range)
+    let encoding = encoding(table.values.encoding)?;
+    if !encoding.is_in_blocks() {
+        return Err(outside());
+    }
+    encoding.parse(PartSpec::new(layout.element_bytes, raw_bytes), body, &range)
 }
 
 /// Parses the part table of a body, and checks that the column allows its parts (R-4.3, R-4.6,
@@ -134,7 +136,7 @@ enum PartBytes {
 }
 
 struct EncodedPart {
-    codec: &'static dyn Codec,
+    encoding: Encoding,
     element_bytes: usize,
     raw_bytes: usize,
     dictionary: Option<Arc<Dictionary>>,
@@ -147,49 +149,15 @@ impl EncodedPart {
         PartSpec::new(self.element_bytes, self.raw_bytes).with(self.dictionary.as_deref())
     }
 
-    /// Returns the stored bytes, whose block index, if they have one, is parsed.
-    fn stored<'a>(&'a self, body: Body<'a>) -> Result<Stored<'a>> {
-        match self.codec.blocks() {
-            Some(codec) => Ok(Stored::Blocks(codec, BlockedPart::parse(codec, self.spec(), body, &self.range)?)),
-            None => body.get(self.range.clone()).map(Stored::Whole).ok_or_else(wrong_length),
-        }
+    fn stored<'a>(&'a self, body: Body<'a>) -> Result<StoredPart<'a>> {
+        self.encoding.parse(self.spec(), body, &self.range)
     }
 
-    /// Checks a part that is to be decoded as a whole, before memory is taken for it.
-    fn check(&self, stored: &Stored<'_>) -> Result<()> {
-        match stored {
-            Stored::Blocks(codec, part) => codec.check(part),
-            Stored::Whole(stored) => self.codec.check(self.spec(), stored),
-        }
-    }
-
-    /// Decodes a range of the decoded bytes, which are whole elements, to `out`, which has its
-    /// length. Returns `false` if the encoding cannot decode a range alone; it always decodes all.
-    fn decode(
-        &self,
-        stored: &Stored<'_>,
-        bytes: &Range<usize>,
-        out: &mut [u8],
-        scratch: &mut DecodeScratch,
-    ) -> Result<bool> {
-        let spec = self.spec();
+    /// Returns the elements that are some decoded bytes.
+    fn elements(&self, bytes: &Range<usize>) -> Range<usize> {
         // at least 1
-        let elements = bytes.start / spec.element_bytes..bytes.end / spec.element_bytes;
-        match stored {
-            _ if elements.is_empty() => Ok(true),
-            Stored::Blocks(codec, part) => codec.decode_blocks(part, &elements, out, scratch).map(|()| true),
-            Stored::Whole(stored) if *bytes == (0..spec.raw_bytes) => {
-                self.codec.decode(spec, stored, out, scratch).map(|()| true)
-            }
-            Stored::Whole(stored) => self.codec.decode_range(spec, stored, &elements, out, scratch),
-        }
+        bytes.start / self.element_bytes..bytes.end / self.element_bytes
     }
-}
-
-/// The stored bytes of a part.
-enum Stored<'a> {
-    Whole(&'a [u8]),
-    Blocks(&'a dyn BlockedCodec, BlockedPart<'a>),
 }
 
 /// Decodes chunks, one after the other, in memory that it reuses.
@@ -243,10 +211,13 @@ impl ChunkDecoder {
         let widths = [1, 4, layout.element_bytes];
         let parts = [table.validity, table.shape, table.values].into_iter().zip(chunk.ranges(&table)?).zip(widths);
         for ((part, range), element_bytes) in parts.filter(|((part, _), _)| part.raw_bytes > 0) {
-            let Some(blocks) = codec(part.encoding)?.blocks() else { continue };
+            let encoding = encoding(part.encoding)?;
+            if !encoding.is_in_blocks() {
+                continue;
+            }
             let raw_bytes = usize::try_from(part.raw_bytes).map_err(|_| wrong_length())?;
-            let part = BlockedPart::parse(blocks, PartSpec::new(element_bytes, raw_bytes), body, &range)?;
-            blocks.check(&part).and_then(|()| part.check_crcs())?;
+            let part = encoding.parse(PartSpec::new(element_bytes, raw_bytes), body, &range)?;
+            part.check().and_then(|()| part.check_crcs())?;
         }
         let element = self.constant::<VALUES>(body)?;
         if element.is_none() {
@@ -340,11 +311,11 @@ impl ChunkDecoder {
     /// Returns the element that all of a part equal, if the encoding of the part stores no others.
     fn constant<'a, const PART: usize>(&self, body: Body<'a>) -> Result<Option<&'a [u8]>> {
         let PartBytes::Encoded(part) = &self.parts[PART] else { return Ok(None) };
-        let stored = body.get(part.range.clone()).ok_or_else(wrong_length)?;
-        match part.codec.constant(stored) {
-            Some(element) => part.codec.check(part.spec(), stored).map(|()| Some(element)),
-            None => Ok(None),
+        if !part.encoding.is_constant() {
+            return Ok(None);
         }
+        part.stored(body)?.check()?;
+        Ok(body.get(part.range.clone()))
     }
 
     /// Returns the encodings of validity and shape, and the number of nulls, without decoding the
@@ -381,20 +352,20 @@ impl ChunkDecoder {
         body: Body<'_>,
         bytes: &Range<usize>,
         out: &mut [u8],
-        check: impl FnOnce(&BlockedPart<'_>, &Content<'_>) -> Result<()>,
+        check: impl FnOnce(&StoredPart<'_>, &Content<'_>) -> Result<()>,
     ) -> Result<bool> {
         let PartBytes::Encoded(part) = &self.parts[VALUES] else { return Ok(false) };
         if bytes.end > part.raw_bytes || bytes.len() != out.len() {
             return Err(wrong_length());
         }
-        let stored = part.stored(body)?;
-        if let Stored::Blocks(_, blocks) = &stored {
-            check(blocks, &self.content(body))?;
+        let (stored, elements) = (part.stored(body)?, part.elements(bytes));
+        if part.encoding.is_in_blocks() {
+            check(&stored, &self.content(body))?;
         }
         if *bytes == (0..part.raw_bytes) {
-            part.check(&stored)?;
+            stored.check()?;
         }
-        if !part.decode(&stored, bytes, out, &mut self.scratch)? {
+        if !elements.is_empty() && !stored.decode(&elements, out, &mut self.scratch)? {
             return Ok(false);
         }
         swap_to_native(part.element_bytes, out);
@@ -403,22 +374,19 @@ impl ChunkDecoder {
 
     /// Returns the values as a part in blocks, if they are in blocks and have not been decoded.
     /// `body` is that of [`ChunkDecoder::open`].
-    pub(crate) fn blocks<'a>(&'a self, body: Body<'a>) -> Result<Option<BlockedPart<'a>>> {
+    pub(crate) fn blocks<'a>(&'a self, body: Body<'a>) -> Result<Option<StoredPart<'a>>> {
         let (PartBytes::Encoded(part) | PartBytes::Stored(part, _)) = &self.parts[VALUES] else { return Ok(None) };
-        match part.stored(body)? {
-            Stored::Blocks(_, blocks) => Ok(Some(blocks)),
-            Stored::Whole(_) => Ok(None),
-        }
+        part.encoding.is_in_blocks().then(|| part.stored(body)).transpose()
     }
 
     fn decode<const PART: usize>(&mut self, body: Body<'_>) -> Result<()> {
         // in bounds, here and below: PART is one of the constants above
         let PartBytes::Encoded(part) = &self.parts[PART] else { return Ok(()) };
         let stored = part.stored(body)?;
-        part.check(&stored)?;
+        stored.check()?;
         let buffer = &mut self.buffers[PART];
         buffer.resize(part.raw_bytes)?;
-        part.decode(&stored, &(0..part.raw_bytes), buffer.as_mut_slice(), &mut self.scratch)?;
+        stored.decode(&part.elements(&(0..part.raw_bytes)), buffer.as_mut_slice(), &mut self.scratch)?;
         if PART == VALUES {
             swap_to_native(part.element_bytes, buffer.as_mut_slice());
         }
@@ -466,34 +434,25 @@ fn locate(
     if raw_bytes != due {
         return Err(wrong_length());
     }
-    let codec = codec(part.encoding)?;
-    let spec = PartSpec::new(element_bytes, raw_bytes);
+    let encoding = encoding(part.encoding)?;
     if raw_bytes == 0 {
-        return match range.is_empty() && codec.id() == 0 {
+        return match range.is_empty() && encoding.field() == RAW.field() {
             true => Ok(PartBytes::Absent),
             false => Err(Error::corrupt("R-5.2", "a part without decoded bytes has stored ones, or is not raw")),
         };
     }
-    if let Some(blocks) = codec.blocks() {
-        let part = BlockedPart::parse(blocks, spec, body, &range)?;
-        let dictionary = blocks.table(part.front.tables).map(|table| tables.dictionary(table)).transpose()?;
-        let raw = blocks.is_identity().then(|| part.raw(&range)).transpose()?;
-        // a part whose blocks are read alone is decoded as those that are encoded
-        let stored = raw.filter(|_| in_place && body.get(range.clone()).is_some());
-        let part = EncodedPart { codec, element_bytes, raw_bytes, dictionary, range };
-        return Ok(match stored {
-            Some(raw) => PartBytes::Stored(part, raw),
-            None => PartBytes::Encoded(part),
-        });
-    }
-    let stored = body.get(range.clone()).ok_or_else(wrong_length)?;
-    let is_stored = codec.is_identity() && in_place;
-    if is_stored {
-        codec.check(spec, stored)?;
-    }
-    let dictionary = codec.table(stored)?.map(|table| tables.dictionary(table)).transpose()?;
-    let part = EncodedPart { codec, element_bytes, raw_bytes, dictionary, range: range.clone() };
-    Ok(if is_stored { PartBytes::Stored(part, range) } else { PartBytes::Encoded(part) })
+    // the front of any other part is parsed where elements are decoded: once for a sample
+    let stored = || encoding.parse(PartSpec::new(element_bytes, raw_bytes), body, &range);
+    let table = if encoding.needs_table() { stored()?.table() } else { None };
+    let dictionary = table.map(|table| tables.dictionary(table)).transpose()?;
+    let raw = if encoding.is_identity() { Some(stored()?.raw()?) } else { None };
+    // a part whose blocks are read alone is decoded as those that are encoded
+    let raw = raw.filter(|_| in_place && body.get(range.clone()).is_some());
+    let part = EncodedPart { encoding, element_bytes, raw_bytes, dictionary, range };
+    Ok(match raw {
+        Some(raw) => PartBytes::Stored(part, raw),
+        None => PartBytes::Encoded(part),
+    })
 }
 
 fn wrong_length() -> Error {

@@ -9,12 +9,12 @@
 
 use crate::codec::{
     bins::BinChoice,
-    blocked::{LEAST_IN_BLOCKS, most_front_bytes, seal},
+    blocked::{Encoding, LEAST_IN_BLOCKS, most_front_bytes, seal},
     choice::{Candidates, Idea, Profile, SampledPart, Search, TRUSTED_TO_ONE_IN, WeightedEncoder},
-    encoding::{BlockEncoder, Codec},
+    encoding::BlockEncoder,
     geometry::{Geometry, RawPart, SCALARS, block_ends, number_ends},
-    part::PartSpec,
-    registry::{RAW, RAW_BLOCKS, codec, form},
+    part::{Body, PartSpec},
+    registry::{RAW, RAW_BLOCKS, RAW_IN_BLOCKS, encoding, written_by},
     scratch::{DecodeScratch, EncodeScratch},
     transform::Transform,
     zstandard::EncodingDictionary,
@@ -184,7 +184,7 @@ impl ChunkEncoder {
         let ranges = if has_parts { parts.ranges() } else { Some([0..0, 0..0, 0..body.len()]) };
         for (part, range) in [parts.validity, parts.shape, parts.values].iter().zip(ranges.into_iter().flatten()) {
             if part.raw_bytes > 0
-                && codec(part.encoding)?.blocks().is_some()
+                && encoding(part.encoding)?.is_in_blocks()
                 && let Some((before, stored)) = body.split_at_mut_checked(range.start)
             {
                 seal(before, stored);
@@ -253,27 +253,28 @@ impl ChunkEncoder {
         choice: &mut Option<ValueChoice>,
         body: &mut Vec<u8>,
     ) -> Result<Part> {
-        let codec = self.choose(part, is_string, choice)?;
-        if let Some(codec) = codec {
-            self.compare(codec, part)?;
+        let encoding = self.choose(part, is_string, choice)?;
+        if let Some(encoding) = encoding {
+            self.compare(encoding, part)?;
         }
         let start = body.len();
-        let codec = match codec {
-            Some(codec) => {
+        let encoding = match encoding {
+            Some(encoding) => {
                 match start {
                     0 => std::mem::swap(body, &mut self.best), // saves a copy
                     _ => body.extend_from_slice(&self.best),
                 }
-                codec
+                encoding
             }
             // straight to the body: a sample may have gigabytes
-            None if self.append_raw_blocks(part, body)? => RAW_BLOCKS as &dyn Codec,
+            None if self.append_raw_blocks(part, body)? => RAW_IN_BLOCKS,
             None => {
                 body.extend_from_slice(part.raw);
                 RAW
             }
         };
-        Ok(Part { stored_bytes: field(body.len() - start)?, raw_bytes: field(part.raw.len())?, encoding: codec.id() })
+        let (stored_bytes, raw_bytes) = (field(body.len() - start)?, field(part.raw.len())?);
+        Ok(Part { stored_bytes, raw_bytes, encoding: encoding.field() })
     }
 
     /// Appends `raw` in blocks to `body`. Returns `false`, and appends nothing, if it is not to be
@@ -299,17 +300,16 @@ impl ChunkEncoder {
         part: RawPart<'a>,
         is_string: bool,
         dictionary: Option<&Arc<EncodingDictionary>>,
-    ) -> Result<(&'static dyn Codec, &'a [u8])> {
+    ) -> Result<(Encoding, &'a [u8])> {
         self.scratch.dictionary = dictionary.cloned();
-        let codec = self.choose(part, is_string, &mut None)?;
-        if let Some(codec) = codec {
-            return Ok((codec, &self.best));
+        if let Some(encoding) = self.choose(part, is_string, &mut None)? {
+            return Ok((encoding, &self.best));
         }
         let mut stored = std::mem::take(&mut self.best);
         stored.clear();
         let in_blocks = self.append_raw_blocks(part, &mut stored);
         self.best = stored;
-        if in_blocks? { Ok((RAW_BLOCKS, &self.best)) } else { Ok((RAW, part.raw)) }
+        if in_blocks? { Ok((RAW_IN_BLOCKS, &self.best)) } else { Ok((RAW, part.raw)) }
     }
 
     /// Chooses the encoding for `raw`, whose stored bytes are then in `self.best`; `None` for raw.
@@ -318,10 +318,10 @@ impl ChunkEncoder {
         part: RawPart<'_>,
         is_string: bool,
         choice: &mut Option<ValueChoice>,
-    ) -> Result<Option<&'static dyn Codec>> {
+    ) -> Result<Option<Encoding>> {
         let RawPart { geometry, raw } = part;
         let form_of = |choice: &ValueChoice| {
-            form(choice.candidate.encoder, geometry.is_in_blocks() && !choice.is_whole).map(Some)
+            written_by(choice.candidate.encoder, geometry.is_in_blocks() && !choice.is_whole).map(Some)
         };
         if let Some(kept) = choice
             && self.encode_as_before(kept, part)?
@@ -343,12 +343,12 @@ impl ChunkEncoder {
         }
         *choice = None;
         let Some(found) = self.best_choice(part, is_string, Limit::NONE)? else { return Ok(None) };
-        let codec = form_of(&found);
+        let encoding = form_of(&found);
         // a dictionary may come between texts
         // whether the kept choice would be tried first, so that it is confirmed
         let is_kept = !self.is_short(geometry) && !is_string && !self.scratch.search.is_exhaustive;
         *choice = Some(found).filter(|_| is_kept);
-        codec
+        encoding
     }
 
     /// Returns whether blocks were encoded that take little.
@@ -479,21 +479,24 @@ impl ChunkEncoder {
     }
 
     /// Decodes `self.best` and compares it with `raw`.
-    pub(crate) fn compare(&mut self, codec: &dyn Codec, RawPart { geometry, raw }: RawPart<'_>) -> Result<()> {
+    pub(crate) fn compare(&mut self, encoding: Encoding, RawPart { geometry, raw }: RawPart<'_>) -> Result<()> {
         let Some(Check { scratch, decoded }) = &mut self.check else { return Ok(()) };
         let dictionary = self.scratch.dictionary.as_ref().map(|dictionary| &*dictionary.decoding);
         let spec = PartSpec::new(geometry.element_bytes, raw.len()).with(dictionary);
         decoded.resize(raw.len(), 0);
-        let checked = codec.check(spec, &self.best).and_then(|()| codec.decode(spec, &self.best, decoded, scratch));
+        let checked = encoding.parse(spec, Body::whole(&self.best), &(0..self.best.len())).and_then(|part| {
+            part.check()?;
+            part.decode(&(0..raw.len() / geometry.element_bytes), decoded, scratch) // at least 1
+        });
         let reason = match checked {
-            Ok(()) if decoded == raw => return Ok(()),
-            Ok(()) => "the values differ".to_owned(),
+            Ok(_) if decoded == raw => return Ok(()),
+            Ok(_) => "the values differ".to_owned(),
             Err(error) if error.kind() == ErrorKind::Corrupt => error.to_string(),
             Err(error) => return Err(error),
         };
         let message = format!(
             "a chunk that was encoded as {} does not decode to its values, and was not written ({reason})",
-            codec.name()
+            encoding.name()
         );
         Err(Error::internal(message))
     }

@@ -8,12 +8,12 @@
 use super::decoder::{ChunkDecoder, StoredChunk};
 use super::encoder::{ChunkEncoder, saves_enough};
 use crate::codec::{
-    blocked::{BlockedPart, Constant, seal},
+    blocked::{Constant, Encoding, seal},
     choice::{Profile, Search, WeightedEncoder},
-    encoding::{Codec, Encoder},
+    encoding::{BlockCodec, Encoder},
     geometry::{Geometry, RawPart, block_ends},
     part::{Anatomy, Body, PartSpec},
-    registry::{RAW, RAW_BLOCKS, base_name, codec, encoding_name, form},
+    registry::{RAW, RAW_BLOCKS, base_name, encoding, encoding_name, written_by},
     scratch::EncodeScratch,
     zstandard::EncodingDictionary,
 };
@@ -66,7 +66,7 @@ pub(crate) struct Values<'a> {
     before: &'a [u8],
     is_string: bool,
     dictionary: Option<Arc<EncodingDictionary>>,
-    codec: &'static dyn Codec,
+    encoding: Encoding,
     pub stored: &'a [u8],
     /// The decoded bytes, in the byte order of the file.
     pub raw: Vec<u8>,
@@ -87,13 +87,13 @@ impl<'a> Values<'a> {
         let start = length.and_then(|length| body.len().checked_sub(length)); // values come last
         let stored = start.and_then(|start| body.split_at_checked(start));
         let (before, stored) = stored.ok_or_else(|| Error::corrupt("R-4.4", "the values reach outside the chunk"))?;
-        let codec = codec(part.encoding)?;
-        let table = if raw.is_empty() { None } else { codec.table(stored)? };
+        let encoding = encoding(part.encoding)?;
+        let table = if raw.is_empty() { None } else { encoding.table(stored) };
         let dictionary = table.map(|table| EncodingDictionary::new(table, tables.dictionary(table)?)).transpose()?;
         let spec = PartSpec::new(layout.element_bytes, raw.len());
         let mut of_file = Vec::new();
-        if let Some(blocks) = codec.blocks() {
-            let part = BlockedPart::parse(blocks, spec, Body::whole(stored), &(0..stored.len()))?;
+        if encoding.is_in_blocks() {
+            let part = encoding.parse(spec, Body::whole(stored), &(0..stored.len()))?;
             for entry in part.front.blocks() {
                 // a field of as many bits
                 of_file.extend(u32::try_from(entry?.elements.end));
@@ -126,7 +126,7 @@ impl<'a> Values<'a> {
             before,
             is_string,
             dictionary: dictionary.map(Arc::new),
-            codec,
+            encoding,
             stored,
             raw,
         };
@@ -174,11 +174,11 @@ impl<'a> Values<'a> {
 
     pub(crate) fn anatomy(&self) -> Result<Anatomy> {
         let spec = PartSpec::new(self.geometry.element_bytes, self.raw.len());
-        self.codec.anatomy(spec, self.stored)
+        self.encoding.parse(spec, Body::whole(self.stored), &(0..self.stored.len()))?.anatomy()
     }
 
-    fn is_in_file(&self, codec: &dyn Codec, stored: &[u8]) -> bool {
-        self.codec.id() == codec.id() && self.stored == stored
+    fn is_in_file(&self, encoding: Encoding, stored: &[u8]) -> bool {
+        self.encoding.field() == encoding.field() && self.stored == stored
     }
 
     /// Encodes the values with each encoding, and with the settings of each profile where these
@@ -202,22 +202,22 @@ impl<'a> Values<'a> {
                 encoder.estimate_by_encoding(part, scratch)
             })?;
             let can = encoder.encode(part, &mut stored, &mut scratch)?;
-            let codec = form(encoder, geometry.is_in_blocks())?;
-            if codec.blocks().is_some() {
+            let encoding = written_by(encoder, geometry.is_in_blocks())?;
+            if encoding.is_in_blocks() {
                 seal(self.before, &mut stored);
             }
-            add(&mut trials, self.trial(is_own.then_some(profile), codec, can.then_some(&stored)));
+            add(&mut trials, self.trial(is_own.then_some(profile), encoding, can.then_some(&stored)));
         }
         trials.sort_by_key(|trial| trial.stored_bytes.unwrap_or(u64::MAX));
         Ok(trials)
     }
 
-    fn trial(&self, profile: Option<Profile>, codec: &dyn Codec, stored: Option<&Vec<u8>>) -> Trial {
+    fn trial(&self, profile: Option<Profile>, encoding: Encoding, stored: Option<&Vec<u8>>) -> Trial {
         Trial {
-            encoding: encoding_name(codec.id()),
+            encoding: encoding_name(encoding.field()),
             profiles: profile.into_iter().collect(),
             stored_bytes: stored.map(|stored| u64_of(stored.len())),
-            in_file: stored.is_some_and(|stored| self.is_in_file(codec, stored)),
+            in_file: stored.is_some_and(|stored| self.is_in_file(encoding, stored)),
         }
     }
 
@@ -243,43 +243,43 @@ impl<'a> Values<'a> {
     }
 
     /// Encodes the values as a profile does. Returns whether the file has the result.
-    fn encode_as(&self, profile: Profile, search: Search) -> Result<(&'static dyn Codec, Vec<u8>, bool)> {
+    fn encode_as(&self, profile: Profile, search: Search) -> Result<(Encoding, Vec<u8>, bool)> {
         let mut encoder = ChunkEncoder::new(profile, profile.block_bytes(), false, search);
         let geometry = self.geometry(profile, self.in_blocks(profile));
         let part = RawPart { geometry: &geometry, raw: &self.raw };
-        let (codec, stored) = encoder.encode_alone(part, self.is_string, self.dictionary.as_ref())?;
+        let (encoding, stored) = encoder.encode_alone(part, self.is_string, self.dictionary.as_ref())?;
         let mut stored = stored.to_vec();
-        if codec.blocks().is_some() {
+        if encoding.is_in_blocks() {
             seal(self.before, &mut stored);
         }
-        let in_file = self.is_in_file(codec, &stored);
-        Ok((codec, stored, in_file))
+        let in_file = self.is_in_file(encoding, &stored);
+        Ok((encoding, stored, in_file))
     }
 
     /// Returns by how much the choice of a profile costs more than the cheapest of all combinations
     /// that the profile allows, as a fraction of that.
     pub(crate) fn regret(&self, profile: Profile) -> Result<f64> {
         let cost = |search| {
-            let (codec, stored, _) = self.encode_as(profile, search)?;
+            let (encoding, stored, _) = self.encode_as(profile, search)?;
             // rounded anyway
-            Ok(profile.weight(codec.name()).saturating_mul(u64_of(stored.len())).max(1) as f64)
+            Ok(profile.weight(encoding.name()).saturating_mul(u64_of(stored.len())).max(1) as f64)
         };
         Ok(cost(Search::new())? / cost(Search::new().exhaustive())? - 1.0)
     }
 
     fn choice(&self, profile: Profile, trials: &[Trial]) -> Result<Choice> {
-        let (codec, stored, in_file) = self.encode_as(profile, Search::new())?;
+        let (encoding, stored, in_file) = self.encode_as(profile, Search::new())?;
         Ok(Choice {
             profile,
-            encoding: encoding_name(codec.id()),
+            encoding: encoding_name(encoding.field()),
             stored_bytes: u64_of(stored.len()),
-            reason: self.reason(profile, codec, &stored, trials),
+            reason: self.reason(profile, encoding, &stored, trials),
             in_file,
         })
     }
 
     /// Returns the reason why [`ChunkEncoder`] chose `chosen`, in words.
-    fn reason(&self, profile: Profile, chosen: &dyn Codec, stored: &[u8], trials: &[Trial]) -> String {
+    fn reason(&self, profile: Profile, chosen: Encoding, stored: &[u8], trials: &[Trial]) -> String {
         let candidates = profile.candidates(self.is_string, self.in_blocks(profile));
         if self.raw.is_empty() {
             return "the values are empty".to_owned();
@@ -289,12 +289,12 @@ impl<'a> Values<'a> {
         }
         let is_candidate = |name: &str| candidates.iter().any(|candidate| candidate.encoder.name() == base_name(name));
         let in_blocks = self.in_blocks(profile);
-        let is_of_one_form = self.is_string || chosen.constant(stored).is_some();
-        if in_blocks && chosen.blocks().is_none() && chosen.id() != RAW.id() && !is_of_one_form {
+        let is_of_one_form = self.is_string || chosen.is_constant();
+        if in_blocks && !chosen.is_in_blocks() && chosen.field() != RAW.field() && !is_of_one_form {
             return "blocks take 5 % more".to_owned();
         }
         let is_tried = |name: &str| {
-            let is_of_form = (base_name(name) != name) == in_blocks || self.is_string || name == Constant.name();
+            let is_of_form = (base_name(name) != name) == in_blocks || self.is_string || name == Constant::NAME;
             is_of_form && is_candidate(name)
         };
         let tried = trials.iter().filter(|trial| is_tried(&trial.encoding) && trial.profiles.contains(&profile));

@@ -3,11 +3,11 @@
 use crate::DType;
 use crate::codec::{
     bins::BinBlocks,
-    blocked::{Blocked, Constant, RawBlocks},
-    encoding::{Codec, Encoder},
+    blocked::{Blocked, Constant, Encoding, RawBlocks},
+    encoding::Encoder,
     geometry::{FloatType, Geometry},
     part::PartSpec,
-    registry::form,
+    registry::written_by,
     tiers::{ExponentBlocks, ResidualBlocks},
     zstandard::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks},
 };
@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use tensilo_testing::{Pattern, Random};
 
 pub(super) static ENCODERS: [&dyn Encoder; 9] = [
-    &Constant,
+    &Blocked(Constant),
     EXPONENTS,
     RESIDUALS,
     &Blocked(RawBlocks),
@@ -65,9 +65,9 @@ impl Case {
         ends
     }
 
-    /// The decoder of what the encoder writes.
-    pub(super) fn codec(&self) -> &'static dyn Codec {
-        form(self.encoder, self.blocks().len() > 1).expect("it is known")
+    /// The encoding of what the encoder writes.
+    pub(super) fn encoding(&self) -> Encoding {
+        written_by(self.encoder, self.blocks().len() > 1).expect("it is known")
     }
 
     pub(super) fn spec(&self) -> PartSpec<'static> {

@@ -3,14 +3,15 @@
 
 use super::cases::{EXPONENTS, RESIDUALS};
 use crate::codec::{
-    blocked::Blocked,
+    blocked::{Block, Blocked, Encoding},
     choice::{Sample, SampledPart, Search, best_tier_transform, predictions},
     chunk::{ChunkEncoder, saves_enough},
-    encoding::{Codec, Encoder},
+    encoding::{BlockCodec, Encoder},
     geometry::{Geometry, RawPart},
     part::PartSpec,
     registry::RAW,
     scratch::{DecodeScratch, EncodeScratch},
+    tests::Memory,
     transform::Transform,
     zstandard::BitshuffleBlocks,
 };
@@ -163,39 +164,27 @@ fn small_asks_for_large_chunks() {
 
 #[test]
 fn raw_bytes_are_copied() {
-    let (spec, mut out) = (PartSpec::new(2, 4), [0; 4]);
-    RAW.decode(spec, &[1, 2, 3, 4], &mut out, &mut DecodeScratch::default()).expect("raw");
-    assert_eq!(out, [1, 2, 3, 4]);
-    assert!(RAW.check(spec, &[1, 2, 3, 4]).is_ok());
-    assert_eq!(RAW.check(spec, &[1, 2, 3]).expect_err("too short").kind(), ErrorKind::Corrupt);
+    let decode = |stored: &[u8]| Memory::default().decode(RAW, PartSpec::new(2, 4), stored, 0);
+    assert_eq!(decode(&[1, 2, 3, 4]), Ok(vec![1, 2, 3, 4]));
+    assert!(decode(&[1, 2, 3]).expect_err("too short").contains("R-5.3"));
 }
 
 /// Has lost the values.
 struct Faulty;
 
-impl Codec for Faulty {
-    fn id(&self) -> u16 {
-        999
-    }
+impl BlockCodec for Faulty {
+    type Tables = ();
 
-    fn name(&self) -> &'static str {
-        "faulty"
-    }
+    const ID: u16 = 99;
+    const NAME: &'static str = "faulty";
 
-    fn check(&self, _: PartSpec<'_>, _: &[u8]) -> crate::Result<()> {
+    fn parse_tables(&self, _: PartSpec<'_>, _: &[u8]) -> crate::Result<()> {
         Ok(())
     }
 
-    fn decode(&self, _: PartSpec<'_>, _: &[u8], out: &mut [u8], _: &mut DecodeScratch) -> crate::Result<()> {
+    fn decode(&self, _: &Block<'_, ()>, out: &mut [u8], _: &mut DecodeScratch) -> crate::Result<()> {
         out.fill(0);
         Ok(())
-    }
-}
-
-impl Encoder for Faulty {
-    fn encode(&self, _: RawPart<'_>, stored: &mut Vec<u8>, _: &mut EncodeScratch) -> crate::Result<bool> {
-        stored.clear();
-        Ok(true)
     }
 }
 
@@ -203,7 +192,7 @@ impl Encoder for Faulty {
 fn a_checking_writer_notices_an_encoder_that_loses_values() {
     let compare = |check, raw: &[u8]| {
         ChunkEncoder::new(Profile::default(), None, check, Search::new())
-            .compare(&Faulty, RawPart { geometry: &Geometry::of_numbers(1), raw })
+            .compare(Encoding::new(&Blocked(Faulty), false), RawPart { geometry: &Geometry::of_numbers(1), raw })
     };
     assert!(compare(true, &[0, 0]).is_ok() && compare(false, &[0, 1]).is_ok());
     let error = compare(true, &[0, 1]).expect_err("other values");

@@ -3,17 +3,20 @@
 
 use crate::codec::zstandard::{BitshuffleBlocks, MAGIC, PlaneBlocks, stated_window};
 use crate::codec::{
-    blocked::{Blocked, OneBlock},
-    encoding::{Codec, Encoder},
+    blocked::{Block, Blocked},
+    encoding::{BlockCodec, Encoder},
     geometry::{Geometry, RawPart},
     part::PartSpec,
-    scratch::{DecodeScratch, EncodeScratch},
+    registry::written_by,
+    scratch::EncodeScratch,
+    tests::Memory,
 };
 use tensilo_testing::mix;
 
 /// Why a frame cannot be `raw_bytes`, if it cannot.
 fn refusal(frame: &[u8], raw_bytes: usize) -> Option<String> {
-    let result = OneBlock(BitshuffleBlocks).check(PartSpec::new(1, raw_bytes), frame);
+    let block = Block { tables: &(), spec: PartSpec::new(1, raw_bytes), stored: frame };
+    let result = BitshuffleBlocks.check(&block);
     result.err().map(|error| {
         assert_eq!(error.rule(), Some("R-5.5"));
         error.to_string()
@@ -74,7 +77,7 @@ fn windows_are_what_the_frame_format_says() {
 /// The bytes that planes of some elements take.
 fn packed(element: impl Fn(u64) -> u64) -> usize {
     let raw: Vec<u8> = (0..ELEMENTS).flat_map(|i| (element(i) as u16).to_le_bytes()).collect();
-    let (mut stored, mut decoded) = (Vec::new(), vec![0; raw.len()]);
+    let mut stored = Vec::new();
     let encoded = Blocked(PlaneBlocks).encode(
         RawPart { geometry: &Geometry::of_numbers(2).in_blocks(&[ELEMENTS as u32]), raw: &raw },
         &mut stored,
@@ -82,9 +85,8 @@ fn packed(element: impl Fn(u64) -> u64) -> usize {
     );
     assert!(encoded.expect("nothing fails but memory"));
     let spec = PartSpec::new(2, raw.len());
-    OneBlock(PlaneBlocks).check(spec, &stored).expect("planes");
-    OneBlock(PlaneBlocks).decode(spec, &stored, &mut decoded, &mut DecodeScratch::default()).expect("planes");
-    assert_eq!(decoded, raw);
+    let encoding = written_by(&Blocked(PlaneBlocks), false).expect("it is known");
+    assert_eq!(Memory::default().decode(encoding, spec, &stored, 0), Ok(raw));
     stored.len()
 }
 

@@ -3,16 +3,15 @@
 //! depend on what memory held before.
 
 use self::cases::{Case, ENCODERS, EXPONENTS, RESIDUALS, cases, few, many};
+use super::blocked::{Encoding, StoredPart};
 use super::choice::{Sample, SampledPart};
-use super::encoding::Codec;
 use super::geometry::{Geometry, RawPart};
-use super::part::PartSpec;
+use super::part::{Body, PartSpec};
 use super::registry::all;
 use super::scratch::{DecodeScratch, EncodeScratch};
 use super::tiers::TIER_TABLE_BYTES;
 use super::transform::Transform;
 use crate::codec::tests::damage::damage;
-use crate::format::index::BLOCKS;
 use crate::kernel::predict::{Prediction, Predictor};
 use crate::{ColumnSchema, DType, Extent, Shape};
 use proptest::collection::vec;
@@ -51,9 +50,7 @@ impl Memory {
     fn after(case: &Case) -> Self {
         let mut memory = Self::default();
         if let Some(stored) = memory.encode(case) {
-            case.codec()
-                .decode(case.spec(), &stored, &mut vec![0; case.spec().raw_bytes], &mut memory.decode)
-                .expect("what was encoded");
+            memory.decode(case.encoding(), case.spec(), &stored, 0).expect("what was encoded");
         }
         memory
     }
@@ -69,25 +66,33 @@ impl Memory {
     }
 
     /// All elements, to memory full of `fill`, unless they are refused before; or why not.
-    fn decode(&mut self, codec: &dyn Codec, spec: PartSpec<'_>, stored: &[u8], fill: u8) -> Result<Vec<u8>, String> {
+    fn decode(&mut self, encoding: Encoding, spec: PartSpec<'_>, stored: &[u8], fill: u8) -> Result<Vec<u8>, String> {
         let mut out = vec![fill; spec.raw_bytes];
-        let result = codec.check(spec, stored).and_then(|()| codec.decode(spec, stored, &mut out, &mut self.decode));
-        result.map(|()| out).map_err(|error| error.to_string())
+        let result = parsed(encoding, spec, stored).and_then(|part| {
+            part.check()?;
+            part.decode(&(0..spec.raw_bytes / spec.element_bytes), &mut out, &mut self.decode)
+        });
+        assert!(result.as_ref().is_ok_and(|is_done| *is_done) || result.is_err(), "all are decoded");
+        result.map(|_| out).map_err(|error| error.to_string())
     }
 
     /// Some elements alone, if the encoding can do that; nothing is checked before.
     fn decode_range(
         &mut self,
-        codec: &dyn Codec,
+        encoding: Encoding,
         spec: PartSpec<'_>,
         stored: &[u8],
         range: &Range<usize>,
         fill: u8,
     ) -> Result<Option<Vec<u8>>, String> {
         let mut out = vec![fill; range.len() * spec.element_bytes];
-        let result = codec.decode_range(spec, stored, range, &mut out, &mut self.decode);
+        let result = parsed(encoding, spec, stored).and_then(|part| part.decode(range, &mut out, &mut self.decode));
         result.map(|is_done| is_done.then_some(out)).map_err(|error| error.to_string())
     }
+}
+
+fn parsed<'a>(encoding: Encoding, spec: PartSpec<'a>, stored: &'a [u8]) -> crate::Result<StoredPart<'a>> {
+    encoding.parse(spec, Body::whole(stored), &(0..stored.len()))
 }
 
 /// A range of elements out of two random numbers; not empty.
@@ -103,24 +108,24 @@ fn ranges() -> impl Strategy<Value = Vec<(usize, usize)>> {
 /// Decodes with fresh and with used memory, which makes no difference; then ranges, which agree
 /// with the whole.
 fn decode_in_all_ways(
-    codec: &dyn Codec,
+    encoding: Encoding,
     spec: PartSpec<'_>,
     stored: &[u8],
     used: &mut Memory,
     ranges: &[(usize, usize)],
 ) -> Result<Vec<u8>, String> {
     let fresh = &mut Memory::default();
-    let whole = fresh.decode(codec, spec, stored, 0);
-    assert_eq!(used.decode(codec, spec, stored, 0xA5), whole, "{}: with used memory", codec.name());
+    let whole = fresh.decode(encoding, spec, stored, 0);
+    assert_eq!(used.decode(encoding, spec, stored, 0xA5), whole, "{}: with used memory", encoding.name());
     let w = spec.element_bytes;
     for &range in ranges {
         let range = range_of(range, spec.raw_bytes / w);
-        let alone = fresh.decode_range(codec, spec, stored, &range, 0);
-        assert_eq!(used.decode_range(codec, spec, stored, &range, 0xA5), alone, "{}: {range:?}", codec.name());
+        let alone = fresh.decode_range(encoding, spec, stored, &range, 0);
+        assert_eq!(used.decode_range(encoding, spec, stored, &range, 0xA5), alone, "{}: {range:?}", encoding.name());
         if let Ok(whole) = &whole
             && let Some(alone) = alone.expect("a range of what decodes")
         {
-            assert_eq!(alone, whole[range.start * w..range.end * w], "{}: {range:?}", codec.name());
+            assert_eq!(alone, whole[range.start * w..range.end * w], "{}: {range:?}", encoding.name());
         }
     }
     whole
@@ -136,10 +141,10 @@ proptest! {
         prop_assert!(used.encode(&case) == stored, "with used memory it is encoded otherwise");
         let Some(stored) = stored else {
             // bins that were chosen for a sample need not fit the rest
-            prop_assert!([1, 6].contains(&(case.encoder.id() & !BLOCKS)), "the others can express anything");
+            prop_assert!([1, 6].contains(&case.encoder.id()), "the others can express anything");
             return Ok(());
         };
-        let decoded = decode_in_all_ways(case.codec(), case.spec(), &stored, &mut used, &ranges);
+        let decoded = decode_in_all_ways(case.encoding(), case.spec(), &stored, &mut used, &ranges);
         prop_assert!(decoded == Ok(case.raw()), "other data");
     }
 
@@ -157,12 +162,12 @@ proptest! {
         let spec = case.spec();
         let spec = PartSpec { raw_bytes: spec.raw_bytes + grown * spec.element_bytes, ..spec };
         // a chunk may also name another encoding than its bytes have
-        for codec in all() {
-            let _ = decode_in_all_ways(codec, spec, &stored, &mut used, &ranges);
+        for encoding in all() {
+            let _ = decode_in_all_ways(encoding, spec, &stored, &mut used, &ranges);
         }
         // ranges are decoded without a check of the whole: to an error or to some values
-        for (codec, &range) in all().flat_map(|codec| ranges.iter().map(move |range| (codec, range))) {
-            let _ = used.decode_range(codec, spec, &stored, &range_of(range, spec.raw_bytes / spec.element_bytes), 0);
+        for (encoding, &range) in all().flat_map(|encoding| ranges.iter().map(move |range| (encoding, range))) {
+            let _ = used.decode_range(encoding, spec, &stored, &range_of(range, spec.raw_bytes / spec.element_bytes), 0);
         }
     }
 
@@ -180,7 +185,7 @@ proptest! {
         };
         let estimated = estimate(&mut used);
         prop_assert_eq!(estimate(&mut Memory::default()), estimated, "with used memory");
-        let id = case.encoder.id() & !BLOCKS;
+        let id = case.encoder.id();
         let Some(estimated) = estimated else {
             prop_assert!(![3, 4, 5].contains(&id));
             return Ok(());
@@ -215,9 +220,9 @@ proptest! {
         let Some(stored) = Memory::default().encode(&case) else { return Ok(()) };
         let spec = case.spec();
         let spec = PartSpec { raw_bytes: spec.raw_bytes + more * spec.element_bytes, ..spec };
-        if case.codec().check(spec, &stored).is_ok() {
+        if parsed(case.encoding(), spec, &stored).and_then(|part| part.check()).is_ok() {
             // the number of elements is not stored: it is at most what a block of tiers or bins has
-            prop_assert!([4, 5, 6].contains(&case.codec().id()));
+            prop_assert!([4, 5, 6].contains(&case.encoder.id()));
             prop_assert!(spec.raw_bytes <= 65_535 * spec.element_bytes);
         }
     }
@@ -258,7 +263,7 @@ fn every_range_of_some_groups_is_decoded_alone() {
         let stored = memory.encode(&case).expect("they can express it");
         for start in 0..case.count {
             for end in start + 1..=case.count {
-                let alone = memory.decode_range(case.codec(), case.spec(), &stored, &(start..end), 0xA5);
+                let alone = memory.decode_range(case.encoding(), case.spec(), &stored, &(start..end), 0xA5);
                 assert_eq!(alone, Ok(Some(raw[2 * start..2 * end].to_vec())), "{case:?}, {start}..{end}");
             }
         }
@@ -277,7 +282,7 @@ fn a_range_far_behind_the_start_of_its_prediction_is_not_decoded_alone() {
     memory.encode.tier_transform = Some(Transform::Predict(delta));
     let stored = memory.encode(&case).expect("tiers express anything");
     for (start, alone) in [(0, true), (5, true), (1000, true), (1001, false), (2999, false)] {
-        let found = memory.decode_range(case.codec(), case.spec(), &stored, &(start..start + 1), 0xA5);
+        let found = memory.decode_range(case.encoding(), case.spec(), &stored, &(start..start + 1), 0xA5);
         assert_eq!(found, Ok(alone.then(|| raw[2 * start..2 * start + 2].to_vec())), "{start}");
     }
 }

@@ -3,11 +3,11 @@
 use super::cases::{Case, EXPONENTS, RESIDUALS};
 use crate::ErrorKind;
 use crate::codec::{
-    blocked::Constant,
-    encoding::{Codec, Encoder},
+    blocked::{Block, Blocked, Constant},
+    encoding::{BlockCodec, Encoder},
     geometry::{Geometry, RawPart},
     part::PartSpec,
-    registry::{all, check_supported, encoding_name, form},
+    registry::{all, check_supported, encoding_name, written_by},
     scratch::EncodeScratch,
     tests::Memory,
     tiers::RANKS,
@@ -18,7 +18,8 @@ use tensilo_testing::Pattern;
 
 #[test]
 fn a_constant_is_one_element_of_some() {
-    let check = |stored: &[u8], raw_bytes| Constant.check(PartSpec::new(2, raw_bytes), stored);
+    let check =
+        |stored: &[u8], raw_bytes| Constant.check(&Block { tables: &(), spec: PartSpec::new(2, raw_bytes), stored });
     assert!(check(&[1, 2], 2).is_ok() && check(&[1, 2], 4).is_ok());
     for (stored, raw_bytes) in [(&[1, 2][..], 0), (&[1, 2], 3), (&[1], 4), (&[1, 2, 3], 4), (&[], 4)] {
         assert_eq!(
@@ -29,7 +30,7 @@ fn a_constant_is_one_element_of_some() {
     }
     let encode = |raw: &[u8]| {
         let geometry = Geometry::of_numbers(2);
-        Constant
+        Blocked(Constant)
             .encode(RawPart { geometry: &geometry, raw }, &mut Vec::new(), &mut EncodeScratch::default())
             .expect("nothing fails")
     };
@@ -44,10 +45,10 @@ fn codes_that_fill_up_a_tier_are_zero_in_every_plane() {
     let mut ranks = [0; RANKS];
     ranks[0] = 7;
     let tables = [&Transform::None.to_bytes()[..], &[2, 1, 1], &ranks].concat();
-    let codec = form(EXPONENTS, false).expect("it is known");
+    let encoding = written_by(EXPONENTS, false).expect("it is known");
     let decode = |planes: [u8; 2]| {
         let stored = [&tables[..], &[0; 8], &planes, &[0; 6]].concat();
-        Memory::default().decode(codec, PartSpec::new(1, 5), &stored, 0)
+        Memory::default().decode(encoding, PartSpec::new(1, 5), &stored, 0)
     };
     assert_eq!(decode([0, 0]), Ok(vec![7; 5]));
     for filling in (5..8).map(|bit| 1 << bit) {
@@ -67,14 +68,15 @@ fn a_block_of_residuals_has_no_byte_more() {
     for at in 0..=stored.len() {
         let mut longer = stored.clone();
         longer.insert(at, 0);
-        assert!(memory.decode(case.codec(), case.spec(), &longer, 0).is_err(), "a byte more at {at}");
+        assert!(memory.decode(case.encoding(), case.spec(), &longer, 0).is_err(), "a byte more at {at}");
     }
 }
 
 #[test]
 fn encodings_that_this_release_does_not_know_are_refused() {
-    for codec in all() {
-        assert_eq!(check_supported(codec.id()).is_ok(), codec.check_built().is_ok(), "{}", codec.id());
+    for encoding in all() {
+        let field = encoding.field();
+        assert_eq!(check_supported(field).is_ok(), encoding.check_built().is_ok(), "{field}");
     }
     for id in [8, 1 | BLOCKS, 8 | BLOCKS, 1 << 9, 128, u16::MAX] {
         let error = check_supported(id).unwrap_err();

@@ -138,7 +138,7 @@ impl Collector<'_> {
         self.count_samples(chunk.entry.samples().end, head)?;
         let column = usize::try_from(chunk.column).ok().and_then(|column| self.found.columns.get_mut(column));
         // the front tells what is left of a chunk in blocks
-        let is_in_blocks = || codec::codec(chunk.entry.encoding).is_ok_and(|codec| codec.blocks().is_some());
+        let is_in_blocks = || codec::encoding(chunk.entry.encoding).is_ok_and(|encoding| encoding.is_in_blocks());
         let Some(column) = column.filter(|_| is_intact || is_in_blocks()) else { return Ok(()) };
         let next = column.entries.last().map_or(0, |entry| entry.samples().end);
         if chunk.entry.first_sample < next {
@@ -147,7 +147,7 @@ impl Collector<'_> {
         let needs_body = self.decode
             || !is_intact
             || chunk.entry.has_parts()
-            || codec::codec(chunk.entry.encoding).is_ok_and(|codec| codec.needs_table());
+            || codec::encoding(chunk.entry.encoding).is_ok_and(|encoding| encoding.needs_table());
         let length = if needs_body { chunk.entry.stored_bytes } else { 0 };
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let body = match fetch(self.source, head.body_offset(), length, &mut self.buffer) {

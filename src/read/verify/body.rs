@@ -4,7 +4,7 @@
 use super::met_tables::{MetTables, TablesBefore};
 use super::span::SpanBytes;
 use crate::checksum::Crc;
-use crate::codec::{Body, ChunkDecoder, DamagedChunk, SideFacts, StoredChunk, codec};
+use crate::codec::{Body, ChunkDecoder, DamagedChunk, SideFacts, StoredChunk, encoding};
 use crate::format::chunk::ChunkHead;
 use crate::format::region::{RegionHead, RegionKind};
 use crate::format::schema::Layout;
@@ -89,7 +89,7 @@ impl<'a> BodyCheck<'a> {
     /// cannot be told from the others, the chunk is damaged as a whole.
     fn examine(&mut self, head: &RegionHead) -> Option<DamagedChunk> {
         let (chunk, layout) = self.chunk(head)?;
-        codec(chunk.entry.encoding).ok()?.blocks()?;
+        encoding(chunk.entry.encoding).ok().filter(|encoding| encoding.is_in_blocks())?;
         let tables = TablesBefore { met: self.tables, column: chunk.column, offset: head.offset };
         let (decode, decoder) = (self.decode, &mut self.decoder);
         let range = head.body_offset()..head.end();

@@ -2,7 +2,7 @@
 
 use super::column_check::ColumnCheck;
 use super::lost::{Damages, Lost, LostBytes, gaps, samples_of_page};
-use crate::codec::{SideFacts, codec};
+use crate::codec::{SideFacts, encoding};
 use crate::format::Flags;
 use crate::format::chunk::ChunkHead;
 use crate::format::column_record::ColumnRecord;
@@ -208,7 +208,7 @@ impl<'a> CommitCheck<'a> {
             let message = format!("the chunk begins at sample {}, {next_sample} is next", entry.first_sample);
             return Err(Error::corrupt("R-4.2", message).with_offset(head.offset));
         }
-        codec(entry.encoding).map_err(|error| error.with_offset(head.offset))?;
+        encoding(entry.encoding).map_err(|error| error.with_offset(head.offset))?;
         column.facts.raw_bytes = column.facts.raw_bytes.saturating_add(chunk.raw_bytes.into());
         column.facts.stored_bytes = column.facts.stored_bytes.saturating_add(entry.stored_bytes.into());
         column.facts.chunk_count += 1;
