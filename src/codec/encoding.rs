@@ -1,8 +1,8 @@
 //! Chapter 5: the interfaces of encodings.
 //!
 //! A part is encoded as one block, or as several behind a front (5.12), each decoded without the
-//! others. An encoding implements [`BlockCodec`] and [`BlockEncoder`], which know blocks;
-//! `blocked/forms.rs` makes a [`Codec`] and an [`Encoder`] of it, for parts of one block or several.
+//! others. An encoding implements [`BlockCodec`] and [`BlockEncoder`], which know blocks. From
+//! these, `blocked/forms.rs` makes a [`Codec`] and an [`Encoder`] of parts.
 //!
 //! Before memory is taken for a part, `check` has bounded what its stored bytes can decode to. What
 //! is decoded alone is checked as far as it needs, so that one sample does not cost as much as all.

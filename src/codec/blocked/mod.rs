@@ -1,8 +1,8 @@
 //! Chapter 5.12: parts in one block or in several.
 //!
-//! `front.rs` is what precedes the blocks, and `part.rs` a part of which perhaps only front and some
-//! blocks were read. `forms.rs` makes encodings of parts out of encodings of blocks; `raw.rs`
-//! has the two that need no coding.
+//! `front.rs` has what precedes the blocks, and `part.rs` the stored bytes of a part, perhaps only
+//! the front and some blocks. `forms.rs` makes encodings of parts out of encodings of blocks;
+//! `raw.rs` has the two that need no coding.
 
 mod forms;
 mod front;

@@ -150,7 +150,8 @@ impl<'a> StoredPart<'a> {
 
     /// Returns some stored bytes, if they were read.
     pub(super) fn bytes(&self, range: Range<usize>) -> Option<&'a [u8]> {
-        self.body.get(self.range.start + range.start..self.range.start + range.end) // inside the body
+        // inside the body
+        self.body.get(self.range.start + range.start..self.range.start + range.end)
     }
 
     /// Returns whether to announce blocks to the processor: the bytes were not just read.
@@ -159,15 +160,16 @@ impl<'a> StoredPart<'a> {
     }
 
     pub(super) fn announce(&self, entry: &BlockEntry) {
-        prefetch(self.body.get(self.range(entry)).unwrap_or(&[]));
+        prefetch(self.bytes(entry.stored.clone()).unwrap_or(&[]));
     }
 
     fn range(&self, entry: &BlockEntry) -> Range<usize> {
-        self.range.start + entry.stored.start..self.range.start + entry.stored.end // inside the body
+        // inside the body
+        self.range.start + entry.stored.start..self.range.start + entry.stored.end
     }
 
     pub(super) fn block<'t, T>(&'t self, tables: &'t T, entry: &BlockEntry) -> Result<Block<'t, T>> {
-        let stored = self.body.get(self.range(entry)).ok_or_else(outside)?;
+        let stored = self.bytes(entry.stored.clone()).ok_or_else(outside)?;
         let stored = stored.get(..stored.len().saturating_sub(entry.padding)).unwrap_or(stored);
         let raw_bytes = entry.elements.len().checked_mul(self.spec.element_bytes).ok_or_else(outside)?;
         Ok(Block { tables, spec: PartSpec { raw_bytes, ..self.spec }, stored })
