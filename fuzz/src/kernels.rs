@@ -164,7 +164,7 @@ fn decode_alike(model: &BinModel, classes: &[u8], count: usize, stored: &[u8]) -
                 is_block_right = is_right;
                 let found = is_right.then_some(windows);
                 let due = due.get_or_insert_with(|| found.clone());
-                assert!(found == *due, "{kernel:?} decodes {wanted} of {count} in another way");
+                assert!(found == *due, "{} decodes {wanted} of {count} in another way", kernel.name());
             }
         }
     }
@@ -205,7 +205,7 @@ fn undo_filters_alike(filters: &Filters, codes: &[u8], bytes: &[u8]) {
         kernel.undo_filter(&bank, codes, &mut data);
         let mut residuals = vec![0; data.len()];
         kernel.filter(&bank, codes, &data, &mut residuals);
-        assert!(residuals == bytes, "{kernel:?}, {bank:?}");
+        assert!(residuals == bytes, "{}, {bank:?}", kernel.name());
         data
     };
     let due = undone(&predict::available()[0]);
