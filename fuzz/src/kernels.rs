@@ -5,10 +5,12 @@ use super::kernel::bins::{self, BinModel, CodedBlock};
 use super::kernel::predict::{self, FilterBank, MOST_FILTERS, MOST_TAPS, Prediction, Predictor, Weights};
 use super::kernel::{Width, extra_bits};
 use super::options::{Filters, Options, UNKNOWN, code, code_bits};
-use super::regions::{BLOCK_ENTRY, BLOCKS, Front, front, number};
+use super::regions::{BLOCK_ENTRY, BLOCKS, Front, block_align, front, number};
 
 /// The most elements of a block.
 const BLOCK_ELEMENTS: usize = 65_535;
+/// The id of the encoding.
+const BINS: u16 = 6;
 
 /// Compares kernels on the stored bytes of a part of bins. They see no tables that break,
 /// and no classes that are out of range: what they do with these differs. If the part decodes,
@@ -74,10 +76,12 @@ impl<'a> Part<'a> {
     /// Returns the elements and the stored bytes of a block, if it has as many as a block may.
     fn block(&self, block: usize) -> Option<(usize, &'a [u8])> {
         let first = (0, self.front.as_ref().map_or(4 + self.tables.len(), |front| front.bytes));
-        let start = block.checked_sub(1).map_or(first, |before| self.end(before));
+        let before = block.checked_sub(1).map_or(first, |before| self.end(before));
         let end = self.end(block);
-        let count = end.0.checked_sub(start.0).filter(|count| (1..=BLOCK_ELEMENTS).contains(count))?;
-        Some((count, self.stored.get(start.1..end.1)?))
+        let count = end.0.checked_sub(before.0).filter(|count| (1..=BLOCK_ELEMENTS).contains(count))?;
+        // fronts are as long as a multiple of it
+        let start = before.1.next_multiple_of(block_align(BINS));
+        Some((count, self.stored.get(start..end.1)?))
     }
 }
 
