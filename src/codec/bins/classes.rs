@@ -1,6 +1,6 @@
 //! Frequencies of bins, and the classes of groups whose bins are alike.
 //!
-//! rANS codes a bin by its frequency, of which those of a class add up to 256. If a part has
+//! rANS codes a bin by its frequency; the frequencies of a class add up to 256. If a part has
 //! regions that differ, such as background and signal, one table of frequencies fits none of them
 //! well, so a group of 64 elements names one of up to four classes. Writers assign groups by
 //! Lloyd's algorithm, with the bits that a group costs with the frequencies of a class as the

@@ -6,7 +6,7 @@
 //! elements.
 //!
 //! Decoding windows is a chain of dependent steps, so that two blocks of a part are decoded at
-//! once: the processor does steps of one while those of the other wait. A state codes every 64th
+//! once: the processor works on one while the other waits. A state codes every 64th
 //! element, so that a range costs all elements before its end.
 //!
 //! Encoding a part encodes each finalist of `choice.rs` and keeps the smallest.

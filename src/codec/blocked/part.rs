@@ -129,8 +129,8 @@ impl<'a> StoredPart<'a> {
     }
 
     /// Decodes some elements, at least one, to `out`, which has their length. Returns `false` if
-    /// the part is one block, of which the encoding cannot decode these alone, or not for much less
-    /// than all elements cost.
+    /// the part is one block and the encoding cannot decode only these, or not much faster than
+    /// all.
     ///
     /// [`StoredPart::check`] need not have passed, unless these are all elements. This function
     /// checks as much of it as it needs, so that one sample does not cost as much as all.

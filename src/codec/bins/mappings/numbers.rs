@@ -1,8 +1,8 @@
 //! The numbers of a part, as writers make them: those that bins code in place of the elements.
 //!
 //! Each mapping fills [`Numbers`] with a number for each element, the base of each block, and
-//! exceptions, which are stored beside the numbers. A number is never trusted: those of a quotient
-//! are decoded by the kernel that readers use and compared with the elements, and each that gives
+//! exceptions, which are stored beside the numbers. Numbers are never trusted: quotients are
+//! decoded by the kernel that readers use and compared with the elements, and each that gives
 //! another element becomes an exception. A mapping that was found in a sample and does not fit
 //! the rest therefore costs bytes, never values.
 
