@@ -5,6 +5,7 @@
 //! look-ups in registers of AVX-512 and NEON. AVX2 can only look up 16 bytes at once, so that it
 //! takes a step for each row of 16 symbols of which any has a code: one or two of most tables.
 
+use crate::kernel::bytes::pad;
 use crate::kernel::dispatch::intrinsics;
 use crate::kernel::vectors::Group;
 #[cfg(target_arch = "x86_64")]
@@ -32,6 +33,20 @@ pub(super) trait Codes: Group {
     fn load_symbols(self, symbols: &[u8; 16]) -> Self::Symbols;
     /// Returns the symbols of a group of codes, which has `W` words.
     fn symbols<const W: usize>(self, words: &[[u8; 8]], symbols: Self::Symbols) -> Self::Bytes;
+    /// Replaces the symbols whose bit is set, which are zero, by the next bytes of `escaped`. Zeros
+    /// follow its end.
+    #[inline(always)]
+    fn replace(self, symbols: Self::Bytes, bits: u64, escaped: &[u8]) -> Self::Bytes {
+        let padded; // only set near the end: it would take longer than the rest
+        let next = match escaped.first_chunk() {
+            Some(whole) => whole,
+            None => {
+                padded = pad(escaped);
+                &padded
+            }
+        };
+        self.or(self.expand(bits, next), symbols)
+    }
     /// Loads the codes of 256 symbols, of which the lower `W` bits count.
     fn load_codes<const W: usize>(self, code_of: &[u8; 256]) -> Self::Table;
     /// Returns the codes of a group of symbols, in any form that [`plane`](Self::plane) takes.
@@ -141,6 +156,11 @@ intrinsics! {
         fn symbols<const W: usize>(v: Avx512, words: &[[u8; 8]], symbols: __m512i) -> __m512i {
             let planes = load_up_to_64(words[..W].as_flattened()); // in bounds: as many words
             _mm512_shuffle_epi8(symbols, bytes_of_planes(planes))
+        }
+
+        // one step instead of two, and no copy near the end: a tenth of the time of a merge
+        fn replace(v: Avx512, symbols: __m512i, bits: u64, escaped: &[u8]) -> __m512i {
+            _mm512_mask_expand_epi8(symbols, bits, load_up_to_64(escaped))
         }
 
         fn load_codes<const W: usize>(v: Avx512, code_of: &[u8; 256]) -> [__m512i; 4] {

@@ -11,7 +11,7 @@
 
 mod codes;
 
-use super::bytes::{copy, pad};
+use super::bytes::copy;
 use super::dispatch::{Implementation, Scalar, implement, implementations};
 pub use super::vectors::GROUP;
 use super::vectors::WINDOW;
@@ -242,16 +242,8 @@ fn merge_group<V: Codes, const W: usize>(
     escapes: &mut usize,
 ) -> V::Bytes {
     let next = escaped.get(*escapes..).unwrap_or(&[]);
-    let padded; // only set near the end: it would take longer than the rest
-    let next = match next.first_chunk() {
-        Some(whole) => whole,
-        None => {
-            padded = pad(next);
-            &padded
-        }
-    };
     *escapes += mask.count_ones() as usize; // exact: at most 64
-    v.or(v.expand(mask, next), v.symbols::<W>(words, table))
+    v.replace(v.symbols::<W>(words, table), mask, next)
 }
 
 /// [`Kernel::split`] of codes of `W` bits.
