@@ -155,9 +155,8 @@ impl HeldChunk {
 
     /// Holds a chunk whose blocks are read individually. `taken` of its bytes were decoded before.
     pub(super) fn open_front(&mut self, column: &OpenedColumn, front: &ChunkFront, taken: usize) -> Result<()> {
-        let (body, state) = (Body::whole(front.body()), ChunkState::Indexed);
-        self.open_as(state, column, &front.location, &front.head, body)?;
-        self.held.iter_mut().for_each(|held| held.taken = taken);
+        self.decode_sides(column, &front.location, &front.head, Body::whole(front.body()))?;
+        self.hold(&front.location, ChunkState::Indexed, taken);
         Ok(())
     }
 
@@ -169,12 +168,14 @@ impl HeldChunk {
         head: &ChunkHead,
         body: Body<'_>,
     ) -> Result<()> {
-        self.open_as(ChunkState::Loaded { mapped: None }, column, location, head, body)
+        self.decode_sides(column, location, head, body)?;
+        self.hold(location, ChunkState::Loaded { mapped: None }, 0);
+        Ok(())
     }
 
-    fn open_as(
+    /// Decodes validity and shape. No chunk is held then.
+    fn decode_sides(
         &mut self,
-        state: ChunkState,
         column: &OpenedColumn,
         location: &ChunkLocation,
         head: &ChunkHead,
@@ -182,9 +183,7 @@ impl HeldChunk {
     ) -> Result<()> {
         self.close();
         let chunk = StoredChunk { layout: column.layout(), tables: column, head, body };
-        self.decoder.open(&chunk).map_err(|error| in_chunk(error, location))?;
-        self.hold(location, state, 0);
-        Ok(())
+        self.decoder.open(&chunk).map_err(|error| in_chunk(error, location))
     }
 
     /// Returns the range in the body of the blocks that bytes of the values need; `None` if the

@@ -166,8 +166,8 @@ impl<'a> Layers<'a> {
         Ok(Self { tables, widths, count, mapped, outliers, filter_codes, bins })
     }
 
-    /// Returns the numbers that the elements of a range follow from. Prediction begins anew with
-    /// the first of them.
+    /// Returns the numbers that the elements of a range follow from. Prediction restarts at the
+    /// first of them.
     fn numbers_for(&self, range: &Range<usize>) -> Range<usize> {
         let start = match &self.tables.options.filters {
             Some(filters) => filters.start_of(range.start),
@@ -238,7 +238,7 @@ fn decode_between_gaps(
     decoded
 }
 
-/// Decodes a range of elements, none of which are gaps.
+/// Decodes a range of the elements that are not gaps.
 fn decode_present(
     tables: &BinTables,
     (width, count, stored): (Width, usize, &[u8]),

@@ -114,7 +114,7 @@ impl<B: BlockCodec> Codec for Blocked<B> {
             anatomy.add("front", detail, part.bytes(0..front.bytes).unwrap_or(&[]));
         } else {
             anatomy.add("tables", "what all blocks have in common", front.tables);
-            anatomy.add("padding", "zero bytes", front.filling());
+            anatomy.add("padding", "zero bytes", front.filling);
         }
         for entry in front.blocks() {
             let mut block = Anatomy::default();

@@ -42,7 +42,8 @@ pub(crate) struct Front<'a> {
     /// The facts that all blocks need to be decoded.
     pub tables: &'a [u8],
     directory: &'a [[u8; directory_entry::SIZE]],
-    filling: &'a [u8],
+    /// The zero bytes before the first block.
+    pub(super) filling: &'a [u8],
     /// The length of the front.
     pub bytes: usize,
     count: usize,
@@ -242,10 +243,6 @@ impl<'a> Front<'a> {
 
     pub(crate) fn blocks(&self) -> impl Iterator<Item = Result<BlockEntry>> {
         (0..self.block_count()).map(|block| self.block(block))
-    }
-
-    pub(super) fn filling(&self) -> &'a [u8] {
-        self.filling
     }
 
     /// Returns the number of the block that has an element. If the directory does not ascend, any.

@@ -186,14 +186,14 @@ impl<'a> MappedBlock<'a> {
     /// prediction on, which is given.
     pub(crate) fn numbers_for(&self, range: &Range<usize>, start: usize) -> Range<usize> {
         match self.mapping.has_details() {
-            // details before the range tell where those of the range are, by groups
+            // details are found by counting the ones before them, by groups
             true => 0..range.end.next_multiple_of(GROUP).min(self.count),
             false => start..range.end,
         }
     }
 
-    /// Sets `out` to the elements of a range. `numbers` are those of
-    /// [`numbers_for`](Self::numbers_for).
+    /// Sets `out` to the elements of a range. [`numbers_for`](Self::numbers_for) tells which
+    /// `numbers` it needs.
     pub(crate) fn elements(
         &self,
         widths: Widths,

@@ -105,7 +105,7 @@ impl Palettes {
         let tables = PaletteTables { width, is_wide: self.is_wide, values: &self.values, ends: &self.ends };
         match palettes::best().look_up(&tables, first, numbers, out) {
             true => Ok(()),
-            false => Err(malformed_mapped("a number is greater than those of its palette")),
+            false => Err(malformed_mapped("a number is beyond the end of its palette")),
         }
     }
 }
@@ -209,7 +209,7 @@ const SHORT_VALUES: usize = 1 << 16;
 pub(crate) enum PaletteOrder {
     /// Ascending: numbers are predicted as the elements are.
     ByValue,
-    /// The most frequent first, by powers of two: for names, such as those of tokens. Equally
+    /// The most frequent first, by powers of two: for names, such as ids of tokens. Equally
     /// frequent ones ascend, so that their steps are small.
     ByFrequency,
 }
