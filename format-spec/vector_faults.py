@@ -232,6 +232,7 @@ def schema_cases():
     yield 'R-3.5', 'complex64-of-4', 'a complex64 of 4 bytes, the element bytes of its values', schema({'column 0: element_bytes': 4}, col('x', 'complex64'))
     yield 'R-3.5', 'utf8-rank-0', 'a utf8 column of rank 0', schema(None, col('t', 'utf8'))
     yield 'R-3.5', 'bytes-rank-2', 'a bytes column of rank 2', schema(None, col('b', 'bytes', [None, None]))
+    yield 'R-3.5', 'bytes-rows', 'a bytes column of rank 2 with one varying extent', schema(None, col('b', 'bytes', [None, 4]))
     yield 'R-3.5', 'bytes-fixed', 'a bytes column with a fixed extent', schema(None, col('b', 'bytes', [4]))
     yield 'R-3.6', 'flag', 'an unknown column flag', schema({'column 0: column_flags': 8})
     yield 'R-3.6', 'cast-reserved', 'the reserved field of a cast', schema({'column 0: cast reserved': 1}, col(
@@ -287,6 +288,8 @@ def chunk_cases():
             ('blocks', 'the encoding of the chunk header is in blocks, and that of the values is not', {'encoding': 256}),
             ('raw-bytes', 'raw_bytes of the chunk header is not the sum', {'raw_bytes': 16})):
         yield 'R-4.4', name, what, broken(RAGGED, [b'ab', b'', b'c'], chunk=put(tweak))
+    yield 'R-4.4', 'padding-of-validity', 'padding between validity and values', broken(
+        col('x', 'u8', nullable=True), [None, b'\2'], chunk=put({'validity padding': b'\1' + bytes(62)}))
     yield 'R-4.4', 'absent-encoding', 'an absent part with an encoding', broken(RAGGED, [b'ab', b'', b'c'], chunk=put({
         'validity.encoding': 1}))
     yield 'R-4.4', 'shape-in-fixed', 'a shape in a column that is fixed', broken(
