@@ -20,6 +20,13 @@ pub(crate) fn with_capacity<T>(count: usize) -> Result<Vec<T>> {
     reserve(&mut out, count).map(|()| out)
 }
 
+/// Appends a copy of some elements.
+pub(crate) fn extend<T: Copy>(out: &mut Vec<T>, from: &[T]) -> Result<()> {
+    reserve(out, from.len())?;
+    out.extend_from_slice(from);
+    Ok(())
+}
+
 /// Changes the length of `out`; new elements have this value.
 pub(crate) fn resize<T: Clone>(out: &mut Vec<T>, length: usize, value: T) -> Result<()> {
     reserve(out, length.saturating_sub(out.len()))?;

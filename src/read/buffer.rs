@@ -135,8 +135,7 @@ impl ColumnBuffer {
         if !column.shape.is_ragged() {
             return Ok(());
         }
-        memory::reserve(&mut self.extents, batch.extents.len())?;
-        self.extents.extend_from_slice(batch.extents);
+        memory::extend(&mut self.extents, batch.extents)?;
         memory::reserve(&mut self.offsets, self.item_count.saturating_add(1))?;
         self.offsets.push(0);
         let (inner, mut end) = (column.shape.inner_elements().unwrap_or(0), 0_u64);

@@ -292,6 +292,17 @@ impl HeldChunk {
         Some(start.saturating_add(values.start)..start.saturating_add(values.end))
     }
 
+    /// Checks what bounds the length of bytes of the values, which are some samples, before memory
+    /// is taken for them.
+    pub(super) fn check_length(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
+        match &self.held {
+            Some(Held { location, state: ChunkState::Indexed | ChunkState::Loaded { mapped: None }, .. }) => {
+                self.decoder.check_length(body, bytes).map_err(|error| in_chunk(error, location))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Checks, as the reader's policy asks, and decodes bytes of the values, which are some
     /// samples, to `out`, which is as long. `false`: the encoding decodes all values or none; then
     /// all are decoded now.

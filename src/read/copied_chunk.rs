@@ -35,7 +35,9 @@ pub(super) fn stored_chunk(
         // changed since
         region.check_body(body)?;
         let side = decoder.side_facts(stored)?;
-        let chunk = EncodedChunk { head: *stored.head, body: body.to_vec(), side_encodings: side.encodings };
+        let mut copied = Vec::new();
+        memory::extend(&mut copied, body)?;
+        let chunk = EncodedChunk { head: *stored.head, body: copied, side_encodings: side.encodings };
         Ok((chunk, side.null_count))
     })
 }
@@ -100,7 +102,7 @@ fn nested_samples(layout: &Layout, content: &Content<'_>, samples: &[Option<usiz
         nested::stage(layout, content, i, &mut words)?;
         nested::push_sample(layout, &words, &mut buffer)?;
         // below the chunk's sample count
-        values.extend_from_slice(content.values_of(layout, &(i..i + 1))?);
+        memory::extend(&mut values, content.values_of(layout, &(i..i + 1))?)?;
     }
     le::swap_to_native(layout.element_bytes, &mut values); // to the order of the file
     let (validity, shape) = nested::parts(layout, &buffer)?;
@@ -139,7 +141,7 @@ fn some_of(layout: &Layout, content: &Content<'_>, samples: &[Option<usize>]) ->
                 // below the chunk's sample count
                 let range = content.values_range(layout, &(i..i + 1))?;
                 // inside: checked with the range
-                raw.values.extend_from_slice(content.values.get(range).unwrap_or(&[]));
+                memory::extend(&mut raw.values, content.values.get(range).unwrap_or(&[]))?;
             }
             None => {
                 let length = raw.values.len().saturating_add(layout.null_value_bytes());

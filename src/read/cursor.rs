@@ -340,9 +340,8 @@ impl Cursor {
         let body = body_of(column, &location, &decoder.kept);
         // i is below a chunk's sample count
         let bytes = decoder.chunk.values_range(column, body, &(i..i + 1))?;
-        // at most three quarters of a chunk, or all of one that has one sample: `go_to`
-        sample.resize(bytes.len())?;
         if decoder.chunk.is_unread() {
+            sample.resize(bytes.len())?;
             return read_values(column, &location, &bytes, sample.as_mut_slice()).map(|()| true);
         }
         if decoder.chunk.is_indexed() {
@@ -350,6 +349,9 @@ impl Cursor {
         }
         let Self { gatherer: Gatherer { column, decoder, .. }, sample, .. } = self;
         let body = body_of(column, &location, &decoder.kept);
+        // at most three quarters of a chunk, or all of one that has one sample: `go_to`
+        decoder.chunk.check_length(body, &bytes)?;
+        sample.resize(bytes.len())?;
         decoder.chunk.decode_range(column, body, &bytes, sample.as_mut_slice())
     }
 

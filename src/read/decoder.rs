@@ -4,6 +4,7 @@ use super::chunk_state::{HeldChunk, Kept, in_chunk};
 use super::fetch::TaskBytes;
 use super::nested::stage;
 use super::opened_column::OpenedColumn;
+use super::options::Verification;
 use super::output::{FixedOutput, RaggedOutput, RaggedScratch, WholeOutput, copy_extents, copy_values};
 use super::selection::Selection;
 use super::staged::{RaggedValues, Staging, outside};
@@ -119,7 +120,8 @@ impl Decoder {
         let is_held = self.chunk.holds(location) && self.chunk.has_body();
         let body = match (bytes, column.file.bytes().memory()) {
             (TaskBytes::Fetched(bytes), _) => {
-                if !is_held {
+                // what was fetched again may differ from what was checked
+                if !is_held || column.file.verification == Verification::Always {
                     let checked = column.check_chunk_bytes(location, bytes);
                     let (head, body) = checked.map_err(|error| in_chunk(error, location))?;
                     self.chunk.open(column, location, &head, Body::whole(body))?;
@@ -154,9 +156,7 @@ impl Decoder {
         }
         let kept = self.kept.begin_whole();
         kept.clear();
-        memory::reserve(kept, bytes.len()).inspect_err(|_| self.chunk.close())?;
-        kept.extend_from_slice(bytes);
-        Ok(())
+        memory::extend(kept, bytes).inspect_err(|_| self.chunk.close())
     }
 
     /// Decodes the samples of a task, which have a fixed shape, to their destinations. Those of a
@@ -183,7 +183,7 @@ impl Decoder {
         let body = self.enter(column, task, bytes, &kept);
         let result = body.and_then(|body| self.fixed(column, selection, task, body, out));
         self.kept = kept;
-        if result.is_err() && matches!(bytes, TaskBytes::Fetched(_)) {
+        if result.is_err() && (task.blocks.is_some() || matches!(bytes, TaskBytes::Fetched(_))) {
             self.chunk.close();
         }
         result.and_then(|()| self.leave(task, bytes))
@@ -303,7 +303,7 @@ impl Decoder {
         let body = self.enter(column, task, bytes, &kept);
         let result = body.and_then(|body| self.ragged(column, selection, task, body, out));
         self.kept = kept;
-        if result.is_err() && matches!(bytes, TaskBytes::Fetched(_)) {
+        if result.is_err() && (task.blocks.is_some() || matches!(bytes, TaskBytes::Fetched(_))) {
             self.chunk.close();
         }
         result.and_then(|()| self.leave(task, bytes))
@@ -322,10 +322,11 @@ impl Decoder {
             let run = selection.run(rank, task.ranks.end).max(1);
             let values = self.describe(column, selection, task, body, rank..rank + run, out)?;
             if !self.chunk.is_mapped() {
+                let sample = selection.get(rank).0;
+                self.chunk.check_length(body, &values).map_err(|error| at_sample(error, sample))?;
                 let start = self.staging.values.as_slice().len();
                 self.staging.values.resize(start.saturating_add(values.len()))?;
                 let to = self.staging.values.as_mut_slice().get_mut(start..).unwrap_or(&mut []);
-                let sample = selection.get(rank).0;
                 self.chunk.copy(column, body, &values, to).map_err(|error| at_sample(error, sample))?;
             }
             rank += run;

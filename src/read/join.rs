@@ -89,8 +89,7 @@ impl ColumnBuffer {
     fn join_extents(&mut self, layout: &Layout, from: &ColumnBuffer, items: &Range<usize>) -> Result<()> {
         let range = items.start.saturating_mul(layout.varying)..items.end.saturating_mul(layout.varying);
         let extents = from.extents.get(range).ok_or_else(outside)?;
-        memory::reserve(&mut self.extents, extents.len())?;
-        self.extents.extend_from_slice(extents);
+        memory::extend(&mut self.extents, extents)?;
         let first = from.offsets.get(items.start).copied().ok_or_else(outside)?;
         let ends = from.offsets.get(items.start..items.end.saturating_add(1)).and_then(|offsets| offsets.get(1..));
         let ends = ends.ok_or_else(outside)?;

@@ -173,8 +173,7 @@ fn push_presence(words: &[u32], count: usize, out: &mut ColumnBuffer) -> Result<
 
 /// Appends extents and ends of items.
 fn push_extents(varying: usize, words: &[u32], out: &mut ColumnBuffer) -> Result<()> {
-    memory::reserve(&mut out.extents, words.len())?;
-    out.extents.extend_from_slice(words);
+    memory::extend(&mut out.extents, words)?;
     memory::reserve(&mut out.offsets, words.len() / varying)?; // at least 1
     let mut end = out.offsets.last().copied().unwrap_or(0);
     for extents in words.chunks_exact(varying) {

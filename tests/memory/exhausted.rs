@@ -11,6 +11,7 @@ use tensilo::{ColumnBuffer, ErrorKind, Reader, Result};
 const SAMPLE: u32 = 4 << 20 << 8; // 1 GiB
 const ELEMENTS: u32 = SAMPLE / 4;
 const F32: u8 = 3;
+const U16: u8 = 10;
 const VARYING: u32 = u32::MAX;
 
 fn file(extent: u32, chunk: &Chunk, encodings: &[(u16, u64)]) -> Vec<u8> {
@@ -56,6 +57,25 @@ fn files() -> Vec<(&'static str, Vec<u8>, bool)> {
     ]
 }
 
+/// Bins of one element, whose tables have 255 dictionaries of 65,536 numbers: 50 MB.
+fn large_tables() -> Vec<u8> {
+    let mut tables = vec![0; 20];
+    tables.extend([0, 2, 1, 1]); // low bytes, bins, classes, and the mapping
+    tables.extend([7, 7, 0, 2, 128, 128]); // the bins, and the frequencies of the class
+    tables.extend([1, 0, 255, 0]);
+    for _ in 0..255 {
+        tables.extend(u16::MAX.to_le_bytes());
+        tables.extend([0xFF, 0xFF, 3].repeat(1 << 16));
+    }
+    let table_bytes = tables.len() as u32;
+    tables[..4].copy_from_slice(&table_bytes.to_le_bytes());
+    tables.resize(tables.len().next_multiple_of(16), 0);
+    tables.extend([0, 0, 0, 2]); // no patches, and the state
+    let mut build = Build::new(&[column("x", U16, false, &[])]);
+    build.chunk(&Chunk::of_values(1, (6, 2, &tables)));
+    build.finish(0, &[(6, 1)])
+}
+
 fn assert_over_limit<T>(result: Result<T>, what: &str) {
     let error = result.map(|_| ()).expect_err(what);
     assert_eq!(error.kind(), ErrorKind::OverLimit, "{what}: {error}");
@@ -86,14 +106,49 @@ fn child() {
     println!("all was refused");
 }
 
-#[test]
-fn memory_that_runs_out_is_an_error_and_not_the_end_of_the_process() {
-    let limit = "ulimit -v 700000; exec \"$0\" --exact exhausted::child --nocapture --test-threads 1";
+/// Runs a test in a process whose address space is limited.
+fn run_limited(test: &str) {
+    let limit = format!("ulimit -v 700000; exec \"$0\" --exact {test} --nocapture --test-threads 1");
     let run =
-        Command::new("sh").args(["-c", limit]).arg(env::current_exe().unwrap()).env("TENSILO_LIMITED", "1").output();
+        Command::new("sh").args(["-c", &limit]).arg(env::current_exe().unwrap()).env("TENSILO_LIMITED", "1").output();
     let run = run.unwrap();
     let (out, error) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     assert!(run.status.success() && out.contains("all was refused"), "{}: {out}\n{error}", run.status);
+}
+
+#[test]
+fn memory_that_runs_out_is_an_error_and_not_the_end_of_the_process() {
+    run_limited("exhausted::child");
+}
+
+/// Run by the test below, in a process of its own.
+#[test]
+fn child_with_more_and_more() {
+    if env::var_os("TENSILO_LIMITED").is_none() {
+        return;
+    }
+    let reader = Reader::from_bytes(large_tables()).expect("it opens");
+    let column = reader.column("x").expect("a column");
+    let mut taken: Vec<Vec<u8>> = Vec::with_capacity(1000);
+    let piece = || {
+        let mut piece = Vec::new();
+        piece.try_reserve_exact(4 << 20).map(|()| piece)
+    };
+    taken.extend(std::iter::from_fn(|| piece().ok()));
+    let mut refused = 0;
+    while let Err(error) = column.cursor().read(0).map(|_| ()) {
+        assert_over_limit::<()>(Err(error), "tables");
+        refused += 1;
+        taken.pop().expect("all of the memory is enough");
+    }
+    assert!(refused > 20, "refused {refused} times");
+    println!("all was refused");
+}
+
+/// Memory may run out at any allocation: there are 4 MiB more of it each time.
+#[test]
+fn any_amount_of_memory_is_enough_or_an_error() {
+    run_limited("exhausted::child_with_more_and_more");
 }
 
 /// Without a limit the same files are read: they are refused for nothing else.

@@ -16,7 +16,7 @@ use crate::kernel::{
     bins::{BINS, BinModel, CLASSES},
 };
 use crate::le::{Fields, structure};
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 use std::sync::Arc;
 
 structure! {
@@ -210,13 +210,18 @@ impl KeptBins {
             Some(kept) => {
                 kept.element_bytes = 0; // none, unless they are right
                 kept.bytes.clear();
-                Arc::make_mut(&mut kept.tables).set(spec, bytes)?;
+                match Arc::get_mut(&mut kept.tables) {
+                    Some(tables) => tables.set(spec, bytes)?,
+                    None => kept.tables = Arc::new(BinTables::parse(spec, bytes)?),
+                }
+                memory::extend(&mut kept.bytes, bytes)?;
                 kept.element_bytes = spec.element_bytes;
-                kept.bytes.extend_from_slice(bytes);
             }
             None => {
                 let tables = Arc::new(BinTables::parse(spec, bytes)?);
-                self.0 = Some(ParsedBins { element_bytes: spec.element_bytes, bytes: bytes.to_vec(), tables });
+                let mut kept = ParsedBins { element_bytes: spec.element_bytes, bytes: Vec::new(), tables };
+                memory::extend(&mut kept.bytes, bytes)?;
+                self.0 = Some(kept);
             }
         }
         self.0.as_ref().map(|kept| Arc::clone(&kept.tables)).ok_or_else(cut)

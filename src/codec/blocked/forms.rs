@@ -177,6 +177,7 @@ impl<B: BlockCodec> Blocked<B> {
         if self.0.decode_range(&block, &range, out, scratch)? {
             return Ok(());
         }
+        self.0.check(&block)?;
         let mut whole = std::mem::take(&mut scratch.block);
         let decoded = memory::resize(&mut whole, block.spec.raw_bytes, 0)
             .and_then(|()| self.0.decode(&block, &mut whole, scratch));

@@ -212,11 +212,14 @@ impl<'a> StoredPart<'a> {
         self.range_of(&self.blocks_at(bytes))
     }
 
-    /// Returns the range in the body of some blocks, by their numbers.
+    /// Returns the range in the body of some blocks, by their numbers, which are at least one. The
+    /// entries of all of them are checked: only then they ascend from the first to the last.
     pub(crate) fn range_of(&self, blocks: &Range<usize>) -> Result<Range<usize>> {
-        let first = self.range(&self.front.block(blocks.start)?);
-        let last = self.range(&self.front.block(blocks.end.saturating_sub(1))?);
-        Ok(first.start..last.end)
+        let Range { start, mut end } = self.range(&self.front.block(blocks.start)?);
+        for block in blocks.clone().skip(1) {
+            end = self.range(&self.front.block(block)?).end;
+        }
+        Ok(start..end)
     }
 
     /// Returns the numbers of the blocks that bytes of the elements need, which are at least one.

@@ -338,6 +338,15 @@ impl ChunkDecoder {
         }
     }
 
+    /// Checks what bounds the length of the values, if `bytes` are all of them and have not been
+    /// decoded, before memory is taken for them. `body` is that of [`ChunkDecoder::open`].
+    pub(crate) fn check_length(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
+        match &self.parts[VALUES] {
+            PartBytes::Encoded(part) if *bytes == (0..part.raw_bytes) => part.stored(body)?.check(),
+            _ => Ok(()),
+        }
+    }
+
     /// Decodes the values, unless they have been decoded. `body` is that of [`ChunkDecoder::open`].
     pub(crate) fn decode_values(&mut self, body: Body<'_>) -> Result<()> {
         self.decode::<VALUES>(body)

@@ -234,12 +234,6 @@ fn restore(heads: &[ListedChunk], column: u32, run: &Run) -> Result<Vec<Option<C
     Ok(entries)
 }
 
-fn add(all: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
-    memory::reserve(all, bytes.len())?;
-    all.extend_from_slice(bytes);
-    Ok(())
-}
-
 /// The footer before the one that is examined.
 struct FooterBefore {
     offset: u64,
@@ -358,7 +352,7 @@ impl<'a> Collector<'a> {
             for page in 0..run.page_count() {
                 let stored = self.page(*column, run, page)?;
                 if let (false, Some(stored)) = (restores, &stored) {
-                    add(&mut all, stored)?;
+                    memory::extend(&mut all, stored)?;
                     continue;
                 }
                 if restored.is_none() {
@@ -374,9 +368,11 @@ impl<'a> Collector<'a> {
                 let entries: Option<Vec<_>> = entries.and_then(|entries| entries.iter().copied().collect());
                 match (entries, stored) {
                     (Some(entries), _) => {
-                        entries.iter().try_for_each(|entry: &ChunkEntry| add(&mut all, &entry_to_bytes(entry)))?;
+                        for entry in &entries {
+                            memory::extend(&mut all, &entry_to_bytes(entry))?;
+                        }
                     }
-                    (None, Some(stored)) => add(&mut all, &stored)?,
+                    (None, Some(stored)) => memory::extend(&mut all, &stored)?,
                     (None, None) => return Ok(None),
                 }
             }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tensilo::sink::Stream;
 use tensilo::source::InMemory;
+use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
 use tensilo::{
     Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, ErrorKind, OpenOptions, Profile, Reader, Schema, Shape,
     Verification, Writer, WriterOptions,
@@ -341,6 +342,30 @@ fn chunks_that_decode_to_more_than_the_limit_are_refused_and_those_at_it_are_not
             // the last chunk is smaller
             assert_eq!(column.cursor().read_into(SAMPLES - 1, &mut out).unwrap(), Some(ELEMENTS), "{profile:?}");
         }
+    }
+}
+
+/// A decoder holds the chunk of the plan before. If the next plan fetches it again, its bytes may be
+/// others.
+#[test]
+fn a_chunk_that_is_fetched_again_is_checked_again_by_the_policy_that_always_checks() {
+    for (verification, due) in [(Verification::FirstTouch, None), (Verification::Always, Some("R-2.6"))] {
+        let opened = open(verification);
+        let columns = [opened.column("x").unwrap()];
+        let (mut plan, mut bytes, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
+        let mut read = || {
+            let whole: Vec<u64> = (85..170).rev().collect();
+            plan.select(&columns, &whole).unwrap();
+            assert!(plan.fetched_bytes() >= CHUNK);
+            plan.fetch(&mut bytes).unwrap();
+            decoder.decode(&plan, &bytes, &mut [ColumnBuffer::new()])
+        };
+        read().unwrap();
+        let chunk = columns[0].chunk(1).unwrap().unwrap();
+        opened.source.decayed.store(chunk.file_range.start, Ordering::Relaxed);
+        assert_eq!(read().err().and_then(|error| error.rule()), due, "{verification:?}");
+        opened.source.decayed.store(u64::MAX, Ordering::Relaxed);
+        read().unwrap();
     }
 }
 

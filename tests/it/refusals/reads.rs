@@ -3,11 +3,12 @@
 use super::{COLUMNS, good_file, refused};
 use crate::support::build::{Build, Chunk, column};
 use crate::support::on_disk::OnDisk;
+use crate::support::positional::Positional;
 use tensilo::ErrorKind::{BadArgument, TooNew};
 use tensilo::salvage::{SalvageOptions, salvage};
 use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
-use tensilo::{ColumnBuffer, Reader, Writer, WriterOptions};
+use tensilo::{ColumnBuffer, OpenOptions, Reader, Writer, WriterOptions};
 
 /// What a release does with a file of a later one. It cannot know the name of an encoding. Even the
 /// samples of known chunks of the column are refused: what they cost would depend on luck.
@@ -76,4 +77,44 @@ fn ranges_beyond_the_end_are_refused_before_memory_is_taken() {
             assert_eq!(buffer.sample_count(), 0);
         }
     }
+}
+
+/// Stored bytes of zeros in eleven blocks, of which the ends descend before the fourth. The
+/// checksums of the index and of the first block are right.
+fn descending_blocks() -> Vec<u8> {
+    let mut ends = vec![(20_000_u32, 2512_u32), (25_000, 8000), (30_000, 16), (40_000, 32)];
+    ends.extend((1..=7).map(|block| (40_000 + 80_000 * block, 8000 + 400 * block)));
+    let index_bytes = (8 + 48 + 12 * ends.len() + 4).next_multiple_of(16);
+    let mut stored = [index_bytes as u32, ends.len() as u32].map(u32::to_le_bytes).concat();
+    stored.extend([0; 16]);
+    stored.extend([1, 1, 1]); // the widths of tiers
+    stored.extend([0; 29]);
+    for &(end, stored_end) in &ends {
+        let crc = if end == 20_000 { crc32fast::hash(&[0; 2512]) } else { 0 };
+        stored.extend([end, stored_end, crc].into_iter().flat_map(u32::to_le_bytes));
+    }
+    stored.resize(index_bytes - 4, 0);
+    stored.extend(crc32fast::hash(&stored).to_le_bytes());
+    stored.resize(index_bytes + ends[10].1 as usize, 0);
+    stored
+}
+
+/// Of the blocks that a sample needs, the first and the last may be right.
+#[test]
+fn blocks_whose_ends_descend_within_a_sample_are_refused() {
+    const U8: u8 = 9;
+    const RAW_BYTES: u32 = 600_000;
+    let mut build = Build::new(&[column("x", U8, false, &[20_000])]);
+    build.chunk(&Chunk::of_values(30, (0, RAW_BYTES, &[7; RAW_BYTES as usize])));
+    build.chunk(&Chunk::of_values(30, (4 | 256, RAW_BYTES, &descending_blocks())));
+    let reader = OpenOptions::new().open(Positional(build.finish(0, &[(0, 1), (260, 1)]))).expect("the file opens");
+    let column = reader.column("x").expect("a column");
+    let mut out = ColumnBuffer::new();
+    let rule = |read: tensilo::Result<()>| read.expect_err("blocks descend").rule();
+    assert_eq!(rule(column.cursor().read(31).map(|_| ())), Some("R-5.14"));
+    let mut cursor = column.cursor();
+    cursor.gather_into(&[0, 1], &mut out).expect("another chunk");
+    assert_eq!(rule(cursor.gather_into(&[31], &mut out)), Some("R-5.14"));
+    // the same cursor goes on: this is in the block that is intact
+    assert!(cursor.read(30).expect("its block is intact").bytes().iter().all(|&byte| byte == 0));
 }
