@@ -339,7 +339,7 @@ impl ChunkDecoder {
     }
 
     /// Checks what bounds the length of the values, if `bytes` are all of them and have not been
-    /// decoded, before memory is taken for them. `body` is that of [`ChunkDecoder::open`].
+    /// decoded, before memory is taken for them. `body` was given to [`ChunkDecoder::open`].
     pub(crate) fn check_length(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
         match &self.parts[VALUES] {
             PartBytes::Encoded(part) if *bytes == (0..part.raw_bytes) => part.stored(body)?.check(),

@@ -79,8 +79,8 @@ fn ranges_beyond_the_end_are_refused_before_memory_is_taken() {
     }
 }
 
-/// Stored bytes of zeros in eleven blocks, of which the ends descend before the fourth. The
-/// checksums of the index and of the first block are right.
+/// Stored bytes of zeros in eleven blocks, whose ends descend before the fourth. The checksums of
+/// the index and of the first block are right.
 fn descending_blocks() -> Vec<u8> {
     let mut ends = vec![(20_000_u32, 2512_u32), (25_000, 8000), (30_000, 16), (40_000, 32)];
     ends.extend((1..=7).map(|block| (40_000 + 80_000 * block, 8000 + 400 * block)));
