@@ -111,7 +111,8 @@ fn is_same(a: &(bool, Vec<u8>), b: &(bool, Vec<u8>)) -> bool {
 fn check(name: &str, expected_rule: &str, reader: &Reader, what: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut refusals: BTreeMap<&str, usize> = BTreeMap::new();
-    let is_checked = CHECKED.contains(&expected_rule) && !name.ends_with("R-4.4-padding.hex");
+    // verifiers alone look at padding between parts
+    let is_checked = CHECKED.contains(&expected_rule) && !name.contains("R-4.4-padding");
     for round in 0..2 {
         for column in reader.columns() {
             // checked when it is returned as text
