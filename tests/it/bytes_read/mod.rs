@@ -345,8 +345,8 @@ fn chunks_that_decode_to_more_than_the_limit_are_refused_and_those_at_it_are_not
     }
 }
 
-/// A decoder holds the chunk of the plan before. If the next plan fetches it again, its bytes may be
-/// others.
+/// A decoder holds the chunk of the plan before. If the next plan fetches it again, its bytes may
+/// be others.
 #[test]
 fn a_chunk_that_is_fetched_again_is_checked_again_by_the_policy_that_always_checks() {
     for (verification, due) in [(Verification::FirstTouch, None), (Verification::Always, Some("R-2.6"))] {

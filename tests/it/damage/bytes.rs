@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tensilo::Reader;
 
 /// Whether all samples are read after this bit was flipped: for one bit of three in a long run,
-/// otherwise for one of each byte. They are others in the next byte. `verify` sees every flip in any
-/// run.
+/// otherwise for one of each byte. They are others in the next byte. `verify` sees every flip in
+/// any run.
 fn is_read(bit: usize) -> bool {
     if is_long() { bit.is_multiple_of(3) } else { bit % 8 == bit / 8 % 8 }
 }
