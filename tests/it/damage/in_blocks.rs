@@ -22,6 +22,7 @@ fn step(chunk: &BlockedChunk) -> usize {
     let has_many = chunk.place.samples.end - chunk.place.samples.start > 1000;
     match (is_long(), chunk.encoding) {
         (true, BLOCKED_BINS) if has_many => 997,
+        (true, BLOCKED_BINS) => 1,
         (true, _) => 3,
         (false, BLOCKED_BINS) if has_many => 9973,
         (false, _) => 97,
