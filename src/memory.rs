@@ -27,6 +27,12 @@ pub(crate) fn extend<T: Copy>(out: &mut Vec<T>, from: &[T]) -> Result<()> {
     Ok(())
 }
 
+/// Returns a copy of some elements.
+pub(crate) fn copied<T: Copy>(from: &[T]) -> Result<Vec<T>> {
+    let mut out = Vec::new();
+    extend(&mut out, from).map(|()| out)
+}
+
 /// Changes the length of `out`; new elements have this value.
 pub(crate) fn resize<T: Clone>(out: &mut Vec<T>, length: usize, value: T) -> Result<()> {
     reserve(out, length.saturating_sub(out.len()))?;

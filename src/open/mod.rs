@@ -71,16 +71,14 @@ pub(crate) fn open_header(source: &dyn Source) -> Result<OpenedHeader> {
 pub(crate) fn body(source: &dyn Source, head: &RegionHead) -> Result<Vec<u8>> {
     head.check_inside(source.byte_count())?;
     let length = usize::try_from(head.body_bytes).unwrap_or(usize::MAX);
-    let mut body = Vec::new();
     if let Some(file) = source.as_bytes() {
         let found = source::slice(file, head.body_offset(), length)?;
         head.check_body(found)?; // before memory is taken
-        body = memory::with_capacity(length)?;
-        body.extend_from_slice(found);
-    } else {
-        fetch(source, head.body_offset(), length, &mut body)?;
-        head.check_body(&body)?;
+        return memory::copied(found);
     }
+    let mut body = Vec::new();
+    fetch(source, head.body_offset(), length, &mut body)?;
+    head.check_body(&body)?;
     Ok(body)
 }
 

@@ -35,9 +35,7 @@ pub(super) fn stored_chunk(
         // changed since
         region.check_body(body)?;
         let side = decoder.side_facts(stored)?;
-        let mut copied = Vec::new();
-        memory::extend(&mut copied, body)?;
-        let chunk = EncodedChunk { head: *stored.head, body: copied, side_encodings: side.encodings };
+        let chunk = EncodedChunk { head: *stored.head, body: memory::copied(body)?, side_encodings: side.encodings };
         Ok((chunk, side.null_count))
     })
 }

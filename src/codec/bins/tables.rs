@@ -219,9 +219,8 @@ impl KeptBins {
             }
             None => {
                 let tables = Arc::new(BinTables::parse(spec, bytes)?);
-                let mut kept = ParsedBins { element_bytes: spec.element_bytes, bytes: Vec::new(), tables };
-                memory::extend(&mut kept.bytes, bytes)?;
-                self.0 = Some(kept);
+                let bytes = memory::copied(bytes)?;
+                self.0 = Some(ParsedBins { element_bytes: spec.element_bytes, bytes, tables });
             }
         }
         self.0.as_ref().map(|kept| Arc::clone(&kept.tables)).ok_or_else(cut)
