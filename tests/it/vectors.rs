@@ -4,7 +4,9 @@
 use crate::common::vectors::{bytes, file_of, json, vectors};
 use crate::support::positional::Positional;
 use serde_json::Value as Json;
+use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::ops::Range;
 use tensilo::nested::FieldNode;
 use tensilo::salvage::{SalvageOptions, salvage};
 use tensilo::source::InMemory;
@@ -273,4 +275,43 @@ fn paths_of_vectors_make_the_structs_of_the_specification() {
         let reader = Reader::from_bytes(bytes(&format!("valid/{vector}.hex"))).unwrap();
         assert_eq!(fields(&FieldNode::of_columns(reader.schema().columns.iter())), due, "{vector}");
     }
+}
+
+/// Checks that reading some samples of a column is refused by the checksum of a block.
+fn assert_block_is_named(file: &[u8], column: &str, samples: &Range<u64>, what: &str) {
+    for policy in [Verification::FirstTouch, Verification::Always] {
+        let options = OpenOptions::new().verification(policy);
+        let readers = [options.open(InMemory(file.to_vec())), options.open(Positional(file.to_vec()))];
+        for reader in readers.map(tensilo::Result::unwrap) {
+            let mut cursor = reader.column(column).unwrap().cursor();
+            let error = cursor.range_into(samples.clone(), &mut ColumnBuffer::new()).expect_err(what);
+            assert_eq!(error.rule(), Some("R-5.16"), "{what}, {policy:?}: {error}");
+        }
+    }
+}
+
+/// Nothing in a block is believed before its checksum: for instance a length, before memory is
+/// taken for all samples of a chunk.
+#[test]
+fn a_damaged_block_is_named_by_its_checksum_if_its_chunk_is_read_whole() {
+    let mut encodings = BTreeSet::new();
+    for vector in vectors(true) {
+        let name = file_of(&vector);
+        let mut file = bytes(name);
+        for column in Reader::from_bytes(file.clone()).unwrap().columns() {
+            for chunk in 0..column.facts().chunk_count {
+                let Ok(Some(blocks)) = column.blocks(chunk) else { continue };
+                let facts = column.chunk(chunk).unwrap().unwrap();
+                for block in blocks.blocks {
+                    let at = block.file_range.start as usize;
+                    file[at] ^= 1;
+                    assert_block_is_named(&file, &column.schema().name, &facts.samples, &format!("{name}, byte {at}"));
+                    file[at] ^= 1;
+                }
+                encodings.insert(facts.encoding);
+            }
+        }
+    }
+    let due = if cfg!(feature = "zstd") { 5 } else { 4 };
+    assert!(encodings.len() >= due, "{encodings:?}");
 }

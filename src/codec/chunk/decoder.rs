@@ -340,9 +340,14 @@ impl ChunkDecoder {
 
     /// Checks what bounds the length of the values, if `bytes` are all of them and have not been
     /// decoded, before memory is taken for them. `body` was given to [`ChunkDecoder::open`].
+    ///
+    /// Values in blocks are left to [`ChunkDecoder::decode_range`]: the checksums of their blocks
+    /// have not been checked yet, and nothing in a block is believed before.
     pub(crate) fn check_length(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
         match &self.parts[VALUES] {
-            PartBytes::Encoded(part) if *bytes == (0..part.raw_bytes) => part.stored(body)?.check(),
+            PartBytes::Encoded(part) if !part.encoding.is_in_blocks() && *bytes == (0..part.raw_bytes) => {
+                part.stored(body)?.check()
+            }
             _ => Ok(()),
         }
     }
