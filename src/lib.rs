@@ -154,7 +154,9 @@ pub mod source {
     pub use crate::foreign::explain_missing;
     #[cfg(feature = "mmap")]
     pub use crate::mmap::MappedFile;
-    pub use crate::open::{FileIdentity, InMemory, PositionedFile, Source, default_open_files};
+    pub use crate::open::{
+        CoalesceConfig, FileIdentity, InMemory, PositionedFile, RangeError, Requests, Source, default_open_files,
+    };
     #[cfg(feature = "glob")]
     pub use crate::pattern::paths_matching;
 }

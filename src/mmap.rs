@@ -113,8 +113,8 @@ impl Source for MappedFile {
         Some(&self.map)
     }
 
-    fn will_need(&self, range: Range<u64>) {
-        will_need(&self.map, range);
+    fn prefetch(&self, ranges: &[Range<u64>]) {
+        ranges.iter().for_each(|range| will_need(&self.map, range));
     }
 
     fn identity(&self) -> Option<FileIdentity> {
@@ -123,7 +123,7 @@ impl Source for MappedFile {
 }
 
 #[cfg(unix)]
-fn will_need(map: &Mmap, range: Range<u64>) {
+fn will_need(map: &Mmap, range: &Range<u64>) {
     let inside = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(map.len());
     let (start, end) = (inside(range.start), inside(range.end));
     if let Some(length) = end.checked_sub(start) {
@@ -133,4 +133,4 @@ fn will_need(map: &Mmap, range: Range<u64>) {
 }
 
 #[cfg(not(unix))]
-fn will_need(_: &Mmap, _: Range<u64>) {}
+fn will_need(_: &Mmap, _: &Range<u64>) {}

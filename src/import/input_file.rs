@@ -317,11 +317,12 @@ mod parquet {
     impl InputReader {
         /// Tells the source that pages in these ranges will be read, if a request for each of them
         /// would cost more than their bytes.
-        pub(in crate::import) fn announce(&self, ranges: impl Iterator<Item = Range<u64>>) {
-            if self.file.gap_bytes() > 0 {
+        pub(in crate::import) fn prefetch(&self, pages: impl Iterator<Item = Range<u64>>) {
+            if self.file.coalesce().gap_bytes > 0 {
                 // with what is read behind the last head
                 let end = |range: &Range<u64>| range.end.saturating_add(u64_of(HEAD_BYTES)).min(self.byte_count());
-                ranges.for_each(|range| self.file.will_need(range.start..end(&range)));
+                let ranges: Vec<Range<u64>> = pages.map(|range| range.start..end(&range)).collect();
+                self.file.prefetch(&ranges);
             }
         }
     }

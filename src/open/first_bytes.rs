@@ -1,11 +1,11 @@
 //! A file as it was at an earlier commit.
 
 use super::FileIdentity;
-use super::ranges::{Fragment, RangeError};
+use super::coalesce::{CoalesceConfig, RangeError};
 use super::source::Source;
 use crate::le::u64_of;
 use std::io;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The first bytes of a source. What a later writer appended is not seen.
@@ -43,32 +43,24 @@ impl Source for FirstBytes {
         bytes.get(..usize::try_from(self.bytes).unwrap_or(usize::MAX)) // no more than there are
     }
 
-    fn will_need(&self, range: Range<u64>) {
-        self.source.will_need(range.start.min(self.bytes)..range.end.min(self.bytes));
+    fn coalesce(&self) -> CoalesceConfig {
+        self.source.coalesce()
     }
 
-    fn distrust(&self) {
-        self.source.distrust();
-    }
-
-    fn gap_bytes(&self) -> u64 {
-        self.source.gap_bytes()
-    }
-
-    fn reads_in_place(&self) -> bool {
-        self.source.reads_in_place()
-    }
-
-    fn read_ranges(
-        &self,
-        ranges: &[Range<u64>],
-        scratch: &mut Vec<u8>,
-        arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
-    ) -> Result<(), RangeError> {
+    fn read_ranges(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {
         if let Some(range) = ranges.iter().position(|range| range.end > self.bytes) {
             return Err(RangeError { range, error: io::ErrorKind::UnexpectedEof.into() });
         }
-        self.source.read_ranges(ranges, scratch, arrived)
+        self.source.read_ranges(ranges, out)
+    }
+
+    fn prefetch(&self, ranges: &[Range<u64>]) {
+        // what a writer appended since is never asked for
+        self.source.prefetch(ranges);
+    }
+
+    fn invalidate(&self) {
+        self.source.invalidate();
     }
 
     fn identity(&self) -> Option<FileIdentity> {

@@ -1,16 +1,17 @@
 //! Opens a file for reading or appending: its source, header, last valid trailer and footer
 //! (chapter 10).
 
+pub(crate) mod coalesce;
 mod facts;
 mod first_bytes;
 mod head_scan;
 mod identity;
 mod positioned;
-mod ranges;
 pub(crate) mod source;
 mod table_slot;
 mod window;
 
+pub use coalesce::{CoalesceConfig, RangeError, Requests};
 pub use facts::ColumnFacts;
 pub(crate) use first_bytes::FirstBytes;
 pub(crate) use head_scan::{BlockSizes, HeadScan};
@@ -19,7 +20,6 @@ pub(crate) use identity::refuse_same;
 #[cfg(feature = "import")]
 pub(crate) use positioned::check_regular;
 pub use positioned::{PositionedFile, default_open_files};
-pub use ranges::{Fragment, RangeError};
 pub use source::{InMemory, Source};
 pub(crate) use table_slot::{TableSlot, no_table};
 

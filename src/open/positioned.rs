@@ -1,6 +1,7 @@
 //! Files read by position.
 
 use super::FileIdentity;
+use super::coalesce::CoalesceConfig;
 use super::source::Source;
 use crate::foreign::explain_missing;
 use crate::{Error, Result};
@@ -108,18 +109,12 @@ impl Source for PositionedFile {
         read_exact_at(&self.file, offset, out)
     }
 
-    fn will_need(&self, range: Range<u64>) {
-        will_need(&self.file, range);
+    fn coalesce(&self) -> CoalesceConfig {
+        CoalesceConfig::LOCAL_FILE
     }
 
-    /// Returns the length of a page: copying it from the page cache takes less time than a system
-    /// call.
-    fn gap_bytes(&self) -> u64 {
-        4096
-    }
-
-    fn reads_in_place(&self) -> bool {
-        true
+    fn prefetch(&self, ranges: &[Range<u64>]) {
+        ranges.iter().for_each(|range| will_need(&self.file, range));
     }
 
     fn identity(&self) -> Option<FileIdentity> {
@@ -128,7 +123,7 @@ impl Source for PositionedFile {
 }
 
 #[cfg(target_os = "linux")]
-fn will_need(file: &File, range: Range<u64>) {
+fn will_need(file: &File, range: &Range<u64>) {
     use rustix::fs::{Advice, fadvise};
     if let Some(length) = NonZeroU64::new(range.end.saturating_sub(range.start)) {
         // only a hint: where it is refused, reading works all the same
@@ -137,7 +132,7 @@ fn will_need(file: &File, range: Range<u64>) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn will_need(_: &File, _: Range<u64>) {}
+fn will_need(_: &File, _: &Range<u64>) {}
 
 #[cfg(unix)]
 fn read_exact_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {

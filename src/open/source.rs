@@ -1,11 +1,11 @@
 //! Sources of a file's bytes.
 
 use super::FileIdentity;
-use super::ranges::{Fragment, RangeError};
+use super::coalesce::{CoalesceConfig, RangeError, length};
 use crate::le::u64_of;
 use crate::{Error, Result, memory};
 use std::io;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes that can be read at any offset, by many threads at once.
@@ -21,84 +21,43 @@ pub trait Source: Send + Sync {
         None
     }
 
-    /// Takes a hint that these bytes will be read soon.
-    fn will_need(&self, _range: Range<u64>) {}
-
-    /// Returns the number of bytes that are cheaper to read than to skip: two ranges with at most
-    /// this gap are read as one. The latency of a request times the throughput of the source is a
-    /// good value. Default: 0, which suits memory.
-    fn gap_bytes(&self) -> u64 {
-        0
+    /// Returns how ranges are coalesced into requests. Default: [`CoalesceConfig::MEMORY`].
+    fn coalesce(&self) -> CoalesceConfig {
+        CoalesceConfig::MEMORY
     }
 
-    /// Returns whether a long run of values is best read by [`Source::read_exact_at`] straight to
-    /// its destination, one run after the other: that saves a copy of each, but no other range is
-    /// read at the same time. Default: no. Files that the operating system reads say yes.
-    fn reads_in_place(&self) -> bool {
-        false
-    }
-
-    /// Reads many ranges of bytes, none of which is empty or ends after the file. Calls `arrived`
-    /// with fragments until it has got every byte of every range, each once: in any order of
-    /// ranges, and of fragments within a range. Stops if `arrived` breaks; that is no error.
+    /// Reads many ranges of bytes, none of which is empty or ends after the file. `out` is as long
+    /// as all of them together, and gets their bytes one after the other.
     ///
-    /// The caller decodes in `arrived`. An implementation should hand over the bytes that have
-    /// arrived before it waits for the rest, and the whole of a short range at once: the caller
-    /// copies only ranges that arrive in fragments.
-    /// `scratch` is memory of the caller, of any length and content, that is reused from call to
-    /// call.
+    /// The ranges are coalesced already. An implementation reads as many at the same time as its
+    /// [`CoalesceConfig`] says. If one fails, those before it have been read.
     ///
-    /// Default: lends the bytes of a source that is in memory. Else reads one range after the other
-    /// into `scratch` with [`Source::read_exact_at`].
-    fn read_ranges(
-        &self,
-        ranges: &[Range<u64>],
-        scratch: &mut Vec<u8>,
-        arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
-    ) -> std::result::Result<(), RangeError> {
-        let memory = self.as_bytes();
+    /// Default: copies the bytes of a source that is in memory. Otherwise reads one range after the
+    /// other with [`Source::read_exact_at`].
+    fn read_ranges(&self, ranges: &[Range<u64>], out: &mut [u8]) -> std::result::Result<(), RangeError> {
+        let mut rest = out;
         for (range, bytes) in ranges.iter().enumerate() {
-            let found = read_range(self, memory, bytes, scratch).map_err(|error| RangeError { range, error })?;
-            if arrived(Fragment { range, offset: 0, bytes: found }).is_break() {
-                break;
-            }
+            let to = rest.split_off_mut(..length(bytes)).ok_or(io::ErrorKind::InvalidInput.into());
+            let read = to.and_then(|to| self.read_exact_at(bytes.start, to));
+            read.map_err(|error| RangeError { range, error })?;
         }
         Ok(())
     }
 
-    /// Takes the news that bytes of the file broke a rule of the format. A source that keeps copies
+    /// Takes a hint that these ranges will be read soon, and returns at once. A source begins to
+    /// read them, all at the same time. Errors are met again when the ranges are read. Default:
+    /// does nothing.
+    fn prefetch(&self, _ranges: &[Range<u64>]) {}
+
+    /// Takes the news that bytes of the file broke a rule of the format. A source that has copies
     /// of bytes forgets them: the original may be right. Default: does nothing.
-    fn distrust(&self) {}
+    fn invalidate(&self) {}
 
     /// Returns the identity of the file that contains the bytes, which no output may replace;
     /// `None` if there is no such file.
     fn identity(&self) -> Option<FileIdentity> {
         None
     }
-}
-
-/// The memory for ranges grows by multiples of this.
-const SCRATCH_BYTES: usize = 64 << 10;
-
-/// Reads one range: lends it if the source is in `memory`, else reads it into `scratch`.
-fn read_range<'a>(
-    source: &(impl Source + ?Sized),
-    memory: Option<&'a [u8]>,
-    range: &Range<u64>,
-    scratch: &'a mut Vec<u8>,
-) -> io::Result<&'a [u8]> {
-    let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
-    if let Some(bytes) = memory {
-        return slice(bytes, range.start, length).map_err(|_| io::ErrorKind::UnexpectedEof.into());
-    }
-    if scratch.len() < length {
-        // in steps, so that ranges which differ a little do not each grow it
-        let rounded = length.checked_next_multiple_of(SCRATCH_BYTES).unwrap_or(length);
-        memory::resize(scratch, rounded, 0).map_err(|_| io::ErrorKind::OutOfMemory)?;
-    }
-    let out = scratch.get_mut(..length).unwrap_or(&mut []); // it is as long
-    source.read_exact_at(range.start, out)?;
-    Ok(out)
 }
 
 /// A file that is in memory: a `Vec<u8>`, an `Arc<[u8]>`, a `&[u8]`, a memory map of the caller's.
@@ -136,29 +95,20 @@ impl<S: Source + ?Sized> Source for Arc<S> {
         (**self).as_bytes()
     }
 
-    fn will_need(&self, range: Range<u64>) {
-        (**self).will_need(range);
+    fn coalesce(&self) -> CoalesceConfig {
+        (**self).coalesce()
     }
 
-    fn gap_bytes(&self) -> u64 {
-        (**self).gap_bytes()
+    fn read_ranges(&self, ranges: &[Range<u64>], out: &mut [u8]) -> std::result::Result<(), RangeError> {
+        (**self).read_ranges(ranges, out)
     }
 
-    fn reads_in_place(&self) -> bool {
-        (**self).reads_in_place()
+    fn prefetch(&self, ranges: &[Range<u64>]) {
+        (**self).prefetch(ranges);
     }
 
-    fn read_ranges(
-        &self,
-        ranges: &[Range<u64>],
-        scratch: &mut Vec<u8>,
-        arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
-    ) -> std::result::Result<(), RangeError> {
-        (**self).read_ranges(ranges, scratch, arrived)
-    }
-
-    fn distrust(&self) {
-        (**self).distrust();
+    fn invalidate(&self) {
+        (**self).invalidate();
     }
 
     fn identity(&self) -> Option<FileIdentity> {

@@ -165,7 +165,7 @@ impl Cursor {
     /// Cost: each chunk is read once. It is decoded once, unless at most three quarters of it are
     /// wanted and its encoding can decode these alone, each straight to its destination. Of raw
     /// chunks in a file that is read by position only the samples are read, see [`Cursor::read`].
-    /// All chunks that were not read before are announced to the operating system before the first
+    /// All chunks that were not read before are prefetched before the first
     /// is touched.
     pub fn gather_slice<T: Element>(&mut self, indices: &[u64], out: &mut [T]) -> Result<usize> {
         check_type::<T>(self.opened().schema().dtype).map_err(|error| self.opened().in_column(error))?;
@@ -285,7 +285,7 @@ impl Cursor {
             _ if is_whole => None,
             Some(front) => Some(front),
             None => {
-                column.announce_block(location, i)?;
+                column.prefetch(column.guessed_block(location, i)?.as_slice());
                 column.front(location)?
             }
         };

@@ -1,14 +1,14 @@
-//! Fetching the bytes of tasks, and handing them on as they arrive.
+//! Fetching the bytes of tasks, and handing them on.
 
-use super::arrived::Arrived;
-use super::assembler::Assembler;
-use super::range_list::RangeList;
 use super::tasks::{Fetch, Task};
-use crate::open::Source;
-use crate::open::source::{check_inside, read_error};
-use crate::{Error, Result};
-use std::io;
-use std::ops::{ControlFlow, Range};
+use crate::open::coalesce::{bytes_of, length};
+use crate::open::source::{check_inside, read_error, slice};
+use crate::open::{RangeError, Requests, Source};
+use crate::{Error, Result, memory};
+use std::ops::Range;
+
+/// Memory for requests grows by multiples of this.
+const GROWTH_BYTES: usize = 64 << 10;
 
 /// The bytes of a task.
 #[derive(Clone, Copy, Debug)]
@@ -22,11 +22,8 @@ pub(super) enum TaskBytes<'a> {
 /// Memory that fetching reuses.
 #[derive(Default)]
 pub(super) struct FetchScratch {
-    ranges: RangeList,
-    assembler: Assembler,
-    /// Numbers of ranges.
-    arrived: Arrived,
-    scratch: Vec<u8>,
+    requests: Requests,
+    bytes: Vec<u8>,
 }
 
 /// The error that a single thread would meet first, and the number of its task.
@@ -51,11 +48,11 @@ impl FirstError {
     }
 }
 
-/// Fetches the bytes of tasks, and calls `run` with the number of each task and its bytes as soon
-/// as they are here: first tasks whose bytes are at hand, then the others in the order of arrival.
+/// Fetches the bytes of tasks, and calls `run` with the number of each task and its bytes: first the
+/// tasks whose bytes are at hand, then the others by their offsets in the file. Reads as many bytes
+/// at a time as the source has in flight, so that they are decoded while they are in a cache.
 ///
-/// All tasks before one that fails are run, so that the error does not depend on the order of
-/// arrival.
+/// All tasks before one that fails are run, so that the error does not depend on the offsets.
 pub(super) fn fetch(
     source: &dyn Source,
     tasks: &[Task],
@@ -69,43 +66,59 @@ pub(super) fn fetch(
     if tasks.iter().all(|task| task.bytes.is_empty()) {
         return first.into_inner().map_or(Ok(()), Err);
     }
-    let FetchScratch { ranges, assembler, arrived, scratch } = scratch;
+    let FetchScratch { requests, bytes } = scratch;
+    let config = source.coalesce();
     let task_ranges = tasks.iter().enumerate().map(|(number, task)| (task.bytes.clone(), number));
-    ranges.fill(task_ranges, source.gap_bytes()).map_err(|error| (0, error))?;
-    assembler.clear();
-    arrived.clear();
-    let read = source.read_ranges(ranges.ranges(), scratch, &mut |fragment| {
-        let number = fragment.range;
-        let Some(range) = ranges.ranges().get(number) else { return ControlFlow::Continue(()) };
-        let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX); // not empty
-        let task_ranges = ranges.task_ranges(number);
-        let added = assembler.add(length, fragment).and_then(|bytes| match bytes {
-            Some(_) => arrived.add(number..number + 1).map(|()| bytes), // below their count
-            None => Ok(bytes),
-        });
-        match added {
-            Ok(None) => {}
-            Ok(Some(bytes)) => {
-                for (needed, task) in task_ranges.iter().filter(|(_, task)| *task < tasks.len()) {
-                    if first.is_before(*task) {
-                        continue;
-                    }
-                    let bytes = RangeList::bytes_of(range.start, bytes, needed);
+    requests.fill(task_ranges, &config).map_err(|error| (0, error))?;
+    let mut next = 0;
+    while let Some(rest) = requests.ranges().get(next..).filter(|rest| !rest.is_empty()) {
+        if requests.needed(next).iter().all(|(_, task)| first.is_before(*task)) {
+            next += 1;
+            continue;
+        }
+        let wave = wave(rest, config.wave_bytes());
+        let out = room(bytes, wave).map_err(|error| (first_task(requests.needed(next)), error))?;
+        let failed = source.read_ranges(wave, out).err();
+        let read = failed.as_ref().map_or(wave.len(), |error| error.range);
+        let mut out = &*out;
+        for (number, range) in (next..).zip(wave.iter().take(read)) {
+            let bytes = out.split_off(..length(range)).unwrap_or(&[]); // as long as all of them
+            for (needed, task) in requests.needed(number).iter().filter(|(_, task)| *task < tasks.len()) {
+                if !first.is_before(*task) {
+                    let bytes = bytes_of(range.start, bytes, needed);
                     run(*task, TaskBytes::Fetched(bytes)).unwrap_or_else(|error| first.add(*task, error));
                 }
             }
-            Err(error) => first.add(first_task(task_ranges), error),
         }
-        // nothing before the first task can fail
-        if first.is_before(0) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    if let Err(error) = read {
-        let offset = ranges.ranges().get(error.range).map_or(0, |range| range.start);
-        first.add(first_task(ranges.task_ranges(error.range)), read_error(error.error, offset));
-    } else if arrived.count() < ranges.ranges().len() && first.0.is_none() {
-        first.add(0, incomplete());
+        next += read;
+        if let Some(RangeError { error, .. }) = failed {
+            let offset = requests.ranges().get(next).map_or(0, |range| range.start);
+            first.add(first_task(requests.needed(next)), read_error(error, offset));
+            next += 1;
+        }
     }
     first.into_inner().map_or(Ok(()), Err)
+}
+
+/// Returns the first requests that are read together: at least one, and at most `most` bytes.
+fn wave(requests: &[Range<u64>], most: u64) -> &[Range<u64>] {
+    let mut bytes = 0_u64;
+    let fits = |range: &&Range<u64>| {
+        bytes = bytes.saturating_add(range.end.saturating_sub(range.start));
+        bytes <= most
+    };
+    let count = requests.iter().take_while(fits).count().max(1);
+    requests.get(..count).unwrap_or(requests)
+}
+
+/// Returns memory for the bytes of requests.
+fn room<'b>(bytes: &'b mut Vec<u8>, requests: &[Range<u64>]) -> Result<&'b mut [u8]> {
+    let needed = requests.iter().map(length).fold(0, usize::saturating_add);
+    if bytes.len() < needed {
+        // in steps, so that requests which differ a little do not each grow it
+        memory::resize(bytes, needed.checked_next_multiple_of(GROWTH_BYTES).unwrap_or(needed), 0)?;
+    }
+    bytes.get_mut(..needed).ok_or_else(|| Error::internal("memory for requests is too short"))
 }
 
 /// Calls `run` with the number of each task whose bytes are at hand, up to the first that fails.
@@ -127,30 +140,17 @@ pub(super) fn fetch_one<T>(
     scratch: &mut FetchScratch,
     then: impl FnOnce(&[u8]) -> Result<T>,
 ) -> Result<T> {
-    let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
-    check_inside(source, range.start, length)?;
-    if length == 0 {
+    check_inside(source, range.start, length(range))?;
+    if range.is_empty() {
         return then(&[]);
     }
-    let (mut then, mut result) = (Some(then), None);
-    let FetchScratch { assembler, scratch, .. } = scratch;
-    assembler.clear();
-    let read = source.read_ranges(std::slice::from_ref(range), scratch, &mut |fragment| {
-        match assembler.add(length, fragment) {
-            Ok(None) => return ControlFlow::Continue(()),
-            Ok(Some(bytes)) => result = then.take().map(|then| then(bytes)),
-            Err(error) => result = Some(Err(error)),
-        }
-        ControlFlow::Break(())
-    });
-    read.map_err(|error| read_error(error.error, range.start))?;
-    result.unwrap_or_else(|| Err(incomplete()))
-}
-
-/// Returns the error of a source that has ended without an error, but not delivered everything.
-fn incomplete() -> Error {
-    let error = io::Error::new(io::ErrorKind::UnexpectedEof, "the source did not deliver all ranges");
-    Error::io("reading", error)
+    if let Some(file) = source.as_bytes() {
+        return then(slice(file, range.start, length(range))?);
+    }
+    let request = std::slice::from_ref(range);
+    let out = room(&mut scratch.bytes, request)?;
+    source.read_ranges(request, out).map_err(|error| read_error(error.error, range.start))?;
+    then(out)
 }
 
 fn first_task(task_ranges: &[(Range<u64>, usize)]) -> usize {

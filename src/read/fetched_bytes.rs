@@ -1,14 +1,12 @@
 //! The second stage of a read: the bytes that a plan needs.
 
-use super::arrived::Arrived;
 use super::fetch::{FirstError, TaskBytes};
 use super::opened_file::OpenedFile;
 use super::plan::ReadPlan;
-use super::range_list::RangeList;
+use crate::open::coalesce::{bytes_of, length};
 use crate::open::source::read_error;
-use crate::open::{Fragment, Source};
 use crate::{Error, Result, memory};
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The bytes of a [`ReadPlan`], in memory that is reused. Bytes of a file that is in memory are not
@@ -19,36 +17,31 @@ pub struct FetchedBytes {
     /// The ranges of the plan, and the offset of each in `bytes`.
     ranges: Vec<Range<u64>>,
     starts: Vec<usize>,
-    /// Numbers of bytes in `bytes`, of which there are `byte_count`.
-    arrived: Arrived,
-    byte_count: usize,
     file: Option<Arc<OpenedFile>>,
-    scratch: Vec<u8>,
+    /// Chunks that were not read before.
+    unread: Vec<Range<u64>>,
 }
 
 impl ReadPlan {
-    /// Fetches the bytes of the plan from the source. All chunks that were not read before are
-    /// announced first.
+    /// Fetches the bytes of the plan from the source, which reads all of its ranges at the same
+    /// time if it can.
     ///
-    /// Cost: the I/O, memory for all of the plan's bytes, and one copy of them. Cursors avoid both:
-    /// they decode each range when it arrives.
+    /// Cost: the I/O, and memory for all of the plan's bytes. Cursors avoid that: they decode some
+    /// ranges before they read the next ones.
     pub fn fetch(&self, bytes: &mut FetchedBytes) -> Result<()> {
         bytes.begin(self)?;
         let Some(file) = bytes.file.clone() else { return Ok(()) };
-        self.announce_chunks();
-        let mut scratch = std::mem::take(&mut bytes.scratch);
-        let mut result = Ok(());
-        let read = file.source.read_ranges(self.ranges(), &mut scratch, &mut |fragment| {
-            result = bytes.add(fragment);
-            if result.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        bytes.scratch = scratch;
-        let read = read.map_err(|error| {
+        bytes.unread.clear();
+        self.unread_chunks(&mut bytes.unread)?;
+        file.source.prefetch(&bytes.unread);
+        let length = bytes.starts.last().map_or(0, |end| *end);
+        let out = bytes.bytes.get_mut(..length).unwrap_or(&mut []); // `begin` made them
+        file.source.read_ranges(self.ranges(), out).map_err(|error| {
+            bytes.file = None; // of no plan
             let offset = self.ranges().get(error.range).map_or(0, |range| range.start);
-            let task = self.ranges.task_ranges(error.range).iter().map(|(_, task)| *task).min();
+            let task = self.requests.needed(error.range).iter().map(|(_, task)| *task).min();
             self.in_task(task.unwrap_or(usize::MAX), read_error(error.error, offset))
-        });
-        read.and(result)
+        })
     }
 }
 
@@ -58,57 +51,28 @@ impl FetchedBytes {
         Self::default()
     }
 
-    /// Prepares for the bytes of a plan, which are then handed over by [`FetchedBytes::receive`].
-    /// [`ReadPlan::fetch`] does both.
-    pub fn begin(&mut self, plan: &ReadPlan) -> Result<()> {
+    /// Prepares for the bytes of a plan that the caller fetches by other means than
+    /// [`ReadPlan::fetch`]. Returns the memory for them: the bytes of each of
+    /// [`ReadPlan::ranges`], one after the other, without gaps. What the caller leaves unfilled
+    /// does not match its checksums, and is not checked with
+    /// [`Verification::Never`](super::Verification::Never).
+    pub fn begin(&mut self, plan: &ReadPlan) -> Result<&mut [u8]> {
         self.ranges.clear();
         self.starts.clear();
         self.file = plan.columns.first().map(|column| column.file.clone());
         memory::reserve(&mut self.ranges, plan.ranges().len())?;
-        memory::reserve(&mut self.starts, plan.ranges().len())?;
-        let mut length = 0_usize;
+        memory::reserve(&mut self.starts, plan.ranges().len().saturating_add(1))?;
+        let mut end = 0_usize;
+        self.starts.push(end);
         for range in plan.ranges() {
             self.ranges.push(range.clone());
-            self.starts.push(length);
-            // not empty
-            length = length.saturating_add(usize::try_from(range.end - range.start).unwrap_or(usize::MAX));
+            end = end.saturating_add(length(range));
+            self.starts.push(end);
         }
-        if self.bytes.len() < length {
-            memory::resize(&mut self.bytes, length, 0)?;
+        if self.bytes.len() < end {
+            memory::resize(&mut self.bytes, end, 0)?;
         }
-        self.arrived.clear();
-        self.byte_count = length;
-        Ok(())
-    }
-
-    /// Takes bytes of the plan's range number `range`, from byte `offset` of it on. They may come
-    /// in any order. Refuses bytes that have come before.
-    pub fn receive(&mut self, range: usize, offset: usize, bytes: &[u8]) -> Result<()> {
-        self.add(Fragment { range, offset, bytes })
-    }
-
-    fn add(&mut self, fragment: Fragment<'_>) -> Result<()> {
-        let Fragment { range, offset, bytes } = fragment;
-        let length = self.ranges.get(range).map_or(0, |range| range.end - range.start); // not empty
-        let end = offset.checked_add(bytes.len()).and_then(|end| u64::try_from(end).ok());
-        let start = self.starts.get(range).and_then(|start| start.checked_add(offset));
-        let to = start.and_then(|start| self.bytes.get_mut(start..)?.get_mut(..bytes.len()));
-        match (start, to) {
-            (Some(start), Some(to)) if end.is_some_and(|end| end <= length) => {
-                self.arrived.add(start..start.saturating_add(bytes.len()))?;
-                to.copy_from_slice(bytes); // equal lengths
-                Ok(())
-            }
-            _ => Err(Error::bad_argument(format!(
-                "{} bytes at {offset} of range {range} are outside the ranges of the plan",
-                bytes.len()
-            ))),
-        }
-    }
-
-    /// Returns the number of bytes that have not arrived.
-    pub fn missing_bytes(&self) -> usize {
-        self.byte_count.saturating_sub(self.arrived.count())
+        self.bytes.get_mut(..end).ok_or_else(|| Error::internal("memory for fetched bytes is too short"))
     }
 
     /// Refuses bytes that are not those of the plan.
@@ -119,12 +83,9 @@ impl FetchedBytes {
             _ => false,
         };
         if !is_same_file || self.ranges != plan.ranges() {
-            return Err(Error::bad_argument("the bytes were fetched for another plan"));
+            return Err(Error::bad_argument("the bytes were not fetched, or for another plan"));
         }
-        match self.missing_bytes() {
-            0 => Ok(()),
-            missing => Err(Error::bad_argument(format!("{missing} bytes of the plan were not fetched"))),
-        }
+        Ok(())
     }
 
     /// Calls `run` with the numbers of some tasks of the plan, in order, and their bytes. Returns
@@ -149,7 +110,7 @@ impl FetchedBytes {
             let (Some(range), Some(&start)) = (self.ranges.get(range), self.starts.get(range)) else { continue };
             if !needed.is_empty() && !first.is_before(number) {
                 let of_range = self.bytes.get(start..).unwrap_or(&[]);
-                let bytes = RangeList::bytes_of(range.start, of_range, needed);
+                let bytes = bytes_of(range.start, of_range, needed);
                 run(number, TaskBytes::Fetched(bytes)).unwrap_or_else(|error| first.add(number, error));
             }
         }

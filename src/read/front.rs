@@ -14,12 +14,13 @@ use crate::format::region::HEAD_BYTES;
 use crate::le::u64_of;
 use crate::open::source::{check_inside, read};
 use crate::{Result, memory};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// See [`first_read_bytes`].
 const FIRST_READ: usize = 1024;
-/// Bytes that are announced before and after the place where a block is guessed.
+/// Bytes that are prefetched before and after the place where a block is guessed.
 const GUESSED_BYTES: u64 = 1 << 10;
 
 impl OpenedColumn {
@@ -54,34 +55,42 @@ impl OpenedColumn {
         Ok(self.reads_blocks(entry) && is_in_blocks(entry)? && self.file.bytes().memory().is_none())
     }
 
-    /// Announces front and block of a sample, if blocks of its chunk are read alone.
-    pub(super) fn announce_front(&self, location: &ChunkLocation, sample: u64) -> Result<()> {
-        let entry = &location.entry;
-        if self.has_front(entry)? {
-            let front = entry.offset..entry.offset.saturating_add(u64_of(first_read_bytes(entry)));
-            self.file.source.will_need(front);
+    /// Tells the source that ranges will be read soon.
+    pub(super) fn prefetch(&self, ranges: &[Range<u64>]) {
+        if !ranges.is_empty() {
+            self.file.source.prefetch(ranges);
         }
-        self.announce_block(location, sample)
     }
 
-    /// Announces the bytes in which the block of a sample probably is, as if blocks had as many
-    /// samples as in the chunk before, and all were equally long: they are read while the front is,
-    /// which would tell.
-    pub(super) fn announce_block(&self, location: &ChunkLocation, sample: u64) -> Result<()> {
+    /// Adds the ranges of front and block of a sample, if blocks of its chunk are read alone.
+    pub(super) fn front_ranges(&self, location: &ChunkLocation, sample: u64, out: &mut Vec<Range<u64>>) -> Result<()> {
         let entry = &location.entry;
         if !self.has_front(entry)? {
             return Ok(());
         }
+        memory::reserve(out, 2)?;
+        out.push(entry.offset..entry.offset.saturating_add(u64_of(first_read_bytes(entry))));
+        out.extend(self.guessed_block(location, sample)?);
+        Ok(())
+    }
+
+    /// Returns the range in which the block of a sample probably is, as if blocks had as many
+    /// samples as in the chunk before, and all were equally long: it is read at the same time as
+    /// the front, which would tell. `None` if blocks of the chunk are not read alone.
+    pub(super) fn guessed_block(&self, location: &ChunkLocation, sample: u64) -> Result<Option<Range<u64>>> {
+        let entry = &location.entry;
+        if !self.has_front(entry)? {
+            return Ok(None);
+        }
         let block_samples = self.index().fronts.block_samples.load(Ordering::Relaxed);
-        let Some(block) = u64_of(location.position_of(sample)).checked_div(block_samples) else { return Ok(()) };
+        let Some(block) = u64_of(location.position_of(sample)).checked_div(block_samples) else { return Ok(None) };
         let (samples, bytes) = (u64::from(entry.sample_count).max(1), u64::from(entry.stored_bytes));
         // fewer than 2^24 samples, and 2^32 bytes
         let at = |block: u64| block.saturating_mul(block_samples).saturating_mul(bytes) / samples;
         let in_file = |byte: u64| entry.offset.saturating_add(byte.min(bytes));
         let start = in_file(at(block).saturating_sub(GUESSED_BYTES));
         let end = in_file(at(block.saturating_add(1)).saturating_add(GUESSED_BYTES));
-        self.file.source.will_need(start..end);
-        Ok(())
+        Ok(Some(start..end))
     }
 
     /// Notes how many samples a block has: of ragged ones about. `values` begins with the front.
@@ -97,7 +106,7 @@ impl OpenedColumn {
 
     /// Returns whether blocks of a chunk are read alone, by position: it is long enough.
     pub(super) fn reads_blocks(&self, entry: &ChunkEntry) -> bool {
-        let least = u64_of(LEAST_IN_BLOCKS).max(self.file.source.gap_bytes().saturating_mul(2));
+        let least = u64_of(LEAST_IN_BLOCKS).max(self.file.source.coalesce().gap_bytes.saturating_mul(2));
         u64::from(entry.stored_bytes) >= least
     }
 

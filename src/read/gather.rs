@@ -92,7 +92,7 @@ pub(super) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
         let checked = begun.and_then(|()| column.check_selection(&tasks.selection));
         let planned = checked.and_then(|()| tasks.add_column(number, column, Some(&decoder.chunk)));
         planned.map_err(|error| column.in_column(error))?;
-        tasks.announce(number, &gatherer.column);
+        tasks.prefetch_unread(number, &gatherer.column)?;
     }
     let needs_source = tasks.tasks.iter().any(|task| !task.bytes.is_empty());
     let file = columns.first().filter(|_| needs_source).map(|first| first.as_ref().column.file.clone());
@@ -151,9 +151,10 @@ const STRAIGHT_BYTES: u64 = 16 << 10;
 
 /// Returns the number of bytes from which on they are read straight to their destination, by calls
 /// of their own, one after the other: several times the bytes that the source reads in the time of
-/// one request. Returns `None` if the source does not gain by that.
+/// one request. Returns `None` if the source reads many ranges at the same time instead.
 fn least_straight(source: &dyn Source) -> Option<u64> {
-    source.reads_in_place().then(|| STRAIGHT_BYTES.max(source.gap_bytes().saturating_mul(4)))
+    let config = source.coalesce();
+    (config.max_in_flight <= 1).then(|| STRAIGHT_BYTES.max(config.gap_bytes.saturating_mul(4)))
 }
 
 /// Marks long chunks that decoders keep for the request that follows: they are read straight to

@@ -1,7 +1,5 @@
 //! Reading a file: open it, find a sample, check and decode its chunk.
 
-mod arrived;
-mod assembler;
 mod bitmap;
 mod buffer;
 mod checked_blocks;
@@ -38,7 +36,6 @@ mod output;
 mod parallel;
 mod parts;
 mod plan;
-mod range_list;
 mod reader;
 mod rows;
 mod salvage;

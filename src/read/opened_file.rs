@@ -60,7 +60,7 @@ impl OpenedFile {
     /// Adds the path to an error, and tells the source of damage.
     pub(super) fn in_file(&self, error: Error) -> Error {
         if error.kind() == ErrorKind::Corrupt {
-            self.source.distrust();
+            self.source.invalidate();
         }
         match &self.path {
             Some(path) => error.with_path(path),

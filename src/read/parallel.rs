@@ -73,7 +73,7 @@ impl ParallelCursor {
         let Self { column, plan, workers, parts } = self;
         plan.list.selection.set_samples(indices).map_err(|error| column.in_column(error))?;
         plan.fill(std::iter::once(&*column))?;
-        plan.announce();
+        plan.list.prefetch_unread(0, column)?;
         let threads = rayon::current_num_threads().clamp(1, plan.task_count().max(1));
         workers.resize_with(workers.len().max(threads), Worker::default);
         let busy = workers.get_mut(..threads).unwrap_or(&mut []); // there are as many

@@ -1,9 +1,8 @@
 //! The first stage of a read: which chunks and which bytes of the file a request needs.
 
 use super::opened_column::OpenedColumn;
-use super::range_list::RangeList;
 use super::tasks::TaskList;
-use crate::open::Source;
+use crate::open::Requests;
 use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,10 +15,12 @@ use std::sync::Arc;
 ///
 /// 1. *Plan*: [`ReadPlan::select`] finds the chunks by the index.
 /// 2. *Fetch*: [`ReadPlan::fetch`] reads the bytes with [`Source::read_ranges`]. A program that
-///    fetches bytes by other means hands them to
-///    [`FetchedBytes::receive`](super::stages::FetchedBytes::receive).
+///    fetches bytes by other means fills the memory that
+///    [`FetchedBytes::begin`](super::stages::FetchedBytes::begin) returns.
 /// 3. *Decode*: a [`Decoder`](super::stages::Decoder) decodes without I/O; by several threads with
 ///    [`ReadPlan::decode_by`].
+///
+/// [`Source::read_ranges`]: crate::source::Source::read_ranges
 ///
 /// A plan keeps its memory: refilled for a request of the same size it allocates nothing.
 ///
@@ -49,7 +50,7 @@ use std::sync::Arc;
 pub struct ReadPlan {
     pub(super) columns: Vec<OpenedColumn>,
     pub(super) list: TaskList,
-    pub(super) ranges: RangeList,
+    pub(super) requests: Requests,
 }
 
 impl ReadPlan {
@@ -75,10 +76,10 @@ impl ReadPlan {
     }
 
     /// Returns the byte ranges of the file that are fetched, in ascending order: chunks with their
-    /// heads, or single samples of raw chunks. Ranges are coalesced if their gap is at most
-    /// [`Source::gap_bytes`], up to 256 KiB or 16 gaps. Empty if the file is in memory.
+    /// heads, or single samples of raw chunks. Ranges are coalesced as
+    /// [`Source::coalesce`](crate::source::Source::coalesce) says. Empty if the file is in memory.
     pub fn ranges(&self) -> &[Range<u64>] {
-        self.ranges.ranges()
+        self.requests.ranges()
     }
 
     /// Returns the number of bytes that are fetched.
@@ -86,24 +87,30 @@ impl ReadPlan {
         self.ranges().iter().map(|range| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
     }
 
-    /// Announces the bytes of the plan to the operating system, which then reads them while the
-    /// caller does something else. Of a file in a map, these are the chunks that were not read
-    /// before.
+    /// Tells the source that the bytes of the plan will be fetched soon, so that it begins to read
+    /// them while the caller does something else. Of a file in a map, these are the chunks that
+    /// were not read before.
     ///
-    /// Cost: a system call for each range or chunk. It may wait until the device has taken the
-    /// requests, and never fails.
-    pub fn announce(&self) {
-        match self.columns.first() {
-            Some(first) if first.file.bytes().memory().is_none() => {
-                self.ranges().iter().for_each(|range| first.file.source.will_need(range.clone()));
+    /// Cost: files take a system call for each range or chunk, and may wait until the device has
+    /// taken the requests. Fails only if memory for the list of chunks runs out.
+    pub fn prefetch(&self) -> Result<()> {
+        let Some(first) = self.columns.first() else { return Ok(()) };
+        let mut unread = Vec::new();
+        let ranges = match first.file.bytes().memory() {
+            None => self.ranges(),
+            Some(_) => {
+                self.unread_chunks(&mut unread)?;
+                &unread
             }
-            _ => self.announce_chunks(),
-        }
+        };
+        first.file.source.prefetch(ranges);
+        Ok(())
     }
 
-    /// Announces the chunks that were not read before to the operating system.
-    pub(super) fn announce_chunks(&self) {
-        self.columns.iter().enumerate().for_each(|(number, column)| self.list.announce(number, column));
+    /// Adds the ranges of the chunks that were not read before.
+    pub(super) fn unread_chunks(&self, unread: &mut Vec<Range<u64>>) -> Result<()> {
+        let mut columns = self.columns.iter().enumerate();
+        columns.try_for_each(|(number, column)| self.list.unread_chunks(number, column, unread))
     }
 
     /// Returns a column of the plan, counted from 0.
@@ -131,9 +138,9 @@ impl ReadPlan {
 
     /// Coalesces the ranges of all tasks.
     pub(super) fn coalesce(&mut self) -> Result<()> {
-        let gap_bytes = self.columns.first().map_or(0, |column| column.file.source.gap_bytes());
+        let config = self.columns.first().map(|column| column.file.source.coalesce()).unwrap_or_default();
         let task_ranges = self.list.tasks.iter().enumerate().map(|(number, task)| (task.bytes.clone(), number));
-        self.ranges.fill(task_ranges, gap_bytes)
+        self.requests.fill(task_ranges, &config)
     }
 
     /// Adds the column of a task to an error.

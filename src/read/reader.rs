@@ -35,7 +35,7 @@ impl OpenOptions {
         let first = self.limit(first);
         let opened = self.open_parts(&first, path, source);
         if opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::Corrupt) {
-            first.distrust();
+            first.invalidate();
         }
         opened
     }

@@ -2,8 +2,8 @@
 //! source that is asynchronous, threads that only decode.
 //!
 //! 1. *Plan*: a [`ReadPlan`] says which chunks, which byte ranges, and where each sample goes.
-//! 2. *Fetch*: [`FetchedBytes`] are the bytes of a plan. A [`Source`](crate::open::Source) reads
-//!    many ranges at once and delivers each as [`Fragment`]s.
+//! 2. *Fetch*: [`FetchedBytes`] are the bytes of a plan. A [`Source`](crate::source::Source) reads
+//!    many ranges at once.
 //! 3. *Decode*: a [`Decoder`] fills the destinations; of a divided plan, each thread a
 //!    [`PlanPart`].
 
@@ -11,7 +11,6 @@ pub use super::decoder::Decoder;
 pub use super::fetched_bytes::FetchedBytes;
 pub use super::parts::PlanPart;
 pub use super::plan::ReadPlan;
-pub use crate::open::{Fragment, RangeError};
 
 use super::buffer::ColumnBuffer;
 use super::column::Column;

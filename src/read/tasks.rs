@@ -10,7 +10,6 @@ use super::selection::Selection;
 use crate::codec::Body;
 use crate::format::region::HEAD;
 use crate::le::u64_of;
-use crate::open::Source;
 use crate::open::source::check_inside;
 use crate::{Error, Result, memory};
 use std::ops::Range;
@@ -73,6 +72,8 @@ pub(super) struct TaskList {
     planner: Option<HeldChunk>,
     /// The chunks of a column, before it is known what is fetched of them.
     wanted: Vec<WantedChunk>,
+    /// Ranges that will be read soon.
+    soon: Vec<Range<u64>>,
 }
 
 /// A chunk of a file that is not in memory, of which samples are wanted.
@@ -94,7 +95,7 @@ impl TaskList {
         wanted.clear();
         let result = self.find_chunks(number, column, held, &mut wanted).and_then(|()| {
             if !self.selection.is_range() {
-                wanted.iter().try_for_each(|chunk| self.announce_front(column, chunk, held))?;
+                self.prefetch_fronts(column, &wanted, held)?;
             }
             wanted.drain(..).try_for_each(|chunk| {
                 let location = chunk.task.location;
@@ -165,14 +166,22 @@ impl TaskList {
         Ok(())
     }
 
-    /// Announces front and first block of a chunk whose front is not kept, so that those of all
-    /// chunks are read at the same time. A chunk that is read whole is announced later.
-    fn announce_front(&self, column: &OpenedColumn, chunk: &WantedChunk, held: Option<&HeldChunk>) -> Result<()> {
-        let WantedChunk { task, front } = chunk;
-        if front.is_some() || whole_before_front(&task.location, column, taken(held, &task.location), task) {
-            return Ok(());
+    /// Prefetches front and first block of the chunks whose fronts are not kept, of all at the same
+    /// time. Chunks that are read whole follow later.
+    fn prefetch_fronts(
+        &mut self,
+        column: &OpenedColumn,
+        wanted: &[WantedChunk],
+        held: Option<&HeldChunk>,
+    ) -> Result<()> {
+        self.soon.clear();
+        for WantedChunk { task, front } in wanted {
+            if front.is_none() && !whole_before_front(&task.location, column, taken(held, &task.location), task) {
+                column.front_ranges(&task.location, self.selection.get(task.ranks.start).0, &mut self.soon)?;
+            }
         }
-        column.announce_front(&task.location, self.selection.get(task.ranks.start).0)
+        column.prefetch(&self.soon);
+        Ok(())
     }
 
     /// Adds a task of a file that is not in memory.
@@ -300,9 +309,24 @@ impl TaskList {
         start..start + rest.partition_point(|task| task.column == number) // at most their count
     }
 
-    /// Announces the chunks of a column that were not read before to the operating system.
-    pub(super) fn announce(&self, number: usize, column: &OpenedColumn) {
-        // of a map all of a chunk was announced when the first of its blocks was used
+    /// Prefetches the chunks of a column that were not read before.
+    pub(super) fn prefetch_unread(&mut self, number: usize, column: &OpenedColumn) -> Result<()> {
+        let mut unread = std::mem::take(&mut self.soon);
+        unread.clear();
+        let found = self.unread_chunks(number, column, &mut unread);
+        column.prefetch(&unread);
+        self.soon = unread;
+        found
+    }
+
+    /// Adds the ranges of the chunks of a column that were not read before.
+    pub(super) fn unread_chunks(
+        &self,
+        number: usize,
+        column: &OpenedColumn,
+        unread: &mut Vec<Range<u64>>,
+    ) -> Result<()> {
+        // of a map all of a chunk was prefetched when the first of its blocks was used
         let is_map = column.file.bytes().memory().is_some();
         let is_read = |chunk| if is_map { column.is_open(chunk) } else { column.is_checked(chunk) };
         let is_whole = |task: &&Task| task.blocks.is_none() && task.fetch != Fetch::Values;
@@ -310,8 +334,10 @@ impl TaskList {
         for task in tasks.iter().filter(is_whole).filter(|task| !is_read(task.location.chunk)) {
             let entry = &task.location.entry;
             let end = entry.offset.saturating_add(HEAD).saturating_add(entry.stored_bytes.into());
-            column.file.source.will_need(entry.offset..end);
+            memory::reserve(unread, 1)?;
+            unread.push(entry.offset..end);
         }
+        Ok(())
     }
 }
 

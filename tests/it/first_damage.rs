@@ -2,7 +2,7 @@
 
 use crate::stages::raw_chunks;
 use crate::support::positional::Positional;
-use crate::support::scattered::Scattered;
+use crate::support::reversed::Reversed;
 use tensilo::source::InMemory;
 use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
 use tensilo::{ColumnBuffer, Error, OpenOptions, Reader};
@@ -13,8 +13,13 @@ fn readers(file: &[u8]) -> [Reader; 4] {
     [
         OpenOptions::new().open(InMemory(file())),
         OpenOptions::new().open(Positional(file())),
-        OpenOptions::new().open(Scattered { file: file(), fragment_bytes: 1000, gap_bytes: 0 }),
-        OpenOptions::new().open(Scattered { file: file(), fragment_bytes: usize::MAX, gap_bytes: 1 << 20 }),
+        OpenOptions::new().open(Reversed { file: file(), fragment_bytes: 1000, gap_bytes: 0, max_in_flight: 2 }),
+        OpenOptions::new().open(Reversed {
+            file: file(),
+            fragment_bytes: usize::MAX,
+            gap_bytes: 1 << 20,
+            max_in_flight: 100,
+        }),
     ]
     .map(tensilo::Result::unwrap)
 }

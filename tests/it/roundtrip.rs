@@ -8,7 +8,7 @@ use crate::common::{Table, config};
 use crate::support::faulty_sink::FaultySink;
 use crate::support::intact::assert_intact;
 use crate::support::on_disk::OnDisk;
-use crate::support::scattered::Scattered;
+use crate::support::reversed::Reversed;
 use proptest::prelude::*;
 use std::sync::Arc;
 use tensilo::sink::Stream;
@@ -40,8 +40,9 @@ proptest! {
         let positioned = PositionedFile::open(on_disk.path()).expect("a file");
         check(&open(positioned, policy), &table, &plan, seed.wrapping_add(1));
         let fragment_bytes = [1, 7, 100, 4096, usize::MAX][seed as usize % 5];
-        let scattered = Scattered { file: bytes.clone(), fragment_bytes, gap_bytes: seed % 3 * 1000 };
-        check(&open(scattered, policy), &table, &plan, seed.wrapping_add(4));
+        let gap_bytes = seed % 3 * 1000;
+        let reversed = Reversed { file: bytes.clone(), fragment_bytes, gap_bytes, max_in_flight: 4 };
+        check(&open(reversed, policy), &table, &plan, seed.wrapping_add(4));
         #[cfg(feature = "mmap")]
         {
             // SAFETY: the file is in a folder that only this test knows, and stays as it is.
@@ -230,7 +231,7 @@ fn nulls_of_samples_without_elements_are_those_of_their_own_chunk() {
     }
     let bytes = writer.finish().expect("a sink that takes all").sink.0;
     for policy in POLICIES {
-        let reader = open(Scattered { file: bytes.clone(), fragment_bytes: 7, gap_bytes: 0 }, policy);
+        let reader = open(Reversed { file: bytes.clone(), fragment_bytes: 7, gap_bytes: 0, max_in_flight: 2 }, policy);
         let mut cursor = reader.column("empty").expect("a column of the file").cursor();
         let (mut buffer, all) = (ColumnBuffer::new(), Vec::from_iter(0..32));
         for _ in 0..3 {

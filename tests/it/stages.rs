@@ -1,19 +1,19 @@
-//! Plan, fetch and decode: by hand and by cursors, from sources that deliver in any order.
+//! Plan, fetch and decode: by hand and by cursors, from sources that read in any order.
 
 use crate::common::config;
 use crate::common::data::arbitrary_table;
 use crate::common::plan::{arbitrary_plan, write};
 use crate::support::positional::Positional;
-use crate::support::scattered::Scattered;
+use crate::support::reversed::Reversed;
 use proptest::prelude::*;
 use std::io;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use tensilo::sink::Stream;
-use tensilo::source::{InMemory, Source};
-use tensilo::stages::{Decoder, FetchedBytes, Fragment, PlanPart, RangeError, ReadPlan};
+use tensilo::source::{CoalesceConfig, InMemory, Source};
+use tensilo::stages::{Decoder, FetchedBytes, PlanPart, ReadPlan};
 use tensilo::{
     Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, OpenOptions, Profile, Reader, Schema,
     Shape, Verification, Writer, WriterOptions,
@@ -85,12 +85,12 @@ fn check_batch(columns: &[Column], indices: &[u64], due: &[ColumnBuffer]) {
     let (mut plan, mut bytes, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
     let halves = [0, 1].map(|first| (first..indices.len()).step_by(2).collect::<Vec<usize>>());
     for (number, (column, due)) in columns.iter().zip(due).enumerate() {
-        let mut buffers = [ColumnBuffer::new(), ColumnBuffer::new()];
+        let mut buffers = Vec::new();
         let (mut values, mut nulls) = (vec![0xAA; due.bytes().len()], Vec::new());
         for (positions, buffer) in halves.iter().zip(&mut buffers) {
             let samples: Vec<u64> = positions.iter().map(|&position| indices[position]).collect();
             plan.select(columns, &samples).unwrap();
-            plan.announce();
+            plan.prefetch().unwrap();
             plan.fetch(&mut bytes).unwrap();
             decoder.decode_column(&plan, &bytes, number, buffer).unwrap();
             let scattered = decoder.scatter(&plan, &bytes, number, positions, &mut values, &mut nulls);
@@ -119,6 +119,7 @@ proptest! {
         parts in 1..20_usize,
         fragment_bytes in prop::sample::select(vec![1, 33, 4096, usize::MAX]),
         gap_bytes in prop::sample::select(vec![0, 100, 100_000]),
+        max_in_flight in 1..4_usize,
         policy in prop::sample::select(vec![Verification::FirstTouch, Verification::Always, Verification::Never]),
     ) {
         let file: Arc<[u8]> = write(&table, &plan).into();
@@ -131,7 +132,7 @@ proptest! {
         for reader in [
             options.open(InMemory(file.clone())),
             options.open(Positional(file.clone())),
-            options.open(Scattered { file, fragment_bytes, gap_bytes }),
+            options.open(Reversed { file, fragment_bytes, gap_bytes, max_in_flight }),
         ] {
             check_by_hand(&reader.unwrap(), &indices, a.min(b)..a.max(b), parts);
         }
@@ -176,8 +177,10 @@ impl Source for Counted {
         self.file.read_exact_at(offset, out)
     }
 
-    fn gap_bytes(&self) -> u64 {
-        self.gap_bytes
+    fn coalesce(&self) -> CoalesceConfig {
+        let mut config = CoalesceConfig::MEMORY;
+        config.gap_bytes = self.gap_bytes;
+        config
     }
 }
 
@@ -241,11 +244,11 @@ fn a_file_in_memory_needs_no_bytes() {
 
 // ---- what goes wrong
 
-/// A source that fails in range 2, after it has delivered the others, or does not deliver that
-/// range.
+/// A source that cannot read a byte. Of many ranges it reads those before that byte.
 struct Failing {
     file: Vec<u8>,
-    is_silent: bool,
+    max_request_bytes: u64,
+    broken: AtomicU64,
 }
 
 impl Source for Failing {
@@ -254,99 +257,65 @@ impl Source for Failing {
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        InMemory(&self.file).read_exact_at(offset, out)
+        match (offset..offset + out.len() as u64).contains(&self.broken.load(Ordering::Relaxed)) {
+            true => Err(io::Error::other("the cable is out")),
+            false => InMemory(&self.file).read_exact_at(offset, out),
+        }
     }
 
-    fn read_ranges(
-        &self,
-        ranges: &[Range<u64>],
-        scratch: &mut Vec<u8>,
-        arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
-    ) -> Result<(), RangeError> {
-        for (range, bytes) in ranges.iter().enumerate().filter(|(range, _)| *range != 2) {
-            let own = std::slice::from_ref(bytes);
-            InMemory(&self.file).read_ranges(own, scratch, &mut |fragment| arrived(Fragment { range, ..fragment }))?;
-        }
-        match ranges.len() > 2 && !self.is_silent {
-            true => Err(RangeError { range: 2, error: io::Error::other("the cable is out") }),
-            false => Ok(()),
-        }
+    fn coalesce(&self) -> CoalesceConfig {
+        let mut config = CoalesceConfig::MEMORY;
+        config.max_request_bytes = self.max_request_bytes;
+        config.max_in_flight = 100;
+        config
     }
 }
 
 #[test]
 fn a_range_that_cannot_be_read_is_named_by_its_offset() {
-    for is_silent in [false, true] {
-        let reader = OpenOptions::new().open(Failing { file: raw_file(640), is_silent }).unwrap();
-        let column = reader.column("x").unwrap();
-        let indices = [0, 200, 400, 639];
-        let error = column.cursor().gather_into(&indices, &mut ColumnBuffer::new()).unwrap_err();
-        assert_eq!((error.kind(), error.column()), (ErrorKind::Io, Some("x")), "{error}");
-        let mut plan = ReadPlan::new();
-        plan.select(std::slice::from_ref(&column), &indices).unwrap();
-        let mut fetched = FetchedBytes::new();
-        let by_hand = plan.fetch(&mut fetched);
-        if is_silent {
-            by_hand.unwrap();
-            assert!(fetched.missing_bytes() > 0);
-            let error = Decoder::new().decode(&plan, &fetched, &mut [ColumnBuffer::new()]).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::BadArgument, "{error}");
-        } else {
-            assert_eq!(error.offset(), Some(plan.ranges()[2].start), "{error}");
-            assert!(error.to_string().contains("the cable is out"), "{error}");
-            assert_eq!(by_hand.unwrap_err().to_string(), error.to_string());
-        }
-        // what could be read before is not lost for later reads
-        assert!(column.cursor().gather_into(&indices[..2], &mut ColumnBuffer::new()).is_ok());
-    }
+    let source =
+        Arc::new(Failing { file: raw_file(640), max_request_bytes: 256 << 10, broken: AtomicU64::new(u64::MAX) });
+    let reader = OpenOptions::new().open(source.clone()).unwrap();
+    let column = reader.column("x").unwrap();
+    let indices = [0, 200, 400, 639];
+    let mut plan = ReadPlan::new();
+    plan.select(std::slice::from_ref(&column), &indices).unwrap();
+    let start = plan.ranges()[2].start;
+    source.broken.store(start + 100, Ordering::Relaxed);
+    let error = column.cursor().gather_into(&indices, &mut ColumnBuffer::new()).unwrap_err();
+    assert_eq!((error.kind(), error.column(), error.offset()), (ErrorKind::Io, Some("x"), Some(start)), "{error}");
+    assert!(error.to_string().contains("the cable is out"), "{error}");
+    plan.select(std::slice::from_ref(&column), &indices).unwrap();
+    let mut fetched = FetchedBytes::new();
+    let by_hand = plan.fetch(&mut fetched).unwrap_err();
+    assert_eq!((by_hand.kind(), by_hand.offset()), (ErrorKind::Io, plan.ranges().get(2).map(|range| range.start)));
+    let error = Decoder::new().decode(&plan, &fetched, &mut [ColumnBuffer::new()]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::BadArgument, "{error}");
+    // what could be read before is not lost for later reads
+    assert!(column.cursor().gather_into(&indices[..2], &mut ColumnBuffer::new()).is_ok());
 }
 
-/// A file whose first range arrives again in place of the last, in fragments of this many bytes.
-struct Repeating(Vec<u8>, usize);
-
-impl Source for Repeating {
-    fn byte_count(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        InMemory(&self.0).read_exact_at(offset, out)
-    }
-
-    fn read_ranges(
-        &self,
-        ranges: &[Range<u64>],
-        _scratch: &mut Vec<u8>,
-        arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
-    ) -> Result<(), RangeError> {
-        for range in (0..ranges.len()).map(|range| if range > 0 && range + 1 == ranges.len() { 0 } else { range }) {
-            let bytes = &self.0[ranges[range].start as usize..ranges[range].end as usize];
-            for (number, bytes) in bytes.chunks(self.1).enumerate() {
-                if arrived(Fragment { range, offset: number * self.1, bytes }).is_break() {
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Equal numbers of bytes must not hide that one range came twice and another never.
 #[test]
-fn a_range_that_arrives_twice_does_not_stand_for_another() {
-    for fragment_bytes in [usize::MAX, 1 << 10, 7] {
-        let reader = OpenOptions::new().open(Repeating(raw_file(1280), fragment_bytes)).unwrap();
-        let column = reader.column("x").unwrap();
-        let (samples, mut values) = ([0, 300, 600, 900], vec![0_u32; 4 * 256]);
-        column.cursor().gather_slice(&samples[..1], &mut values[..256]).unwrap();
-        let by_cursor = column.cursor().gather_slice(&samples, &mut values).unwrap_err();
-        let (mut plan, mut fetched) = (ReadPlan::new(), FetchedBytes::new());
-        plan.select(std::slice::from_ref(&column), &samples).unwrap();
-        let by_hand = plan.fetch(&mut fetched).unwrap_err();
-        for error in [by_cursor, by_hand] {
-            assert!(error.to_string().contains("did not deliver") || error.to_string().contains("twice"), "{error}");
-        }
-    }
+fn the_error_of_the_first_sample_counts_whatever_is_read_first() {
+    // the first column's samples come after the second's in the file: one is damaged, and some of
+    // the second cannot be read
+    let schema = ["x", "y"].map(|name| ColumnSchema::tensor(name, DType::U32, Shape::fixed(&[1024])));
+    let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(1 << 16);
+    let mut writer = Writer::new(Stream(Vec::new()), Schema::new(schema), &options).unwrap();
+    let values: Vec<u32> = (0..64 * 1024).collect();
+    writer.push_batch(&[ColumnBatch::fixed(64, &values), ColumnBatch::fixed(64, &values)]).unwrap();
+    let mut file = writer.finish().unwrap().sink.0;
+    let reader = Reader::from_bytes(file.clone()).unwrap();
+    let chunk = |name, number| reader.column(name).unwrap().chunk(number).unwrap().unwrap();
+    let (damaged, broken) = (chunk("x", 3), chunk("y", 0));
+    file[damaged.file_range.start as usize + 1000] ^= 1;
+    // each chunk is a request of its own
+    let source = Failing { file, max_request_bytes: 70_000, broken: AtomicU64::new(broken.file_range.start + 1000) };
+    let reader = OpenOptions::new().open(source).unwrap();
+    let mut buffers = Vec::new();
+    let mut rows = reader.rows(&["x", "y"]).unwrap();
+    let error = rows.gather_into(&[0, 63], &mut buffers).unwrap_err();
+    assert_eq!((error.kind(), error.column()), (ErrorKind::Corrupt, Some("x")), "{error}");
 }
 
 #[test]
@@ -364,15 +333,17 @@ fn stages_that_do_not_fit_each_other_are_refused() {
     refused(plan.select(std::slice::from_ref(&column), &[0, 1280]), "1280 samples");
     plan.select(std::slice::from_ref(&column), &[0, 700]).unwrap();
     refused(decoder.decode(&plan, &fetched, &mut out), "another plan");
-    fetched.begin(&plan).unwrap();
-    refused(decoder.decode(&plan, &fetched, &mut out), "not fetched");
-    let length = (plan.ranges()[0].end - plan.ranges()[0].start) as usize;
-    refused(fetched.receive(0, length - 1, &[0, 0]), "outside the ranges");
-    refused(fetched.receive(2, 0, &[0]), "outside the ranges");
-    refused(fetched.receive(0, usize::MAX, &[0]), "outside the ranges");
-    fetched.receive(0, 1, &[0, 0]).unwrap();
-    refused(fetched.receive(0, 2, &[0]), "twice");
-    assert_eq!(fetched.missing_bytes(), 2 * length - 2);
+    // bytes that were fetched by other means
+    let length: u64 = plan.ranges().iter().map(|range| range.end - range.start).sum();
+    let bytes = fetched.begin(&plan).unwrap();
+    assert_eq!(bytes.len() as u64, length);
+    let mut rest = &mut *bytes;
+    for range in plan.ranges() {
+        let to = rest.split_off_mut(..(range.end - range.start) as usize).unwrap();
+        InMemory(raw_file(1280)).read_exact_at(range.start, to).unwrap();
+    }
+    decoder.decode(&plan, &fetched, &mut out).unwrap();
+    assert_eq!(out[0].values::<u32>().unwrap()[256], 700 * 256);
     plan.fetch(&mut fetched).unwrap();
     refused(decoder.decode(&plan, &fetched, &mut []), "1 columns");
     refused(

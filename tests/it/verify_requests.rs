@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tensilo::sink::Stream;
-use tensilo::source::{InMemory, Source};
+use tensilo::source::{CoalesceConfig, InMemory, Source};
 use tensilo::verify::{VerifyOptions, VerifyReport, verify};
 use tensilo::{ColumnSchema, DType, Profile, Schema, Shape, Value, Writer, WriterOptions};
 
@@ -46,8 +46,10 @@ impl Source for Requests<'_> {
         InMemory(self.file).read_exact_at(offset, out)
     }
 
-    fn gap_bytes(&self) -> u64 {
-        self.gap_bytes
+    fn coalesce(&self) -> CoalesceConfig {
+        let mut config = CoalesceConfig::MEMORY;
+        config.gap_bytes = self.gap_bytes;
+        config
     }
 }
 

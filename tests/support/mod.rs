@@ -7,5 +7,5 @@ pub mod intact;
 pub mod on_disk;
 pub mod positional;
 pub mod regions;
-pub mod scattered;
+pub mod reversed;
 pub mod shared;

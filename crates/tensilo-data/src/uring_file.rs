@@ -4,13 +4,12 @@ use crate::sys::{ReadAt, Ring};
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process;
-use tensilo::source::{FileIdentity, PositionedFile, Source};
-use tensilo::stages::{Fragment, RangeError};
+use tensilo::source::{CoalesceConfig, FileIdentity, PositionedFile, RangeError, Source};
 
 /// The reads that a thread has in flight at most.
 const DEPTH: u32 = 64;
@@ -82,77 +81,61 @@ impl UringFile {
 
     /// Returns how many ranges are read together, at least one.
     fn wave(&self, ranges: &[Range<u64>]) -> usize {
-        let mut bytes = 0_u64;
+        let mut bytes = 0_usize;
         let fits = |range: &&Range<u64>| {
-            let widened = self.widened(range);
-            bytes = bytes.saturating_add(widened.end.saturating_sub(widened.start));
-            usize::try_from(bytes).is_ok_and(|bytes| bytes <= WAVE_BYTES)
+            bytes = bytes.saturating_add(length(&self.widened(range)));
+            bytes <= WAVE_BYTES
         };
         ranges.iter().take_while(fits).count().max(1)
     }
 
-    /// Reads ranges that fit together in memory. `first` is the number of the first one.
-    fn read_wave(
-        &self,
-        ring: &mut Ring,
-        ranges: &[Range<u64>],
-        first: usize,
-        arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
-    ) -> Result<ControlFlow<()>, RangeError> {
-        let mut end = 0_usize;
-        let reads: Vec<ReadAt> = ranges
-            .iter()
-            .map(|range| {
-                let widened = self.widened(range);
-                let length = usize::try_from(widened.end.saturating_sub(widened.start)).unwrap_or(usize::MAX);
-                // memory is aligned, and direct reads are whole sectors
-                let place = end..end.saturating_add(length);
-                end = place.end;
-                ReadAt { offset: widened.start, place }
-            })
-            .collect();
-        let (mut failed, mut flow) = (None, ControlFlow::Continue(()));
+    /// Reads ranges that fit together in the memory of the ring, and copies them to `out`. The
+    /// kernel never writes to memory of the caller: if the ring cannot wait for its reads, it leaks
+    /// its own. Direct reads are longer than their ranges, besides.
+    fn read_wave(&self, ring: &mut Ring, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {
+        let (mut end, mut rest) = (0_usize, out);
+        let mut reads = Vec::with_capacity(ranges.len());
+        let mut destinations = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            let widened = self.widened(range);
+            // memory is aligned, and direct reads are whole sectors
+            let place = end..end.saturating_add(length(&widened));
+            end = place.end;
+            reads.push(ReadAt { offset: widened.start, place });
+            destinations.push(rest.split_off_mut(..length(range)).unwrap_or(&mut []));
+        }
+        let mut failed: Option<RangeError> = None;
         let file = self.direct.as_ref().map_or(self.positioned.as_fd(), AsFd::as_fd);
         let result = ring.read(file, &reads, &mut |number, result| {
-            let (Some(range), Some(read)) = (ranges.get(number), reads.get(number)) else {
-                return ControlFlow::Continue(());
+            let (Some(range), Some(read), Some(to)) =
+                (ranges.get(number), reads.get(number), destinations.get_mut(number))
+            else {
+                return;
             };
-            let range_number = first.saturating_add(number);
-            // what the kernel did not read by io_uring is read by position
-            let delivered = self.deliver(range, read, result.unwrap_or(&[]), range_number, arrived);
-            flow = delivered.unwrap_or_else(|error| {
-                failed = Some(RangeError { range: range_number, error });
-                ControlFlow::Break(())
-            });
-            flow
+            let before = usize::try_from(range.start.saturating_sub(read.offset)).unwrap_or(usize::MAX);
+            let found = result.ok().and_then(|bytes| bytes.get(before..)?.get(..to.len()));
+            let copied = match found {
+                Some(bytes) => {
+                    to.copy_from_slice(bytes); // equal lengths
+                    Ok(())
+                }
+                // what the kernel did not read by io_uring is read by position
+                None => self.positioned.read_exact_at(range.start, to),
+            };
+            if let Err(error) = copied
+                && failed.as_ref().is_none_or(|first| number < first.range)
+            {
+                failed = Some(RangeError { range: number, error });
+            }
         });
-        match (failed, result) {
-            (Some(error), _) => Err(error),
-            (None, Err(error)) => Err(RangeError { range: first, error }),
-            (None, Ok(())) => Ok(flow),
-        }
+        result.map_err(|error| RangeError { range: 0, error })?;
+        failed.map_or(Ok(()), Err)
     }
+}
 
-    /// Hands the bytes of a range over, and reads those that a read has left out.
-    fn deliver(
-        &self,
-        range: &Range<u64>,
-        read: &ReadAt,
-        bytes: &[u8],
-        number: usize,
-        arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
-    ) -> io::Result<ControlFlow<()>> {
-        let before = usize::try_from(range.start.saturating_sub(read.offset)).unwrap_or(usize::MAX);
-        let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
-        if let Some(bytes) = bytes.get(before..).and_then(|bytes| bytes.get(..length)) {
-            return Ok(arrived(Fragment { range: number, offset: 0, bytes }));
-        }
-        let mut whole = Vec::new();
-        whole.try_reserve_exact(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        whole.resize(length, 0);
-        self.positioned.read_exact_at(range.start, &mut whole)?;
-        Ok(arrived(Fragment { range: number, offset: 0, bytes: &whole }))
-    }
+/// Returns the length of a range; `usize::MAX` if no memory has as many bytes.
+fn length(range: &Range<u64>) -> usize {
+    usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)
 }
 
 impl Source for UringFile {
@@ -164,44 +147,46 @@ impl Source for UringFile {
         self.positioned.read_exact_at(offset, out)
     }
 
-    fn will_need(&self, range: Range<u64>) {
-        if self.direct.is_none() {
-            self.positioned.will_need(range);
-        }
+    fn coalesce(&self) -> CoalesceConfig {
+        let mut config = self.positioned.coalesce();
+        config.max_in_flight = usize::try_from(DEPTH).unwrap_or(1);
+        config
     }
 
-    fn gap_bytes(&self) -> u64 {
-        self.positioned.gap_bytes()
-    }
-
-    fn read_ranges(
-        &self,
-        ranges: &[Range<u64>],
-        scratch: &mut Vec<u8>,
-        arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
-    ) -> Result<(), RangeError> {
+    fn read_ranges(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {
         if ranges.iter().any(|range| range.end.saturating_sub(range.start) > LONGEST) {
-            return self.positioned.read_ranges(ranges, scratch, arrived);
+            return self.positioned.read_ranges(ranges, out);
         }
         let done = with_ring(|ring| {
-            let mut first = 0;
-            while let Some(rest) = ranges.get(first..).filter(|rest| !rest.is_empty()) {
-                let count = self.wave(rest);
-                let wave = rest.get(..count).unwrap_or(rest);
-                if self.read_wave(ring, wave, first, arrived)?.is_break() {
-                    break;
-                }
-                first = first.saturating_add(count);
+            let (mut first, mut rest) = (0, &mut *out);
+            while let Some(left) = ranges.get(first..).filter(|left| !left.is_empty()) {
+                let wave = left.get(..self.wave(left)).unwrap_or(left);
+                let bytes = wave.iter().map(length).fold(0, usize::saturating_add);
+                let to = rest.split_off_mut(..bytes).ok_or_else(|| too_short(first))?;
+                self.read_wave(ring, wave, to)
+                    .map_err(|error| RangeError { range: first.saturating_add(error.range), ..error })?;
+                first = first.saturating_add(wave.len());
             }
             Ok(())
         });
         // without io_uring
-        done.unwrap_or_else(|| self.positioned.read_ranges(ranges, scratch, arrived))
+        done.unwrap_or_else(|| self.positioned.read_ranges(ranges, out))
+    }
+
+    fn prefetch(&self, ranges: &[Range<u64>]) {
+        if self.direct.is_none() {
+            self.positioned.prefetch(ranges);
+        }
     }
 
     fn identity(&self) -> Option<FileIdentity> {
         self.positioned.identity()
     }
+}
+
+#[cold]
+fn too_short(range: usize) -> RangeError {
+    RangeError { range, error: io::ErrorKind::InvalidInput.into() }
 }
 
 /// The ring of a thread.

@@ -30,7 +30,6 @@ mod options;
 mod per_process;
 mod pieces;
 mod request;
-mod requests;
 mod runtime;
 mod sequence;
 mod settings;

@@ -6,29 +6,28 @@ use crate::error::{ObjectError, io_error};
 use crate::lines::{LINE_BYTES, widened};
 use crate::pieces::{Part, split};
 use crate::request::{Pinned, answer};
-use crate::requests::{Asked, Requests, joined};
-use crate::runtime::{caught_later, threads, wait};
+use crate::runtime::{caught_later, gone, threads, wait};
 use crate::sequence::Sequence;
 use crate::storage::{ObjectStorage, failed};
 use bytes::Bytes;
 use futures_util::future;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore};
-use std::collections::VecDeque;
 use std::io;
-use std::ops::{ControlFlow, Range};
+use std::iter::repeat;
+use std::ops::Range;
 use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-use tensilo::source::Source;
-use tensilo::stages::{Fragment, RangeError};
-use tokio::time::sleep;
+use std::sync::mpsc::{self, Receiver};
+use tensilo::source::{CoalesceConfig, RangeError, Requests, Source};
+use tokio::task::JoinSet;
 
 /// An object that is open for reading.
 ///
-/// All ranges of a read are asked for at the same time, in parts. Small structures are read in
-/// lines of 64 KiB, which are kept; what [`Source::will_need`] announces is read ahead, and kept.
+/// All ranges of a read are requested at the same time, in parts. Small structures are read in lines
+/// of 64 KiB, which are cached, as is what [`Source::prefetch`] asks for. Ranges are coalesced by
+/// [`Requests`] and not by `object_store`, because some of their bytes are cached or in flight.
 /// If the object is replaced, reads fail with [`io::ErrorKind::StaleNetworkFileHandle`]: bytes of
 /// two versions are never mixed.
 #[derive(Debug)]
@@ -45,21 +44,18 @@ struct OpenObject {
     /// Its pieces on a disk of this machine.
     cached: Option<CachedObject>,
     sequence: Sequence,
-    /// Whether runs were announced.
+    /// Whether runs were prefetched.
     has_runs: AtomicBool,
     /// Whether bytes were asked for since copies were last forgotten.
     has_copies: AtomicBool,
 }
 
-/// See [`Source::gap_bytes`]: runs that were read ahead are in memory, and pieces of a cache on a
-/// disk, where a block costs less than its chunk.
-const KEPT_GAP_BYTES: u64 = 4 << 10;
+/// See [`ObjectFile::coalesce`]: a block costs less than its chunk.
+const CACHED_GAP_BYTES: u64 = 4 << 10;
 /// An object of at most so many bytes is read as a whole when it is opened.
 const WHOLE_BYTES: u64 = 1 << 20;
-/// An announcement of this length is of a run. Shorter ones are of chunks that are wanted at once.
+/// A prefetched range of this length is a run. Shorter ones are chunks that are read at once.
 const RUN_BYTES: u64 = 256 << 10;
-/// Announcements that follow each other so soon are asked for together.
-const ANNOUNCEMENTS: Duration = Duration::from_millis(1);
 
 impl ObjectStorage {
     /// Opens an object for reading. Cost: one round trip, of two requests that read its begin and
@@ -107,16 +103,6 @@ impl ObjectFile {
         let (has_runs, has_copies, sequence) = (AtomicBool::new(false), AtomicBool::new(true), Sequence::default());
         Ok(Self(Arc::new(OpenObject { storage, key, pinned, number, cached, sequence, has_runs, has_copies })))
     }
-
-    /// Asks soon for the ranges that were announced, or at once if one of them is wanted before.
-    fn ask_soon(&self) -> io::Result<()> {
-        let object = self.0.clone();
-        threads()?.spawn(async move {
-            sleep(ANNOUNCEMENTS).await;
-            let _ = object.ask_for_announced(); // reading meets the same errors
-        });
-        Ok(())
-    }
 }
 
 impl OpenObject {
@@ -131,19 +117,6 @@ impl OpenObject {
         }
     }
 
-    /// Returns whether bytes of a range are neither in memory nor on their way.
-    fn is_missing(&self, range: &Range<u64>) -> bool {
-        let parts = self.storage.pieces().parts(self.number, range);
-        parts.iter().any(|part| matches!(part, Part::Missing(_)))
-    }
-
-    /// Asks for the ranges that were announced.
-    fn ask_for_announced(self: &Arc<Self>) -> io::Result<()> {
-        let options = self.storage.options();
-        let ranges = self.storage.pieces().take_announced(self.number, options.gap_bytes, options.part_bytes);
-        ranges.iter().try_for_each(|range| self.keep(range))
-    }
-
     /// Asks for what follows a read that is one of a sequence.
     fn read_ahead(self: &Arc<Self>, read: &Range<u64>) {
         if let Some(ahead) = self.sequence.next(read, self.pinned.byte_count) {
@@ -153,7 +126,8 @@ impl OpenObject {
 
     /// Asks for the bytes of a range that are not in memory, and keeps them there.
     fn keep(self: &Arc<Self>, range: &Range<u64>) -> io::Result<()> {
-        let claimed = self.storage.pieces().claim(self.number, range, self.storage.options().part_bytes);
+        let claimed =
+            self.storage.pieces().claim(self.number, range, self.storage.options().coalesce.max_request_bytes);
         // all of them end, whatever fails
         let claim = |range| Claim { object: self.clone(), range, bytes: None };
         let claims: Vec<Claim> = claimed.into_iter().map(claim).collect();
@@ -176,92 +150,130 @@ impl OpenObject {
         Ok(cache::read(client, self.key.clone(), self.pinned.clone(), self.cached.clone(), range))
     }
 
-    /// Reads ranges: what is in memory first, then what has to be asked for, then what is coming.
-    fn deliver(
-        &self,
-        ranges: &[Range<u64>],
-        arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
-    ) -> Result<(), RangeError> {
-        let mut fragment = |range: usize, offset: u64, bytes: &Bytes| {
-            let start = ranges.get(range).map_or(offset, |range| range.start);
-            let offset = usize::try_from(offset.saturating_sub(start)).unwrap_or(usize::MAX);
-            arrived(Fragment { range, offset, bytes })
+    /// Fills `out` with ranges: what is in memory first, then what has to be requested, then what is
+    /// in flight.
+    fn fill(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {
+        let mut starts = Vec::with_capacity(ranges.len());
+        let mut end = 0_usize;
+        for range in ranges {
+            starts.push(end);
+            end = end.saturating_add(length(range));
+        }
+        // the place of the bytes at an offset in `out`
+        let place = |range: usize, offset: u64| {
+            let (start, before) = starts.get(range).zip(ranges.get(range))?;
+            start.checked_add(length(&(before.start..offset)))
         };
-        let (mut missing, mut coming) = (Vec::new(), Vec::new());
+        let mut put = |range: usize, offset: u64, bytes: &[u8]| {
+            let to = place(range, offset).and_then(|start| out.get_mut(start..)?.get_mut(..bytes.len()));
+            to.into_iter().for_each(|to| to.copy_from_slice(bytes)); // equal lengths, inside
+        };
+        let (mut missing, mut in_flight) = (Vec::new(), Vec::new());
         for (range, part) in self.storage.pieces().parts_of(self.number, ranges) {
             match part {
-                Part::Kept(offset, bytes) => {
-                    if fragment(range, offset, &bytes).is_break() {
-                        return Ok(());
-                    }
-                }
-                Part::Coming(bytes) => coming.push((range, bytes)),
+                Part::Kept(offset, bytes) => put(range, offset, &bytes),
+                Part::Coming(bytes) => in_flight.push((range, bytes)),
                 Part::Missing(bytes) => match self.cached.as_ref().and_then(|cached| cached.read(&bytes)) {
-                    Some(found) => {
-                        if fragment(range, bytes.start, &found).is_break() {
-                            return Ok(());
-                        }
-                    }
-                    None => {
-                        let parts = split(&bytes, self.storage.options().part_bytes);
-                        missing.extend(parts.map(|bytes| (range, bytes)));
-                    }
+                    Some(found) => put(range, bytes.start, &found),
+                    None => missing.push((bytes, range)),
                 },
             }
         }
-        if self.ask(joined(missing, self.storage.options()), &mut fragment)?.is_break() {
-            return Ok(());
-        }
-        for (range, bytes) in coming {
-            let flow = match self.storage.pieces().wait(self.number, &bytes) {
-                Some(found) => fragment(range, bytes.start, &found),
-                None => self.ask(joined(vec![(range, bytes)], self.storage.options()), &mut fragment)?,
+        let requested = self.request(missing, &mut put);
+        let mut failed = requested.err();
+        for (range, bytes) in in_flight {
+            let found = match self.storage.pieces().wait(self.number, &bytes) {
+                Some(found) => {
+                    put(range, bytes.start, &found);
+                    Ok(())
+                }
+                None => self.request(vec![(bytes, range)], &mut put),
             };
-            if flow.is_break() {
-                return Ok(());
-            }
+            failed = earlier(failed, found.err());
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 
-    /// Asks for bytes, some requests at a time, and hands them over as they arrive.
-    fn ask(
+    /// Requests parts of ranges, each with the number of its range, and hands their bytes to `put`
+    /// as they arrive. Returns the error of the first range that failed, once all before it have
+    /// arrived; requests that are still in flight then are given up.
+    fn request(
         &self,
-        mut wanted: VecDeque<Asked>,
-        fragment: &mut dyn FnMut(usize, u64, &Bytes) -> ControlFlow<()>,
-    ) -> Result<ControlFlow<()>, RangeError> {
-        let mut requests = Requests::new();
-        loop {
-            while requests.in_flight() < self.storage.options().requests {
-                let Some(next) = wanted.pop_front() else { break };
-                let range = next.first_range();
-                self.start(&mut requests, next).map_err(|error| RangeError { range, error })?;
-            }
-            if requests.in_flight() == 0 {
-                return Ok(ControlFlow::Continue(()));
-            }
-            let (asked, found) = requests.next();
-            let found = found.map_err(|error| RangeError { range: asked.first_range(), error })?;
-            for (range, bytes) in asked.parts {
-                let of =
-                    |offset: u64| usize::try_from(offset - asked.bytes.start).unwrap_or(found.len()).min(found.len());
-                if fragment(range, bytes.start, &found.slice(of(bytes.start)..of(bytes.end))).is_break() {
-                    return Ok(ControlFlow::Break(()));
+        parts: Vec<(Range<u64>, usize)>,
+        put: &mut dyn FnMut(usize, u64, &[u8]),
+    ) -> Result<(), RangeError> {
+        let Some(&(_, first)) = parts.first() else { return Ok(()) };
+        let config = &self.storage.options().coalesce;
+        let of_range = |error| RangeError { range: first, error };
+        let mut requests = Requests::default();
+        let short = parts.iter().flat_map(|(bytes, range)| split(bytes, config.max_request_bytes).zip(repeat(*range)));
+        requests.fill(short, config).map_err(|error| of_range(io::Error::other(error)))?;
+        let first_range = |request: usize| requests.needed(request).iter().map(|(_, range)| *range).min();
+        let mut pending: Vec<bool> = vec![true; requests.ranges().len()];
+        let mut failed: Option<RangeError> = None;
+        let answers = self.answers(requests.ranges(), config.max_in_flight).map_err(of_range)?;
+        while pending.iter().enumerate().any(|(request, is_pending)| {
+            let range = failed.as_ref().map_or(usize::MAX, |failed| failed.range);
+            *is_pending && first_range(request).is_some_and(|first| first < range)
+        }) {
+            let (request, answer) = answers.recv().map_err(|_| of_range(gone()))?;
+            pending.get_mut(request).into_iter().for_each(|is_pending| *is_pending = false);
+            let start = requests.ranges().get(request).map_or(0, |bytes| bytes.start);
+            match answer {
+                Ok(bytes) => {
+                    for (part, range) in requests.needed(request) {
+                        let of = |offset: u64| length(&(start..offset)).min(bytes.len());
+                        put(*range, part.start, bytes.get(of(part.start)..of(part.end)).unwrap_or(&[]));
+                    }
+                }
+                Err(error) => {
+                    let range = first_range(request).unwrap_or(first);
+                    failed = earlier(failed, Some(RangeError { range, error }));
                 }
             }
         }
+        failed.map_or(Ok(()), Err)
     }
 
-    fn start(&self, requests: &mut Requests, wanted: Asked) -> io::Result<()> {
-        let read = self.read(wanted.bytes.clone())?;
-        let reply = requests.reply(wanted);
-        let task = threads()?.spawn(async move {
-            let reply = reply; // all of it is of the task
-            reply.send(caught_later(read).await);
+    /// Sends requests, at most `max_in_flight` at a time, and returns where their answers arrive,
+    /// each with the number of its request. Requests end when the receiver is dropped.
+    fn answers(&self, ranges: &[Range<u64>], max_in_flight: usize) -> io::Result<Receiver<Answer>> {
+        let (sender, receiver) = mpsc::channel();
+        let reads = ranges.iter().map(|range| self.read(range.clone())).collect::<io::Result<Vec<_>>>()?;
+        threads()?.spawn(async move {
+            let mut waiting = reads.into_iter().enumerate();
+            let mut in_flight = JoinSet::new();
+            loop {
+                while in_flight.len() < max_in_flight {
+                    let Some((number, read)) = waiting.next() else { break };
+                    in_flight.spawn(async move { (number, caught_later(read).await) });
+                }
+                let Some(answer) = in_flight.join_next().await else { return };
+                let is_received = answer.is_ok_and(|answer| sender.send(answer).is_ok());
+                if !is_received {
+                    return; // the reader has gone, or gets an error when the channel closes
+                }
+            }
         });
-        requests.add(task.abort_handle());
-        Ok(())
+        Ok(receiver)
     }
+}
+
+/// The number of a request, and its bytes.
+type Answer = (usize, io::Result<Bytes>);
+
+/// Returns the error of the earlier range.
+fn earlier(one: Option<RangeError>, other: Option<RangeError>) -> Option<RangeError> {
+    match (one, other) {
+        (Some(one), Some(other)) if other.range < one.range => Some(other),
+        (None, other) => other,
+        (one, _) => one,
+    }
+}
+
+/// Returns the length of a range; `usize::MAX` if no memory has as many bytes.
+fn length(range: &Range<u64>) -> usize {
+    usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)
 }
 
 /// Opens an object: reads its begin and its end, where most files have all that opening them takes.
@@ -338,61 +350,49 @@ impl Source for ObjectFile {
                 out.copy_from_slice(&found); // equal lengths
                 return Ok(());
             }
-            self.0.ask_for_announced()?;
-            if self.0.is_missing(&range) {
-                self.0.keep(&widened(&range, self.byte_count()))?;
-            }
+            self.0.keep(&widened(&range, self.byte_count()))?;
         }
-        let mut copy = |fragment: Fragment<'_>| {
-            let to = out.get_mut(fragment.offset..).and_then(|rest| rest.get_mut(..fragment.bytes.len()));
-            to.into_iter().for_each(|to| to.copy_from_slice(fragment.bytes)); // equal lengths
-            ControlFlow::Continue(())
-        };
-        self.0.deliver(slice::from_ref(&range), &mut copy).map_err(|error| error.error)
+        self.0.fill(slice::from_ref(&range), out).map_err(|error| error.error)
     }
 
-    fn will_need(&self, range: Range<u64>) {
-        let range = range.start..range.end.min(self.byte_count());
-        let is_run = range.end.saturating_sub(range.start) >= RUN_BYTES;
-        if !is_run && self.0.cached.as_ref().is_some_and(|cached| cached.has_all(&range)) {
-            return; // it takes no round trip
+    /// Returns the options' config, with a small gap if runs were prefetched, which then are in
+    /// memory, or if a cache has what is read. What is requested is coalesced by the options all
+    /// the same.
+    fn coalesce(&self) -> CoalesceConfig {
+        let mut config = self.0.storage.options().coalesce;
+        if self.0.cached.is_some() || self.0.has_runs.load(Ordering::Relaxed) {
+            config.gap_bytes = CACHED_GAP_BYTES;
         }
-        if is_run {
+        config
+    }
+
+    fn read_ranges(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {
+        if let [range] = ranges {
+            self.0.read_ahead(range);
+        }
+        self.0.fill(ranges, out)
+    }
+
+    fn prefetch(&self, ranges: &[Range<u64>]) {
+        let is_run = |range: &Range<u64>| range.end.saturating_sub(range.start) >= RUN_BYTES;
+        if ranges.iter().any(is_run) {
             self.0.has_runs.store(true, Ordering::Relaxed);
         }
-        let is_first = !range.is_empty() && self.0.storage.pieces().announce(self.0.number, range);
-        if is_first {
-            let _ = self.ask_soon(); // reading meets the same errors
+        let inside = ranges.iter().map(|range| range.start..range.end.min(self.byte_count()));
+        // what a cache has takes no round trip
+        let is_cached = |range: &Range<u64>| self.0.cached.as_ref().is_some_and(|cached| cached.has_all(range));
+        let missing = inside.filter(|range| is_run(range) || !is_cached(range));
+        let mut requests = Requests::default();
+        // reading meets the same errors
+        if requests.fill(missing.zip(repeat(0)), &self.0.storage.options().coalesce).is_ok() {
+            let _ = requests.ranges().iter().try_for_each(|range| self.0.keep(range));
         }
     }
 
-    /// Returns the gap of the options, or a small one if runs were announced or a cache keeps what
-    /// is read. What is asked for is joined by the options, whatever this is.
-    fn gap_bytes(&self) -> u64 {
-        match self.0.cached.is_some() || self.0.has_runs.load(Ordering::Relaxed) {
-            true => KEPT_GAP_BYTES,
-            false => self.0.storage.options().gap_bytes,
-        }
-    }
-
-    fn distrust(&self) {
+    fn invalidate(&self) {
         if self.0.has_copies.swap(false, Ordering::Relaxed) {
             self.0.storage.pieces().forget(self.0.number);
             self.0.cached.iter().for_each(CachedObject::forget);
         }
-    }
-
-    fn read_ranges(
-        &self,
-        ranges: &[Range<u64>],
-        _: &mut Vec<u8>,
-        arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
-    ) -> Result<(), RangeError> {
-        if let [range] = ranges {
-            self.0.read_ahead(range);
-        }
-        // errors of these are met again, if their bytes are wanted
-        let _ = self.0.ask_for_announced();
-        self.0.deliver(ranges, arrived)
     }
 }

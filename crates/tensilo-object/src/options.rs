@@ -2,15 +2,14 @@
 
 use crate::cache::Cache;
 use std::time::Duration;
+use tensilo::source::CoalesceConfig;
 
 /// The options for requests to a store.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ObjectOptions {
-    pub(crate) gap_bytes: u64,
-    pub(crate) part_bytes: u64,
+    pub(crate) coalesce: CoalesceConfig,
     pub(crate) kept_bytes: u64,
-    pub(crate) requests: usize,
     pub(crate) retries: usize,
     pub(crate) retry_timeout: Duration,
     pub(crate) stall_timeout: Duration,
@@ -23,10 +22,8 @@ pub struct ObjectOptions {
 impl Default for ObjectOptions {
     fn default() -> Self {
         Self {
-            gap_bytes: 64 << 10,
-            part_bytes: 8 << 20,
+            coalesce: CoalesceConfig::OBJECT_STORE,
             kept_bytes: 512 << 20,
-            requests: 16,
             retries: 10,
             retry_timeout: Duration::from_secs(120),
             stall_timeout: Duration::from_secs(15),
@@ -42,33 +39,22 @@ impl ObjectOptions {
         Self::default()
     }
 
-    /// Sets the bytes that are cheaper to read than to skip: two ranges with at most this gap are
-    /// one request. The latency of a request times the bandwidth, divided by the requests that are
-    /// in flight, is a good value. The default is 64 KiB: 20 ms, 50 MB/s and 16 requests.
-    pub fn gap_bytes(mut self, bytes: u64) -> Self {
-        self.gap_bytes = bytes;
-        self
-    }
-
-    /// Sets the bytes of one request at most, at least 64 KiB. Longer ranges are several requests
-    /// at the same time. The default is 8 MiB.
-    pub fn part_bytes(mut self, bytes: u64) -> Self {
-        self.part_bytes = bytes.max(crate::lines::LINE_BYTES);
+    /// Sets how ranges are coalesced into requests, and how many of these one read has in flight.
+    /// Longer ranges are divided into requests of `max_request_bytes`, which is at least 64 KiB.
+    /// The default is [`CoalesceConfig::OBJECT_STORE`]: for a store that is farther away, multiply
+    /// its gap. All reads of a process have at most 128 requests in flight.
+    pub fn coalesce(mut self, config: CoalesceConfig) -> Self {
+        self.coalesce = config;
+        self.coalesce.max_request_bytes = config.max_request_bytes.max(crate::lines::LINE_BYTES);
+        self.coalesce.max_in_flight = config.max_in_flight.max(1);
         self
     }
 
     /// Sets the bytes that are kept in memory for all open objects of the store: the small
-    /// structures of files, and what was announced and is read ahead. The default is 512 MiB, two
+    /// structures of files, and what was prefetched. The default is 512 MiB, two
     /// windows of the default order.
     pub fn kept_bytes(mut self, bytes: u64) -> Self {
         self.kept_bytes = bytes;
-        self
-    }
-
-    /// Sets the requests that one read has in flight at most, at least 1. The default is 16. All
-    /// reads of a process have at most 128.
-    pub fn requests(mut self, count: usize) -> Self {
-        self.requests = count.max(1);
         self
     }
 

@@ -1,4 +1,4 @@
-//! The bytes that are kept in memory: small structures of files, and what was announced.
+//! The bytes that are kept in memory: small structures of files, and what was prefetched.
 
 use crate::request::Pinned;
 use bytes::Bytes;
@@ -26,8 +26,6 @@ struct Kept {
     numbers: HashMap<(Path, Pinned), u64>,
     /// The pieces of each object, by their offsets. They do not overlap.
     objects: HashMap<u64, BTreeMap<u64, Piece>>,
-    /// The ranges of each object that were announced, and are not claimed yet.
-    announced: HashMap<u64, Vec<Range<u64>>>,
     /// The pieces that have come, the least recently used first.
     by_use: BTreeMap<u64, (u64, u64)>,
     /// The bytes of all pieces, with those that are coming.
@@ -71,22 +69,6 @@ impl Pieces {
         parts
             .flat_map(|(number, range)| kept.parts(object, range).into_iter().map(move |part| (number, part)))
             .collect()
-    }
-
-    /// Notes a range that will be wanted. Returns whether it is the first one since
-    /// [`Pieces::take_announced`].
-    pub(crate) fn announce(&self, object: u64, range: Range<u64>) -> bool {
-        let mut kept = self.locked();
-        let announced = kept.announced.entry(object).or_default();
-        announced.push(range);
-        announced.len() == 1
-    }
-
-    /// Returns the ranges that were announced, in ascending order. Ranges with a gap of at most
-    /// `gap` bytes are one, up to `longest` bytes.
-    pub(crate) fn take_announced(&self, object: u64, gap: u64, longest: u64) -> Vec<Range<u64>> {
-        let announced = self.locked().announced.remove(&object);
-        joined(announced.unwrap_or_default(), gap, longest)
     }
 
     /// Claims the parts of a range that are missing, each of at most `longest` bytes: the caller
@@ -235,24 +217,6 @@ fn length(range: &Range<u64>) -> u64 {
     range.end.saturating_sub(range.start)
 }
 
-/// Sorts ranges, and joins those with small gaps.
-fn joined(mut ranges: Vec<Range<u64>>, gap: u64, longest: u64) -> Vec<Range<u64>> {
-    ranges.sort_unstable_by_key(|range| range.start);
-    let mut found: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        match found.last_mut() {
-            Some(last)
-                if range.start <= last.end.saturating_add(gap)
-                    && range.end.saturating_sub(last.start) <= longest.max(length(last)) =>
-            {
-                last.end = last.end.max(range.end);
-            }
-            _ => found.push(range),
-        }
-    }
-    found
-}
-
 /// Divides a range into parts of at most `longest` bytes, which is at least 1.
 pub(crate) fn split(range: &Range<u64>, longest: u64) -> impl Iterator<Item = Range<u64>> + use<> {
     let end = range.end;
@@ -317,18 +281,6 @@ mod tests {
         assert_eq!(pieces.parts(1, &(0..20)), [Part::Missing(0..15), Part::Coming(15..20)]);
         pieces.finish(1, &(15..20), Some(bytes(15..20)));
         assert_eq!(pieces.parts(1, &(0..20)), [Part::Missing(0..15), Part::Kept(15, bytes(15..20))]);
-    }
-
-    #[test]
-    fn announced_ranges_are_joined() {
-        let pieces = Pieces::new(100);
-        assert!(pieces.announce(1, 50..60));
-        assert!(!pieces.announce(1, 10..20) && !pieces.announce(1, 22..30) && !pieces.announce(1, 12..14));
-        assert!(pieces.announce(2, 0..1));
-        assert_eq!(pieces.take_announced(1, 5, 100), [10..30, 50..60]);
-        assert_eq!(pieces.take_announced(1, 5, 100), []);
-        assert!(pieces.announce(1, 10..20) && !pieces.announce(1, 20..30));
-        assert_eq!(pieces.take_announced(1, 5, 15), [10..20, 20..30]);
     }
 
     #[test]

@@ -71,7 +71,7 @@ mod unix {
         let start = random.index(bytes.len() - 300_000);
         let mut out = vec![0; 1 + random.index(300_000)];
         if random.one_in(3) {
-            file.will_need(start as u64..start as u64 + 300_000);
+            file.prefetch(std::slice::from_ref(&(start as u64..start as u64 + 300_000)));
         }
         file.read_exact_at(start as u64, &mut out).unwrap();
         out == bytes[start..start + out.len()]

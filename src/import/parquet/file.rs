@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The pages of a row group are announced to a store if they have at most so many bytes together:
+/// The pages of a row group are prefetched from a store if they have at most so many bytes together:
 /// it keeps them all until they are decoded.
 const ANNOUNCED_BYTES: u64 = 128 << 20;
 
@@ -225,7 +225,7 @@ impl RowGroups<'_> {
         let columns: Vec<&ColumnChunkMetaData> = columns.map(|(_, column)| column).collect();
         let ranges = columns.iter().map(|column| pages_of(column));
         if ranges.clone().map(|range| range.end - range.start).fold(0, u64::saturating_add) <= ANNOUNCED_BYTES {
-            file.announce(ranges);
+            file.prefetch(ranges);
         }
         for column in columns {
             guard(|| pages::check(&file, column, rows, self.file.metadata.metadata()))?;

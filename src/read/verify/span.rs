@@ -27,7 +27,7 @@ pub(super) fn span_bytes(source: &dyn Source, mean_region_bytes: Option<u64>) ->
         return MEMORY_SPAN_BYTES;
     }
     let (least, most) = SPAN_BYTES;
-    let bytes = source.gap_bytes().saturating_mul(SPAN_GAPS).clamp(least, most);
+    let bytes = source.coalesce().gap_bytes.saturating_mul(SPAN_GAPS).clamp(least, most);
     match mean_region_bytes {
         Some(mean) if mean > bytes / 8 => HEAD_SPAN_BYTES,
         Some(mean) => bytes.min(mean.saturating_mul(SPAN_REGIONS)).max(REGIONS_SPAN_BYTES),

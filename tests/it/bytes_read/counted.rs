@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tensilo::source::{InMemory, Source};
+use tensilo::source::{CoalesceConfig, InMemory, Source};
 
 /// A file that is read by position, counts, and can decay.
 pub struct Counted {
@@ -55,15 +55,14 @@ impl Source for Counted {
         Ok(())
     }
 
-    fn gap_bytes(&self) -> u64 {
-        self.gap_bytes.load(Ordering::Relaxed)
+    fn coalesce(&self) -> CoalesceConfig {
+        let mut config = CoalesceConfig::MEMORY;
+        config.gap_bytes = self.gap_bytes.load(Ordering::Relaxed);
+        config.max_in_flight = if config.gap_bytes > 0 { 1 } else { 2 };
+        config
     }
 
-    fn reads_in_place(&self) -> bool {
-        self.gap_bytes.load(Ordering::Relaxed) > 0
-    }
-
-    fn will_need(&self, range: Range<u64>) {
-        self.announced.lock().unwrap().push(range);
+    fn prefetch(&self, ranges: &[Range<u64>]) {
+        self.announced.lock().unwrap().extend_from_slice(ranges);
     }
 }

@@ -8,7 +8,7 @@ use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tensilo::import::{AppendOptions, ConvertOptions, InputStore, append, convert};
-use tensilo::source::{InMemory, Source};
+use tensilo::source::{CoalesceConfig, InMemory, Source};
 use tensilo::{Error, Result};
 use tensilo_testing::Folder;
 
@@ -37,12 +37,12 @@ impl Source for Object {
         self.0.read_exact_at(offset, out)
     }
 
-    fn will_need(&self, range: Range<u64>) {
-        self.1.announced.lock().unwrap().push(range);
+    fn coalesce(&self) -> CoalesceConfig {
+        CoalesceConfig::OBJECT_STORE
     }
 
-    fn gap_bytes(&self) -> u64 {
-        1 << 16
+    fn prefetch(&self, ranges: &[Range<u64>]) {
+        self.1.announced.lock().unwrap().extend_from_slice(ranges);
     }
 }
 

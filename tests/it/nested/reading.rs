@@ -6,7 +6,7 @@ use crate::common::config;
 use crate::common::plan::profiles;
 use crate::support::intact::assert_intact;
 use crate::support::positional::Positional;
-use crate::support::scattered::Scattered;
+use crate::support::reversed::Reversed;
 use proptest::prelude::*;
 use tensilo::sink::Stream;
 use tensilo::source::{InMemory, Source};
@@ -47,7 +47,7 @@ proptest! {
         check_source(InMemory(file.clone()), verification, &columns);
         check_source(Positional(file.clone()), verification, &columns);
         for (fragment_bytes, gap_bytes) in [(50, 100), (7, 0), (1 << 20, 1 << 20)] {
-            check_source(Scattered { file: file.clone(), fragment_bytes, gap_bytes }, verification, &columns);
+            check_source(Reversed { file: file.clone(), fragment_bytes, gap_bytes, max_in_flight: 4 }, verification, &columns);
         }
     }
 

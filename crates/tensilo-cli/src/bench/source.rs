@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-use tensilo::source::{FileIdentity, Source};
+use tensilo::source::{CoalesceConfig, FileIdentity, Source};
 
 thread_local! {
     /// The bytes and requests that this thread has read from files.
@@ -56,16 +56,12 @@ impl<S: Source> Source for Counted<S> {
         self.0.as_bytes()
     }
 
-    fn will_need(&self, range: Range<u64>) {
-        self.0.will_need(range);
+    fn coalesce(&self) -> CoalesceConfig {
+        self.0.coalesce()
     }
 
-    fn gap_bytes(&self) -> u64 {
-        self.0.gap_bytes()
-    }
-
-    fn reads_in_place(&self) -> bool {
-        self.0.reads_in_place()
+    fn prefetch(&self, ranges: &[Range<u64>]) {
+        self.0.prefetch(ranges);
     }
 
     fn identity(&self) -> Option<FileIdentity> {

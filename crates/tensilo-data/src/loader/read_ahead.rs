@@ -226,7 +226,7 @@ impl Piece {
         let mut plan = ReadPlan::default();
         for file in &found.files {
             plan.select_range(&file.columns, of(self.samples.start)..of(self.samples.end))?;
-            plan.announce();
+            plan.prefetch()?;
         }
         Ok(())
     }

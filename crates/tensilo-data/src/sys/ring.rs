@@ -2,7 +2,7 @@
 
 use io_uring::{IoUring, opcode, types};
 use std::io;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// The alignment of memory and offsets that files opened with O_DIRECT ask for at most.
@@ -18,7 +18,7 @@ pub(crate) struct ReadAt {
 }
 
 /// A function that takes the number of a read, and what was read.
-type OnArrival<'a> = dyn FnMut(usize, io::Result<&[u8]>) -> ControlFlow<()> + 'a;
+type OnArrival<'a> = dyn FnMut(usize, io::Result<&[u8]>) + 'a;
 
 /// Reads in flight, and the memory that they write to.
 ///
@@ -43,7 +43,7 @@ impl Ring {
     }
 
     /// Reads from a file, and calls `arrived` with the number of each read when it is done, and
-    /// with what was read: fewer bytes at the end of the file. Stops if `arrived` breaks.
+    /// with what was read: fewer bytes at the end of the file.
     ///
     /// The places of reads ascend and do not overlap. Fails if they do not, or if the kernel takes
     /// no more reads.
@@ -59,9 +59,9 @@ impl Ring {
         self.reserve(reads)?;
         let (depth, descriptor) = (self.depth, types::Fd(file.as_raw_fd()));
         let mut flight = Flight { in_flight: 0, ring: self };
-        let (mut next, mut is_stopped) = (0, false);
+        let mut next = 0;
         loop {
-            while !is_stopped && flight.in_flight < depth {
+            while flight.in_flight < depth {
                 let Some(read) = reads.get(next) else { break };
                 // SAFETY: `reserve` has checked that the place is in the memory and overlaps no
                 // other. The memory is not moved, freed or touched there before the read is done:
@@ -76,7 +76,7 @@ impl Ring {
                 let Some(read) = reads.get(number) else { continue };
                 let count = usize::try_from(result).map_err(|_| io::Error::from_raw_os_error(-result));
                 let bytes = count.map(|count| flight.ring.bytes(read, count));
-                is_stopped = is_stopped || arrived(number, bytes).is_break();
+                arrived(number, bytes);
             }
         }
     }
@@ -163,7 +163,7 @@ impl Flight<'_> {
 }
 
 impl Drop for Flight<'_> {
-    /// Waits for all reads, if `arrived` has panicked or the kernel has refused one.
+    /// Waits for all reads, if the kernel has refused one.
     fn drop(&mut self) {
         while self.in_flight > 0 {
             if self.wait().is_err() {

@@ -1,7 +1,8 @@
-//! Ranges that are announced.
+//! Ranges that are prefetched.
 
 use crate::common::{Hosted, file, quick, random_bytes};
 use crate::reads::read_ranges;
+use std::slice;
 use std::time::{Duration, Instant};
 use tensilo::OpenOptions;
 use tensilo::source::Source;
@@ -9,12 +10,11 @@ use tensilo::verify::VerifyOptions;
 use tensilo_testing::HttpFault;
 
 #[test]
-fn what_was_announced_is_asked_for_once() {
+fn what_was_prefetched_is_requested_once() {
     let hosted = Hosted::new(random_bytes(1_000_000), quick());
     let file = hosted.storage.open(&hosted.address).unwrap();
     hosted.take_ranges();
-    file.will_need(200_000..300_000);
-    file.will_need(250_000..400_000);
+    file.prefetch(&[200_000..300_000, 250_000..400_000]);
     let found = read_ranges(&file, &[210_000..220_000, 290_000..390_000, 395_000..410_000]);
     assert_eq!(found[1], hosted.bytes[290_000..390_000]);
     assert_eq!(found[2], hosted.bytes[395_000..410_000]);
@@ -24,13 +24,13 @@ fn what_was_announced_is_asked_for_once() {
 }
 
 #[test]
-fn announced_ranges_are_on_their_way_at_the_same_time() {
+fn prefetched_ranges_are_in_flight_at_the_same_time() {
     let hosted = Hosted::new(random_bytes(2_000_000), quick());
     let file = hosted.storage.open(&hosted.address).unwrap();
     hosted.server.set_faults(|_| Some(HttpFault::Late(100)));
     let start = Instant::now();
     let ranges: Vec<_> = (1..16).map(|i| i * 100_000..i * 100_000 + 10_000).collect();
-    ranges.iter().for_each(|range| file.will_need(range.clone()));
+    file.prefetch(&ranges);
     read_ranges(&file, &ranges);
     assert!(start.elapsed() < Duration::from_millis(1000), "15 answers, of 100 ms each");
 }
@@ -40,7 +40,7 @@ fn what_could_not_be_read_ahead_is_asked_for_again() {
     let hosted = Hosted::new(random_bytes(1_000_000), quick());
     let file = hosted.storage.open(&hosted.address).unwrap();
     hosted.server.set_faults(|_| Some(HttpFault::Status(404)));
-    file.will_need(200_000..300_000);
+    file.prefetch(slice::from_ref(&(200_000..300_000)));
     assert!(file.read_exact_at(210_000, &mut [0]).is_err());
     hosted.server.set_faults(|_| None);
     assert_eq!(read_ranges(&file, &[210_000..220_000, 0..5])[0], hosted.bytes[210_000..220_000]);
@@ -50,9 +50,8 @@ fn what_could_not_be_read_ahead_is_asked_for_again() {
 fn the_memory_is_bounded() {
     let hosted = Hosted::new(random_bytes(1_000_000), quick().kept_bytes(200_000));
     let file = hosted.storage.open(&hosted.address).unwrap();
-    for start in (100_000..900_000).step_by(50_000) {
-        file.will_need(start..start + 50_000);
-    }
+    let ranges: Vec<_> = (100_000..900_000).step_by(50_000).map(|start| start..start + 50_000).collect();
+    file.prefetch(&ranges);
     hosted.take_ranges();
     let whole = read_ranges(&file, &[100_000..900_000, 0..1]);
     assert_eq!(whole[0], hosted.bytes[100_000..900_000]);

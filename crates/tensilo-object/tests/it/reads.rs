@@ -2,31 +2,32 @@
 
 use crate::common::{Hosted, file, quick, random_bytes, sample};
 use std::io::ErrorKind;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use tensilo::OpenOptions;
-use tensilo::source::Source;
-use tensilo::stages::Fragment;
+use tensilo::source::{CoalesceConfig, Source};
 use tensilo_object::{Address, ObjectError, ObjectFile, ObjectOptions};
-use tensilo_testing::Random;
+use tensilo_testing::{HttpFault, Random};
 
-/// Reads ranges, and puts the fragments of each together.
+/// Reads ranges, and returns the bytes of each.
 pub fn read_ranges(file: &ObjectFile, ranges: &[Range<u64>]) -> Vec<Vec<u8>> {
-    let mut found: Vec<Vec<u8>> = ranges.iter().map(|range| vec![0; (range.end - range.start) as usize]).collect();
-    let mut arrived: Vec<u64> = vec![0; ranges.len()];
-    let mut take = |fragment: Fragment<'_>| {
-        found[fragment.range][fragment.offset..][..fragment.bytes.len()].copy_from_slice(fragment.bytes);
-        arrived[fragment.range] += fragment.bytes.len() as u64;
-        ControlFlow::Continue(())
-    };
-    file.read_ranges(ranges, &mut Vec::new(), &mut take).unwrap();
-    assert!(ranges.iter().zip(arrived).all(|(range, arrived)| range.end - range.start == arrived), "each byte once");
-    found
+    let lengths = ranges.iter().map(|range| (range.end - range.start) as usize);
+    let mut bytes = vec![0; lengths.clone().sum()];
+    file.read_ranges(ranges, &mut bytes).unwrap();
+    let mut rest = &*bytes;
+    lengths.map(|length| rest.split_off(..length).unwrap().to_vec()).collect()
+}
+
+/// Returns how ranges are coalesced, with another gap, length and number of requests.
+pub fn coalesce(gap_bytes: u64, max_request_bytes: u64, max_in_flight: usize) -> CoalesceConfig {
+    let mut config = CoalesceConfig::OBJECT_STORE;
+    (config.gap_bytes, config.max_request_bytes, config.max_in_flight) = (gap_bytes, max_request_bytes, max_in_flight);
+    config
 }
 
 #[test]
 fn any_ranges_are_read_right() {
     for length in [0, 1, 1000, 65_535, 65_536, 65_537, 131_072, 1_000_000] {
-        let hosted = Hosted::new(random_bytes(length), quick().part_bytes(100_000).requests(3));
+        let hosted = Hosted::new(random_bytes(length), quick().coalesce(coalesce(65_536, 100_000, 3)));
         let file = hosted.storage.open(&hosted.address).unwrap();
         assert_eq!(file.byte_count(), length as u64);
         let mut random = Random(length as u64);
@@ -86,7 +87,7 @@ fn small_structures_are_read_in_lines() {
 
 #[test]
 fn long_ranges_are_several_requests() {
-    let hosted = Hosted::new(random_bytes(1_000_000), quick().part_bytes(200_000));
+    let hosted = Hosted::new(random_bytes(1_000_000), quick().coalesce(coalesce(65_536, 200_000, 16)));
     let file = hosted.storage.open(&hosted.address).unwrap();
     hosted.take_ranges();
     read_ranges(&file, &[100_000..600_000]);
@@ -95,7 +96,7 @@ fn long_ranges_are_several_requests() {
 
 #[test]
 fn ranges_with_small_gaps_are_one_request() {
-    let hosted = Hosted::new(random_bytes(1_000_000), quick().gap_bytes(1000));
+    let hosted = Hosted::new(random_bytes(1_000_000), quick().coalesce(coalesce(1000, 8 << 20, 16)));
     let file = hosted.storage.open(&hosted.address).unwrap();
     hosted.take_ranges();
     let ranges = [300_000..300_100, 100_000..100_100, 100_500..100_600, 101_600..101_700, 102_701..102_800];
@@ -106,13 +107,17 @@ fn ranges_with_small_gaps_are_one_request() {
 }
 
 #[test]
-fn a_read_that_is_stopped_asks_for_nothing_more() {
-    let hosted = Hosted::new(random_bytes(1_000_000), quick().part_bytes(65_536).requests(1));
+fn a_range_that_cannot_be_read_is_named_once_those_before_it_are_read() {
+    let hosted = Hosted::new(random_bytes(1_000_000), quick().coalesce(coalesce(0, 65_536, 4)));
     let file = hosted.storage.open(&hosted.address).unwrap();
-    hosted.take_ranges();
-    let stopped = file.read_ranges(&[100_000..900_000, 0..10], &mut Vec::new(), &mut |_| ControlFlow::Break(()));
-    assert!(stopped.is_ok());
-    assert!(hosted.take_ranges().len() <= 1);
+    hosted
+        .server
+        .set_faults(|request| (request.range.as_deref() == Some("500000-500099")).then_some(HttpFault::Status(404)));
+    let ranges = [100_000..300_000, 500_000..500_100, 700_000..700_100];
+    let mut out = vec![0; 200_200];
+    let error = file.read_ranges(&ranges, &mut out).unwrap_err();
+    assert_eq!((error.range, error.error.kind()), (1, ErrorKind::NotFound));
+    assert_eq!(out[..200_000], hosted.bytes[100_000..300_000]);
 }
 
 #[test]

@@ -4,14 +4,13 @@ use crate::device::Traffic;
 use crate::rank_reads::Reading;
 use std::collections::HashMap;
 use std::io;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tensilo::OpenOptions;
-use tensilo::source::{PositionedFile, Source};
-use tensilo::stages::{Fragment, RangeError};
+use tensilo::source::{CoalesceConfig, PositionedFile, RangeError, Source};
 use tensilo_data::DatasetOptions;
 
 /// The reads of all files of a dataset.
@@ -115,21 +114,14 @@ impl Source for Counted {
         Ok(())
     }
 
-    fn gap_bytes(&self) -> u64 {
-        self.gap
+    fn coalesce(&self) -> CoalesceConfig {
+        let mut config = CoalesceConfig::OBJECT_STORE;
+        config.gap_bytes = self.gap;
+        config.max_request_bytes = (256 << 10).max(self.gap * 16);
+        config
     }
 
-    fn will_need(&self, range: Range<u64>) {
-        self.counts.announced.fetch_add(1, Ordering::Relaxed);
-        self.counts.announced_bytes.fetch_add(range.end - range.start, Ordering::Relaxed);
-    }
-
-    fn read_ranges(
-        &self,
-        ranges: &[Range<u64>],
-        scratch: &mut Vec<u8>,
-        arrived: &mut dyn FnMut(Fragment<'_>) -> ControlFlow<()>,
-    ) -> Result<(), RangeError> {
+    fn read_ranges(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {
         if ranges.is_empty() {
             return Ok(());
         }
@@ -138,7 +130,13 @@ impl Source for Counted {
         let bytes = ranges.iter().map(|range| range.end - range.start).sum();
         self.counts.range_bytes.fetch_add(bytes, Ordering::Relaxed);
         std::thread::sleep(self.latency);
-        self.file.read_ranges(ranges, scratch, arrived)
+        self.file.read_ranges(ranges, out)
+    }
+
+    fn prefetch(&self, ranges: &[Range<u64>]) {
+        let bytes = ranges.iter().map(|range| range.end - range.start).sum();
+        self.counts.announced.fetch_add(ranges.len() as u64, Ordering::Relaxed);
+        self.counts.announced_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 

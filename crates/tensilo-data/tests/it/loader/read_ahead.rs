@@ -22,8 +22,8 @@ impl Source for Counted {
         self.0.read_exact_at(offset, out)
     }
 
-    fn will_need(&self, _: Range<u64>) {
-        self.1.fetch_add(1, Ordering::Relaxed);
+    fn prefetch(&self, ranges: &[Range<u64>]) {
+        self.1.fetch_add(ranges.len(), Ordering::Relaxed);
     }
 }
 

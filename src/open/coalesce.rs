@@ -1,0 +1,183 @@
+//! Coalescing: the few requests that fetch the many ranges of a read.
+//!
+//! A read needs many small ranges of a file. A request costs more than its bytes, so two ranges are
+//! fetched by one request if the gap between them is cheaper to read than to skip. How large that
+//! gap is, how long a request may get, and how many requests a source answers at the same time
+//! differs by orders of magnitude between memory and an object store. Each source says so by its
+//! [`CoalesceConfig`], and this module is the only place where ranges are coalesced: plans use it
+//! for what they fetch, and object stores for what neither a cache nor a request in flight has.
+//!
+//! The bytes of all requests lie one after the other in one buffer, which [`Source::read_ranges`]
+//! fills. So no source needs memory of its own for them, and the buffer can be the caller's.
+//!
+//! [`Source::read_ranges`]: super::Source::read_ranges
+
+use crate::{Result, memory};
+use std::ops::Range;
+use std::{fmt, io};
+
+/// How ranges of a source are coalesced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CoalesceConfig {
+    /// Two ranges with at most this gap are fetched by one request. The latency of a request times
+    /// the throughput of the source is a good value.
+    pub gap_bytes: u64,
+    /// The maximum length of a request that fetches several ranges. A single longer range stays one
+    /// request.
+    pub max_request_bytes: u64,
+    /// The maximum number of requests in flight for one read. If it is 1, long runs of raw values
+    /// are read straight to their destination by [`Source::read_exact_at`](super::Source).
+    pub max_in_flight: usize,
+}
+
+impl CoalesceConfig {
+    /// For memory: nothing is cheaper to read than to skip.
+    pub const MEMORY: Self = Self { gap_bytes: 0, max_request_bytes: 256 << 10, max_in_flight: 1 };
+    /// For files on a local disk, one system call after the other. Copying a page of 4 KiB out of
+    /// the page cache takes less time than a system call, and 256 KiB stay in the second-level
+    /// cache until they are decoded.
+    pub const LOCAL_FILE: Self = Self { gap_bytes: 4 << 10, max_request_bytes: 256 << 10, max_in_flight: 1 };
+    /// For object stores in the same region.
+    pub const OBJECT_STORE: Self = Self { gap_bytes: 64 << 10, max_request_bytes: 8 << 20, max_in_flight: 16 };
+
+    /// Returns the number of bytes that requests in flight have at most together.
+    pub(crate) fn wave_bytes(&self) -> u64 {
+        self.max_request_bytes.saturating_mul(u64::try_from(self.max_in_flight).unwrap_or(u64::MAX))
+    }
+}
+
+impl Default for CoalesceConfig {
+    fn default() -> Self {
+        Self::MEMORY
+    }
+}
+
+/// Requests in ascending order of offsets, and the ranges that each of them fetches. Keeps its
+/// memory: refilled for as many ranges it allocates nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Requests {
+    /// Ranges with their tags, in ascending order of offsets.
+    needed: Vec<(Range<u64>, usize)>,
+    requests: Vec<Range<u64>>,
+    /// For each request, the end of its ranges in `needed`.
+    ends: Vec<usize>,
+}
+
+impl Requests {
+    /// Makes requests for ranges, each with a tag of the caller. Empty ranges are left out. Cost:
+    /// sorts ranges that do not ascend.
+    pub fn fill(&mut self, needed: impl Iterator<Item = (Range<u64>, usize)>, config: &CoalesceConfig) -> Result<()> {
+        self.needed.clear();
+        self.requests.clear();
+        self.ends.clear();
+        for needed in needed.filter(|(range, _)| !range.is_empty()) {
+            memory::reserve(&mut self.needed, 1)?;
+            self.needed.push(needed);
+        }
+        if !self.needed.is_sorted_by_key(|(range, tag)| (range.start, *tag)) {
+            self.needed.sort_unstable_by_key(|(range, tag)| (range.start, *tag));
+        }
+        for (number, (range, _)) in self.needed.iter().enumerate() {
+            match (self.requests.last_mut(), self.ends.last_mut()) {
+                (Some(last), Some(end))
+                    if range.start <= last.end.saturating_add(config.gap_bytes)
+                        && range.end.max(last.end) - last.start <= config.max_request_bytes =>
+                {
+                    last.end = last.end.max(range.end);
+                    *end = number + 1;
+                }
+                _ => {
+                    memory::reserve(&mut self.requests, 1)?;
+                    memory::reserve(&mut self.ends, 1)?;
+                    self.requests.push(range.clone());
+                    self.ends.push(number + 1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the requests: none is empty, and they ascend.
+    pub fn ranges(&self) -> &[Range<u64>] {
+        &self.requests
+    }
+
+    /// Returns the ranges that request number `request` fetches, with their tags.
+    pub fn needed(&self, request: usize) -> &[(Range<u64>, usize)] {
+        let end = self.ends.get(request).copied().unwrap_or(0);
+        let start = request.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        self.needed.get(start..end).unwrap_or(&[])
+    }
+}
+
+/// Returns the length of a range; `usize::MAX` if no memory has as many bytes.
+#[inline]
+pub(crate) fn length(range: &Range<u64>) -> usize {
+    usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)
+}
+
+/// Returns the bytes of a range out of those of a request that begins at `start`.
+#[inline]
+pub(crate) fn bytes_of<'a>(start: u64, bytes: &'a [u8], range: &Range<u64>) -> &'a [u8] {
+    let at = |offset: u64| length(&(start..offset));
+    bytes.get(at(range.start)..at(range.end)).unwrap_or(&[])
+}
+
+/// A failure to read one of several ranges.
+#[derive(Debug)]
+pub struct RangeError {
+    /// The number of the first range that could not be read, counted from 0. The ranges before it
+    /// were read.
+    pub range: usize,
+    /// The error of the operating system.
+    pub error: io::Error,
+}
+
+impl fmt::Display for RangeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "range {}: {}", self.range, self.error)
+    }
+}
+
+impl std::error::Error for RangeError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn each_range_is_in_a_request_and_no_gap_is_too_wide(
+            needed in prop::collection::vec((0_u64..2000, 0_u64..100), 0..50),
+            gap_bytes in 0_u64..50,
+            max_request_bytes in 1_u64..400,
+        ) {
+            let config = CoalesceConfig { gap_bytes, max_request_bytes, max_in_flight: 1 };
+            let ranges: Vec<Range<u64>> = needed.iter().map(|(start, length)| *start..start + length).collect();
+            let mut requests = Requests::default();
+            requests.fill(ranges.iter().cloned().zip(0..), &config).unwrap();
+            let mut tags = Vec::new();
+            for (number, request) in requests.ranges().iter().enumerate() {
+                let of = requests.needed(number);
+                let longest = of.iter().map(|(range, _)| range.end - range.start).max().unwrap();
+                prop_assert!(request.end - request.start <= max_request_bytes.max(longest));
+                let mut end = request.start;
+                for (range, tag) in of {
+                    prop_assert_eq!(range, &ranges[*tag]);
+                    prop_assert!(range.start <= end + gap_bytes && range.end <= request.end);
+                    end = end.max(range.end);
+                    tags.push(*tag);
+                }
+                prop_assert_eq!((of[0].0.start, end), (request.start, request.end));
+            }
+            tags.sort_unstable();
+            prop_assert!(tags.into_iter().eq((0..ranges.len()).filter(|&tag| !ranges[tag].is_empty())));
+        }
+    }
+}
