@@ -1,69 +1,41 @@
 //! Reading a file: open it, find a sample, check and decode its chunk.
+//!
+//! | folder | what it does |
+//! |---|---|
+//! | `file` | an open file and its columns |
+//! | `locate` | from a sample's index to its chunk |
+//! | `chunk` | one chunk: read, checked, opened |
+//! | `samples` | samples as a program gets them: borrowed, one at a time, in buffers |
+//! | `batch` | many samples at once: plan, fetch, decode |
+//! | `decode` | from the bytes of a chunk to the memory of the caller |
+//! | `verify`, `salvage` | every byte checked; what damage has left |
 
-mod bitmap;
-mod buffer;
-mod checked_blocks;
-mod chunk_blocks;
-mod chunk_bytes;
-mod chunk_info;
-mod chunk_location;
-mod chunk_state;
-mod column;
-mod column_index;
-mod column_tables;
-
-mod copied_chunk;
-mod cursor;
-mod decoder;
-mod destination;
-mod explain;
-mod fetch;
-mod fetched_bytes;
-mod front;
-mod gather;
-mod join;
-mod kept_fronts;
-mod list;
-mod listed;
-mod lookup;
-mod losses;
-mod nested;
-mod opened_column;
-mod opened_file;
-mod options;
-mod output;
-#[cfg(feature = "rayon")]
-mod parallel;
-mod parts;
-mod plan;
-mod reader;
-mod rows;
+mod batch;
+mod chunk;
+mod decode;
+mod file;
+mod locate;
 mod salvage;
-mod sample;
-mod scatter;
-mod selection;
-mod staged;
-pub mod stages;
-mod stored_parts;
-mod tasks;
+mod samples;
 mod verify;
 
-pub use buffer::ColumnBuffer;
-pub use chunk_blocks::{BlockInfo, ChunkBlocks, ColdRead};
-pub use chunk_info::ChunkInfo;
-pub use column::Column;
-pub(crate) use copied_chunk::ChunkScratch;
-pub use cursor::Cursor;
-pub use explain::Explanation;
 #[cfg(feature = "arrow")]
-pub(crate) use gather::RequestScratch;
-pub use list::List;
-pub use losses::{Losses, LostSamples, OnLoss};
-pub use options::{OpenOptions, Verification};
+pub(crate) use batch::gather::RequestScratch;
 #[cfg(feature = "rayon")]
-pub use parallel::ParallelCursor;
-pub use reader::Reader;
-pub use rows::Rows;
+pub use batch::parallel::ParallelCursor;
+pub use batch::stages;
+pub use chunk::chunk_blocks::{BlockInfo, ChunkBlocks, ColdRead};
+pub use chunk::chunk_info::ChunkInfo;
+pub(crate) use chunk::copied_chunk::ChunkScratch;
+pub use file::column::Column;
+pub use file::options::{OpenOptions, Verification};
+pub use file::reader::Reader;
+pub use locate::losses::{Losses, LostSamples, OnLoss};
 pub use salvage::{SalvageOptions, Salvaged, nothing_left, salvage};
-pub use sample::Sample;
+pub use samples::buffer::ColumnBuffer;
+pub use samples::cursor::Cursor;
+pub use samples::explain::Explanation;
+pub use samples::list::List;
+pub use samples::rows::Rows;
+pub use samples::sample::Sample;
 pub use verify::{Damage, DamageKind, FileState, VerifyOptions, VerifyReport, verify};

@@ -10,16 +10,16 @@ mod scan;
 
 pub use options::SalvageOptions;
 
-use super::column_index::ColumnIndex;
-use super::listed::Listed;
-use super::losses::{Losses, LostSamples};
-use super::opened_file::OpenedFile;
-use super::options::Verification;
-use super::reader::Reader;
 use crate::format::column_record::ColumnRecord;
 use crate::format::region::HEAD;
 use crate::format::{ContentId, FileId, Schema};
 use crate::open::{FirstBytes, InMemory, Source};
+use crate::read::file::column_index::ColumnIndex;
+use crate::read::file::opened_file::OpenedFile;
+use crate::read::file::options::Verification;
+use crate::read::file::reader::Reader;
+use crate::read::locate::listed::Listed;
+use crate::read::locate::losses::{Losses, LostSamples};
 use crate::{Result, limits};
 use chunks::FoundColumn;
 use evidence::Evidence;

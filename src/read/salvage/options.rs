@@ -1,7 +1,7 @@
 //! The options for opening a damaged file.
 
 use crate::format::ContentId;
-use crate::read::options::Verification;
+use crate::read::file::options::Verification;
 use std::ops::ControlFlow;
 
 /// The facts of a commit that something else than the file tells.

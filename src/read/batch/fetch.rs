@@ -1,0 +1,158 @@
+//! Fetching the bytes of tasks, and handing them on.
+
+use super::tasks::{Fetch, Task};
+use crate::open::coalesce::{bytes_of, length};
+use crate::open::source::{check_inside, read_error, slice};
+use crate::open::{RangeError, Requests, Source};
+use crate::{Error, Result, memory};
+use std::ops::Range;
+
+/// Memory for requests grows by multiples of this.
+const GROWTH_BYTES: usize = 64 << 10;
+
+/// The bytes of a task.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::read) enum TaskBytes<'a> {
+    /// In the file, which is in memory, or with the decoder.
+    AtHand,
+    /// Bytes of the file that the task names.
+    Fetched(&'a [u8]),
+}
+
+/// Memory that fetching reuses.
+#[derive(Default)]
+pub(in crate::read) struct FetchScratch {
+    requests: Requests,
+    bytes: Vec<u8>,
+}
+
+/// The error that a single thread would meet first, and the number of its task.
+#[derive(Default)]
+pub(in crate::read) struct FirstError(Option<(usize, Error)>);
+
+impl FirstError {
+    pub(in crate::read) fn add(&mut self, task: usize, error: Error) {
+        if self.is_before(task) {
+            return;
+        }
+        self.0 = Some((task, error));
+    }
+
+    /// Returns whether a task before this one has failed, or this one.
+    pub(in crate::read) fn is_before(&self, task: usize) -> bool {
+        self.0.as_ref().is_some_and(|(first, _)| *first <= task)
+    }
+
+    pub(in crate::read) fn into_inner(self) -> Option<(usize, Error)> {
+        self.0
+    }
+}
+
+/// Fetches the bytes of tasks, and calls `run` with the number of each task and its bytes: first the
+/// tasks whose bytes are at hand, then the others by their offsets in the file. Reads as many bytes
+/// at a time as the source has in flight, so that they are decoded while they are in a cache.
+///
+/// All tasks before one that fails are run, so that the error does not depend on the offsets.
+pub(in crate::read) fn fetch(
+    source: &dyn Source,
+    tasks: &[Task],
+    scratch: &mut FetchScratch,
+    run: &mut dyn FnMut(usize, TaskBytes<'_>) -> Result<()>,
+) -> std::result::Result<(), (usize, Error)> {
+    let mut first = FirstError::default();
+    if let Err((number, error)) = run_at_hand(tasks, &mut *run) {
+        first.add(number, error);
+    }
+    if tasks.iter().all(|task| task.bytes.is_empty()) {
+        return first.into_inner().map_or(Ok(()), Err);
+    }
+    let FetchScratch { requests, bytes } = scratch;
+    let config = source.coalesce();
+    let task_ranges = tasks.iter().enumerate().map(|(number, task)| (task.bytes.clone(), number));
+    requests.fill(task_ranges, &config).map_err(|error| (0, error))?;
+    let mut next = 0;
+    while let Some(rest) = requests.ranges().get(next..).filter(|rest| !rest.is_empty()) {
+        if requests.needed(next).iter().all(|(_, task)| first.is_before(*task)) {
+            next += 1;
+            continue;
+        }
+        let wave = wave(rest, config.wave_bytes());
+        let out = room(bytes, wave).map_err(|error| (first_task(requests.needed(next)), error))?;
+        let failed = source.read_ranges(wave, out).err();
+        let read = failed.as_ref().map_or(wave.len(), |error| error.range);
+        let mut out = &*out;
+        for (number, range) in (next..).zip(wave.iter().take(read)) {
+            let bytes = out.split_off(..length(range)).unwrap_or(&[]); // as long as all of them
+            for (needed, task) in requests.needed(number).iter().filter(|(_, task)| *task < tasks.len()) {
+                if !first.is_before(*task) {
+                    let bytes = bytes_of(range.start, bytes, needed);
+                    run(*task, TaskBytes::Fetched(bytes)).unwrap_or_else(|error| first.add(*task, error));
+                }
+            }
+        }
+        next += read;
+        if let Some(RangeError { error, .. }) = failed {
+            let offset = requests.ranges().get(next).map_or(0, |range| range.start);
+            first.add(first_task(requests.needed(next)), read_error(error, offset));
+            next += 1;
+        }
+    }
+    first.into_inner().map_or(Ok(()), Err)
+}
+
+/// Returns the first requests that are read together: at least one, and at most `most` bytes.
+fn wave(requests: &[Range<u64>], most: u64) -> &[Range<u64>] {
+    let mut bytes = 0_u64;
+    let fits = |range: &&Range<u64>| {
+        bytes = bytes.saturating_add(range.end.saturating_sub(range.start));
+        bytes <= most
+    };
+    let count = requests.iter().take_while(fits).count().max(1);
+    requests.get(..count).unwrap_or(requests)
+}
+
+/// Returns memory for the bytes of requests.
+fn room<'b>(bytes: &'b mut Vec<u8>, requests: &[Range<u64>]) -> Result<&'b mut [u8]> {
+    let needed = requests.iter().map(length).fold(0, usize::saturating_add);
+    if bytes.len() < needed {
+        // in steps, so that requests which differ a little do not each grow it
+        memory::resize(bytes, needed.checked_next_multiple_of(GROWTH_BYTES).unwrap_or(needed), 0)?;
+    }
+    bytes.get_mut(..needed).ok_or_else(|| Error::internal("memory for requests is too short"))
+}
+
+/// Calls `run` with the number of each task whose bytes are at hand, up to the first that fails.
+/// Chunks that are read after all others are not at hand.
+pub(in crate::read) fn run_at_hand(
+    tasks: &[Task],
+    mut run: impl FnMut(usize, TaskBytes<'_>) -> Result<()>,
+) -> std::result::Result<(), (usize, Error)> {
+    let is_at_hand = |task: &Task| task.bytes.is_empty() && task.fetch != Fetch::Kept;
+    let mut at_hand = tasks.iter().enumerate().filter(|(_, task)| is_at_hand(task));
+    at_hand.try_for_each(|(number, _)| run(number, TaskBytes::AtHand).map_err(|error| (number, error)))
+}
+
+/// Fetches one range, and calls `then` with its bytes. Bytes outside the file are refused
+/// before memory is taken for them.
+pub(in crate::read) fn fetch_one<T>(
+    source: &dyn Source,
+    range: &Range<u64>,
+    scratch: &mut FetchScratch,
+    then: impl FnOnce(&[u8]) -> Result<T>,
+) -> Result<T> {
+    check_inside(source, range.start, length(range))?;
+    if range.is_empty() {
+        return then(&[]);
+    }
+    if let Some(file) = source.as_bytes() {
+        return then(slice(file, range.start, length(range))?);
+    }
+    let request = std::slice::from_ref(range);
+    let out = room(&mut scratch.bytes, request)?;
+    source.read_ranges(request, out).map_err(|error| read_error(error.error, range.start))?;
+    then(out)
+}
+
+fn first_task(task_ranges: &[(Range<u64>, usize)]) -> usize {
+    task_ranges.iter().map(|(_, task)| *task).min().unwrap_or(0)
+}

@@ -1,0 +1,227 @@
+//! Many samples by one call: plan, fetch, decode.
+
+use super::fetch::{FetchScratch, TaskBytes, fetch, run_at_hand};
+use super::tasks::{Fetch, Task, TaskList};
+use crate::codec::Body;
+use crate::le::{self, u64_of};
+use crate::open::Source;
+use crate::open::source::read;
+use crate::read::chunk::chunk_state::in_chunk;
+use crate::read::decode::decoder::Decoder;
+use crate::read::decode::destination::Destination;
+use crate::read::decode::output::FixedOutput;
+use crate::read::file::opened_column::OpenedColumn;
+use crate::read::samples::buffer::ColumnBuffer;
+use crate::{Error, Result};
+
+/// A column that is gathered, and its decoder.
+pub(in crate::read) struct Gatherer {
+    pub column: OpenedColumn,
+    pub decoder: Decoder,
+}
+
+/// Memory that requests reuse.
+#[derive(Default)]
+pub(crate) struct RequestScratch {
+    pub(in crate::read) tasks: TaskList,
+    fetch: FetchScratch,
+}
+
+/// The destinations of several columns.
+pub(in crate::read) trait ColumnDestinations {
+    /// Returns the destination of column number `number`.
+    fn of(&mut self, number: usize) -> Option<Destination<'_>>;
+}
+
+impl ColumnDestinations for &mut [ColumnBuffer] {
+    fn of(&mut self, number: usize) -> Option<Destination<'_>> {
+        self.get_mut(number).map(Destination::Buffer)
+    }
+}
+
+impl ColumnDestinations for &mut [u8] {
+    fn of(&mut self, _number: usize) -> Option<Destination<'_>> {
+        Some(Destination::Bytes(self))
+    }
+}
+
+impl AsRef<Gatherer> for Gatherer {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl AsMut<Gatherer> for Gatherer {
+    fn as_mut(&mut self) -> &mut Self {
+        self
+    }
+}
+
+impl Gatherer {
+    pub(in crate::read) fn new(column: OpenedColumn) -> Self {
+        Self { column, decoder: Decoder::new() }
+    }
+
+    /// Reads the chunk of a task to where the decoder keeps it, and decodes the task.
+    fn decode_kept(&mut self, tasks: &TaskList, task: &Task, output: Destination<'_>) -> Result<()> {
+        let Self { column, decoder } = self;
+        decoder.enter_column(column);
+        decoder.chunk.close(); // its body goes
+        let bytes = column.fetch_bytes(&task.location.entry, decoder.kept.begin_whole())?;
+        let checked = column.check_chunk_bytes(&task.location, bytes);
+        let (head, body) = checked.map_err(|error| in_chunk(error, &task.location))?;
+        decoder.chunk.open(column, &task.location, &head, Body::whole(body))?;
+        let decoded = decoder.decode_task(column, tasks, task, TaskBytes::AtHand, output);
+        decoded.inspect_err(|_| decoder.chunk.close())
+    }
+}
+
+/// Reads the samples that `scratch` selects, of all columns, to their destinations. Returns the
+/// number of nulls of the last column.
+pub(in crate::read) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
+    columns: &mut [C],
+    scratch: &mut RequestScratch,
+    mut out: impl ColumnDestinations,
+) -> Result<usize> {
+    let RequestScratch { tasks, fetch: fetch_scratch } = scratch;
+    tasks.tasks.clear();
+    for (number, gatherer) in columns.iter_mut().map(AsMut::as_mut).enumerate() {
+        let Some(output) = out.of(number) else { continue };
+        let Gatherer { column, decoder } = gatherer;
+        let begun = decoder.begin_output(column, tasks, output);
+        let checked = begun.and_then(|()| column.check_selection(&tasks.selection));
+        let planned = checked.and_then(|()| tasks.add_column(number, column, Some(&decoder.chunk)));
+        planned.map_err(|error| column.in_column(error))?;
+        tasks.prefetch_unread(number, &gatherer.column)?;
+    }
+    let needs_source = tasks.tasks.iter().any(|task| !task.bytes.is_empty());
+    let file = columns.first().filter(|_| needs_source).map(|first| first.as_ref().column.file.clone());
+    let has_kept = file.as_ref().is_some_and(|file| mark_kept(&*file.source, &mut tasks.tasks));
+    let read = match &file {
+        Some(file) => read_straight(&*file.source, columns, tasks, &mut out),
+        None => Ok(()),
+    };
+    let tasks = &*tasks;
+    // tasks after one that has failed are not needed
+    let end = read.as_ref().err().map_or(tasks.tasks.len(), |(number, _)| *number);
+    let needed = tasks.tasks.get(..end).unwrap_or(&[]);
+    let mut decode = |number: usize, bytes: TaskBytes<'_>| {
+        let task = tasks.tasks.get(number).ok_or_else(not_of_request)?;
+        let (Some(gatherer), Some(output)) = (columns.get_mut(task.column), out.of(task.column)) else {
+            return Err(not_of_request());
+        };
+        let gatherer = gatherer.as_mut();
+        if task.fetch == Fetch::Kept {
+            return gatherer.decode_kept(tasks, task, output);
+        }
+        let Gatherer { column, decoder } = gatherer;
+        decoder.decode_task(column, tasks, task, bytes, output)
+    };
+    let result = match &file {
+        Some(file) => {
+            let fetched = fetch(&*file.source, needed, fetch_scratch, &mut decode);
+            if has_kept { run_kept(needed, fetched, &mut decode) } else { fetched }
+        }
+        None => run_at_hand(needed, &mut decode),
+    };
+    if let Err((number, error)) = result.and(read) {
+        let column = tasks.tasks.get(number).and_then(|task| columns.get(task.column));
+        return Err(match column {
+            Some(gatherer) => gatherer.as_ref().column.in_column(error),
+            None => error,
+        });
+    }
+    let mut nulls = 0;
+    for (number, gatherer) in columns.iter_mut().map(AsMut::as_mut).enumerate() {
+        let Some(output) = out.of(number) else { continue };
+        let Gatherer { column, decoder } = gatherer;
+        nulls = decoder.finish_output(number, column, tasks, output).map_err(|error| column.in_column(error))?;
+    }
+    Ok(nulls)
+}
+
+#[cold]
+fn not_of_request() -> Error {
+    Error::internal("a task is of no column of its request")
+}
+
+/// The least number of bytes that are read straight to their destination. Fewer are cheaper to read
+/// together with their neighbours, and to copy.
+const STRAIGHT_BYTES: u64 = 16 << 10;
+
+/// Returns the number of bytes from which on they are read straight to their destination, by calls
+/// of their own, one after the other: several times the bytes that the source reads in the time of
+/// one request. Returns `None` if the source reads many ranges at the same time instead.
+fn least_straight(source: &dyn Source) -> Option<u64> {
+    let config = source.coalesce();
+    (config.max_in_flight <= 1).then(|| STRAIGHT_BYTES.max(config.gap_bytes.saturating_mul(4)))
+}
+
+/// Marks long chunks that decoders keep for the request that follows: they are read straight to
+/// where they are kept, which saves copying them. Their tasks then need no bytes. Returns whether
+/// there are any.
+fn mark_kept(source: &dyn Source, tasks: &mut [Task]) -> bool {
+    let Some(least) = least_straight(source) else { return false };
+    let mut has_kept = false;
+    for task in tasks.iter_mut().filter(|task| task.is_last && task.fetch == Fetch::Chunk) {
+        if task.bytes.end.saturating_sub(task.bytes.start) >= least {
+            task.bytes = 0..0;
+            task.fetch = Fetch::Kept;
+            has_kept = true;
+        }
+    }
+    has_kept
+}
+
+/// Calls `run` with the number of each task whose chunk is read to where it is kept, unless a task
+/// before it has failed. All others were run before, because the decoder may hold the chunk of one
+/// in the same memory: `fetched` is the first error of these. Returns the first error of all.
+fn run_kept(
+    tasks: &[Task],
+    fetched: std::result::Result<(), (usize, Error)>,
+    run: &mut dyn FnMut(usize, TaskBytes<'_>) -> Result<()>,
+) -> std::result::Result<(), (usize, Error)> {
+    let end = fetched.as_ref().err().map_or(tasks.len(), |(number, _)| *number);
+    let mut kept = tasks.iter().enumerate().take(end).filter(|(_, task)| task.fetch == Fetch::Kept);
+    kept.try_for_each(|(number, _)| run(number, TaskBytes::AtHand).map_err(|error| (number, error))).and(fetched)
+}
+
+/// Returns whether one task alone needs bytes.
+fn is_one_fetched(tasks: &[Task]) -> bool {
+    let mut fetched = tasks.iter().filter(|task| !task.bytes.is_empty());
+    fetched.next().is_some() && fetched.next().is_none()
+}
+
+/// Reads long runs of values that are stored as they are straight to their destinations, which
+/// saves copying them. A run is read in this way even if it is short, if nothing else is fetched.
+/// The tasks then need no bytes. Returns the first error, and the number of its task.
+fn read_straight<C: AsRef<Gatherer>>(
+    source: &dyn Source,
+    columns: &[C],
+    tasks: &mut TaskList,
+    out: &mut impl ColumnDestinations,
+) -> std::result::Result<(), (usize, Error)> {
+    let Some(least) = least_straight(source) else { return Ok(()) };
+    let TaskList { tasks, selection, .. } = tasks;
+    let least = if is_one_fetched(tasks) { 1 } else { least };
+    for (number, task) in tasks.iter_mut().enumerate() {
+        let is_long = task.bytes.end.saturating_sub(task.bytes.start) >= least;
+        let is_run = || selection.run(task.ranks.start, task.ranks.end) == task.ranks.len();
+        if task.fetch != Fetch::Values || !is_long || !is_run() {
+            continue;
+        }
+        let (_, position) = selection.get(task.ranks.start);
+        let (Some(gatherer), Some(output)) = (columns.get(task.column), out.of(task.column)) else {
+            return Err((number, not_of_request()));
+        };
+        let layout = gatherer.as_ref().column.layout();
+        let mut output = output.whole(layout.inner_bytes);
+        let to = output.destination(task.ranks.start, position, task.ranks.len()).map_err(|error| (number, error))?;
+        if u64_of(to.len()) == task.bytes.end - task.bytes.start {
+            read(source, task.bytes.start, to).map_err(|error| (number, error))?;
+            le::swap_to_native(layout.element_bytes, to);
+            task.bytes = 0..0;
+        }
+    }
+    Ok(())
+}

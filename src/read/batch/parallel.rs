@@ -1,0 +1,114 @@
+//! Gathering by many threads: those of the rayon pool in which it is called.
+
+use super::fetch::{FetchScratch, fetch};
+use super::plan::ReadPlan;
+use crate::pod::{self, Element};
+use crate::read::decode::decoder::Decoder;
+use crate::read::decode::destination::Destination;
+use crate::read::decode::parts::{PartScratch, PlanPart};
+use crate::read::file::opened_column::OpenedColumn;
+use crate::read::samples::buffer::ColumnBuffer;
+use crate::read::samples::sample::check_type;
+use crate::{Error, Result};
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
+use std::sync::{Mutex, PoisonError};
+
+/// Gathers samples of one column by many threads, see
+/// [`Column::parallel_cursor`](crate::read::Column::parallel_cursor). It owns the memory that each of
+/// them needs, and keeps it from one call to the next. A call allocates a few lists as long as the
+/// request.
+///
+/// Calls run on the rayon pool in which they are made: inside of `pool.install(..)` on that pool,
+/// else on the global one. Results are those of a [`Cursor`](crate::read::Cursor), whatever the number of
+/// threads. If several chunks are damaged, the error is the same, too.
+pub struct ParallelCursor {
+    column: OpenedColumn,
+    plan: ReadPlan,
+    workers: Vec<Worker>,
+    parts: PartScratch,
+}
+
+/// The memory of a thread.
+#[derive(Default)]
+struct Worker {
+    decoder: Decoder,
+    fetch: FetchScratch,
+}
+
+/// The number of parts for each thread: enough that all threads end at about the same time.
+const PARTS: usize = 8;
+
+impl ParallelCursor {
+    pub(in crate::read) fn new(column: OpenedColumn) -> Self {
+        Self { column, plan: ReadPlan::new(), workers: Vec::new(), parts: PartScratch::default() }
+    }
+
+    pub(in crate::read) fn opened(&self) -> &OpenedColumn {
+        &self.column
+    }
+
+    /// As [`Cursor::gather_slice`](crate::read::Cursor::gather_slice), by all threads of the pool. Each
+    /// takes some chunks, and copies or decodes their samples straight to their destinations.
+    ///
+    /// Cost: that of `gather_slice` divided by the threads; finding the chunks is not divided.
+    pub fn gather_slice<T: Element>(&mut self, indices: &[u64], out: &mut [T]) -> Result<usize> {
+        check_type::<T>(self.column.schema().dtype).map_err(|error| self.column.in_column(error))?;
+        self.gather_bytes(indices, pod::as_bytes_mut(out))
+    }
+
+    /// As [`Cursor::gather_bytes`](crate::read::Cursor::gather_bytes), by all threads of the pool. Cost:
+    /// as [`ParallelCursor::gather_slice`].
+    pub fn gather_bytes(&mut self, indices: &[u64], out: &mut [u8]) -> Result<usize> {
+        self.gather(indices, Destination::Bytes(out))
+    }
+
+    /// As [`Cursor::gather_into`](crate::read::Cursor::gather_into), by all threads of the pool. Cost: as
+    /// [`ParallelCursor::gather_slice`]; values of ragged samples are copied once more, by the
+    /// calling thread.
+    pub fn gather_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
+        self.gather(indices, Destination::Buffer(out)).map(|_| ()).inspect_err(|_| out.clear())
+    }
+
+    fn gather(&mut self, indices: &[u64], out: Destination<'_>) -> Result<usize> {
+        let Self { column, plan, workers, parts } = self;
+        plan.list.selection.set_samples(indices).map_err(|error| column.in_column(error))?;
+        plan.fill(std::iter::once(&*column))?;
+        plan.list.prefetch_unread(0, column)?;
+        let threads = rayon::current_num_threads().clamp(1, plan.task_count().max(1));
+        workers.resize_with(workers.len().max(threads), Worker::default);
+        let busy = workers.get_mut(..threads).unwrap_or(&mut []); // there are as many
+        plan.decode_parts(threads.saturating_mul(PARTS), &mut [out], parts, |parts| run(plan, busy, parts))
+    }
+}
+
+/// Runs all parts. Returns the error that a single thread would meet first.
+fn run(plan: &ReadPlan, workers: &mut [Worker], parts: Vec<PlanPart<'_>>) -> Result<()> {
+    let queue = Mutex::new(parts.into_iter());
+    // parts are taken in order, and all that were taken are finished: the first error is among
+    // these
+    let errors = workers.par_iter_mut().with_max_len(1).filter_map(|worker| {
+        loop {
+            let part = { queue.lock().unwrap_or_else(PoisonError::into_inner).next()? };
+            if let Err(error) = worker.run(plan, part) {
+                queue.lock().unwrap_or_else(PoisonError::into_inner).by_ref().for_each(drop);
+                return Some(error);
+            }
+        }
+    });
+    errors.min_by_key(|(task, _)| *task).map_or(Ok(()), |(_, error)| Err(error))
+}
+
+impl Worker {
+    /// Fetches and decodes a part. Returns the first error, and the number of its task.
+    fn run(&mut self, plan: &ReadPlan, part: PlanPart<'_>) -> std::result::Result<(), (usize, Error)> {
+        let Self { decoder, fetch: scratch } = self;
+        part.decode_with(decoder, |tasks, run| {
+            let (Some(column), Some(of_part)) = (plan.columns.first(), plan.list.tasks.get(tasks.clone())) else {
+                return Err((tasks.start, Error::internal("a part is not of its plan")));
+            };
+            let source = &*column.file.source;
+            let result = fetch(source, of_part, scratch, &mut |number, bytes| run(tasks.start + number, bytes));
+            result.map_err(|(number, error)| (tasks.start + number, error))
+        })
+    }
+}

@@ -1,0 +1,412 @@
+//! The chunk that a decoder holds: how much of it is at hand.
+//!
+//! A chunk is in one of three states. *Unread*: single samples are read from the file, which raw
+//! chunks of fixed samples allow. *Indexed*: the block index is in memory, and blocks are read as
+//! samples need them. *Loaded*: the body is in memory, and its values are used where they are,
+//! decoded sample by sample, or decoded whole once that pays ([`whole_chunk_pays`]).
+//!
+//! Blocks are checked where their bytes are first used: by [`HeldChunk::values_range`] if the
+//! values are used where they are, otherwise by [`HeldChunk::decode_range`], which parses the block
+//! index once for the check and the decoder.
+
+use super::chunk_bytes::is_in_blocks;
+use super::kept_fronts::ChunkFront;
+use super::stored_parts::{StoredParts, body_in};
+use crate::codec::{Body, ChunkDecoder, StoredChunk, StoredPart};
+use crate::format::chunk::ChunkHead;
+use crate::format::content::Content;
+use crate::format::region::HEAD_BYTES;
+use crate::read::file::opened_column::OpenedColumn;
+use crate::read::locate::chunk_location::ChunkLocation;
+use crate::{Error, Result};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A chunk is decoded whole if more than this many quarters of it were taken or are wanted.
+const WHOLE_FROM_QUARTERS: usize = 3;
+/// A chunk is decoded whole once one in this many of its bytes was taken sample by sample, and one
+/// more sample is wanted. Reading all of its samples by one call each then costs little more than
+/// one decoding.
+const WHOLE_AFTER_ONE_IN: usize = 8;
+/// The least number of bytes that a sample taken alone counts for: finding it costs about as much
+/// as decoding that many.
+const LEAST_SAMPLE_BYTES: usize = 1024;
+
+/// How much of a chunk is at hand.
+enum ChunkState {
+    /// Only its header: its samples, which take `value_bytes` together, are read individually.
+    Unread { value_bytes: usize },
+    /// The block index, with validity and shape decoded: blocks are read individually.
+    Indexed,
+    /// The whole body. `mapped`: its parts are used where they are stored, in a file in memory.
+    /// Otherwise the decoder has validity and shape, and the values once they are decoded.
+    Loaded { mapped: Option<StoredParts> },
+}
+
+/// A chunk that is held.
+struct Held {
+    location: ChunkLocation,
+    state: ChunkState,
+    /// Bytes of the values that were read or decoded sample by sample.
+    taken: usize,
+}
+
+/// A chunk, if one is held, and the memory to decode it. It holds no stored bytes: calls get the
+/// body.
+pub(in crate::read) struct HeldChunk {
+    held: Option<Held>,
+    decoder: ChunkDecoder,
+}
+
+impl HeldChunk {
+    pub(in crate::read) fn new() -> Self {
+        Self { held: None, decoder: ChunkDecoder::new() }
+    }
+
+    #[inline]
+    pub(in crate::read) fn location(&self) -> Option<&ChunkLocation> {
+        self.held.as_ref().map(|held| &held.location)
+    }
+
+    #[inline]
+    fn state(&self) -> Option<&ChunkState> {
+        self.held.as_ref().map(|held| &held.state)
+    }
+
+    #[inline]
+    pub(in crate::read) fn holds(&self, location: &ChunkLocation) -> bool {
+        self.location().is_some_and(|held| held.chunk == location.chunk)
+    }
+
+    /// Returns whether the body was read, so that no more of the chunk need be fetched.
+    #[inline]
+    pub(in crate::read) fn has_body(&self) -> bool {
+        matches!(self.state(), Some(ChunkState::Loaded { .. }))
+    }
+
+    /// Returns whether the parts are used where they are stored.
+    #[inline]
+    pub(in crate::read) fn is_mapped(&self) -> bool {
+        self.mapped().is_some()
+    }
+
+    #[inline]
+    fn mapped(&self) -> Option<&StoredParts> {
+        match self.state() {
+            Some(ChunkState::Loaded { mapped }) => mapped.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the samples of the chunk are read individually.
+    #[inline]
+    pub(in crate::read) fn is_unread(&self) -> bool {
+        matches!(self.state(), Some(ChunkState::Unread { .. }))
+    }
+
+    /// Returns whether the blocks of the chunk are read individually.
+    #[inline]
+    pub(in crate::read) fn is_indexed(&self) -> bool {
+        matches!(self.state(), Some(ChunkState::Indexed))
+    }
+
+    /// Returns the bytes of the values that were read or decoded sample by sample.
+    pub(in crate::read) fn taken(&self) -> usize {
+        self.held.as_ref().map_or(0, |held| held.taken)
+    }
+
+    #[inline]
+    pub(in crate::read) fn close(&mut self) {
+        self.held = None;
+    }
+
+    #[inline]
+    fn hold(&mut self, location: &ChunkLocation, state: ChunkState, taken: usize) {
+        self.held = Some(Held { location: *location, state, taken });
+    }
+
+    /// Holds a chunk whose samples are read individually. `taken` of its bytes were read before.
+    pub(in crate::read) fn hold_unread(&mut self, location: &ChunkLocation, value_bytes: usize, taken: usize) {
+        self.hold(location, ChunkState::Unread { value_bytes }, taken);
+    }
+
+    /// Holds a chunk whose parts are used where they are stored.
+    #[inline]
+    pub(in crate::read) fn hold_mapped(&mut self, location: &ChunkLocation, parts: StoredParts) {
+        self.hold(location, ChunkState::Loaded { mapped: Some(parts) }, 0);
+    }
+
+    /// Opens a chunk of a file that is in memory, checked as the reader's policy asks.
+    pub(in crate::read) fn open_in_memory(
+        &mut self,
+        column: &OpenedColumn,
+        location: &ChunkLocation,
+        file: &[u8],
+    ) -> Result<()> {
+        self.close();
+        if let Some(parts) = column.stored_parts(file, location).map_err(|error| in_chunk(error, location))? {
+            self.hold_mapped(location, parts);
+            return Ok(());
+        }
+        let checked = column.chunk_in_memory(location, file);
+        let (head, body) = checked.map_err(|error| in_chunk(error, location))?;
+        self.open(column, location, &head, Body::whole(body))
+    }
+
+    /// Holds a chunk whose blocks are read individually. `taken` of its bytes were decoded before.
+    pub(in crate::read) fn open_front(
+        &mut self,
+        column: &OpenedColumn,
+        front: &ChunkFront,
+        taken: usize,
+    ) -> Result<()> {
+        self.decode_sides(column, &front.location, &front.head, Body::whole(front.body()))?;
+        self.hold(&front.location, ChunkState::Indexed, taken);
+        Ok(())
+    }
+
+    /// Decodes all but the values of a chunk that was checked.
+    pub(in crate::read) fn open(
+        &mut self,
+        column: &OpenedColumn,
+        location: &ChunkLocation,
+        head: &ChunkHead,
+        body: Body<'_>,
+    ) -> Result<()> {
+        self.decode_sides(column, location, head, body)?;
+        self.hold(location, ChunkState::Loaded { mapped: None }, 0);
+        Ok(())
+    }
+
+    /// Decodes validity and shape. No chunk is held then.
+    fn decode_sides(
+        &mut self,
+        column: &OpenedColumn,
+        location: &ChunkLocation,
+        head: &ChunkHead,
+        body: Body<'_>,
+    ) -> Result<()> {
+        self.close();
+        let chunk = StoredChunk { layout: column.layout(), tables: column, head, body };
+        self.decoder.open(&chunk).map_err(|error| in_chunk(error, location))
+    }
+
+    /// Returns the range in the body of the blocks that bytes of the values need; `None` if the
+    /// values are not in blocks. `body` has the block index.
+    pub(in crate::read) fn blocks_of(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<Option<Range<usize>>> {
+        let part = self.decoder.blocks(body)?.filter(|_| !bytes.is_empty());
+        part.map(|part| part.stored_range(bytes)).transpose()
+    }
+
+    /// Checks the blocks of values that are used where they are, as the reader's policy asks: of a
+    /// chunk that is not in blocks, all was checked before.
+    #[inline]
+    fn check(&self, column: &OpenedColumn, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
+        match self.location() {
+            Some(location) if !column.is_checked(location.chunk) => {
+                self.check_blocks(column, location, body, bytes).map_err(|error| in_chunk(error, location))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_blocks(
+        &self,
+        column: &OpenedColumn,
+        location: &ChunkLocation,
+        body: Body<'_>,
+        bytes: &Range<usize>,
+    ) -> Result<()> {
+        let part = match self.mapped() {
+            Some(parts) => column.stored_blocks(location, parts, body)?,
+            None => self.decoder.blocks(body)?,
+        };
+        part.map_or(Ok(()), |part| column.check_blocks(location, &part, &self.content(body), bytes))
+    }
+
+    /// Returns the length of the values, if they are neither decoded nor used where they are.
+    #[inline]
+    pub(in crate::read) fn encoded_bytes(&self) -> Option<usize> {
+        match self.state()? {
+            ChunkState::Unread { value_bytes } => Some(*value_bytes),
+            ChunkState::Loaded { mapped: Some(_) } => None,
+            ChunkState::Indexed | ChunkState::Loaded { mapped: None } => self.decoder.encoded_bytes(),
+        }
+    }
+
+    /// Counts `count` more samples as taken. Returns whether the chunk is to be decoded whole.
+    #[inline]
+    pub(in crate::read) fn count_taken(&mut self, count: usize) -> bool {
+        let (Some(bytes), Some(held)) = (self.encoded_bytes(), &mut self.held) else { return false };
+        let (after, whole) = whole_chunk_pays(&held.location, bytes, held.taken, count);
+        held.taken = after;
+        whole
+    }
+
+    /// Decodes the values, unless that was done before. If the values are in blocks and one of them
+    /// is damaged, they are left: samples of the others can be decoded alone.
+    pub(in crate::read) fn decode(&mut self, column: &OpenedColumn, body: Body<'_>) -> Result<()> {
+        let (Some(Held { location, state: ChunkState::Loaded { mapped: None }, .. }), Some(bytes)) =
+            (&self.held, self.decoder.encoded_bytes())
+        else {
+            return Ok(());
+        };
+        let decoded = self
+            .check(column, body, &(0..bytes))
+            .and_then(|()| self.decoder.decode_values(body).map_err(|error| in_chunk(error, location)));
+        match decoded {
+            Err(error) if !is_in_blocks(&location.entry)? => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the parts of the chunk; without the values, if they are not decoded.
+    #[inline]
+    pub(in crate::read) fn content<'a>(&'a self, body: Body<'a>) -> Content<'a> {
+        let nothing = Content { sample_count: 0, validity: None, shape: &[], values: &[] };
+        let Some(held) = &self.held else { return nothing };
+        match &held.state {
+            ChunkState::Loaded { mapped: Some(parts) } => parts.content(body.start()),
+            ChunkState::Loaded { mapped: None } | ChunkState::Indexed => self.decoder.content(body),
+            ChunkState::Unread { .. } => Content { sample_count: held.location.sample_count(), ..nothing },
+        }
+    }
+
+    /// Returns the range of some samples among the values. If their bytes are used where they are,
+    /// their blocks are then checked as the reader's policy asks.
+    #[inline]
+    pub(in crate::read) fn values_range(
+        &self,
+        column: &OpenedColumn,
+        body: Body<'_>,
+        samples: &Range<usize>,
+    ) -> Result<Range<usize>> {
+        let content = self.content(body);
+        let encoded = self.encoded_bytes();
+        let range = content.range_within(column.layout(), samples, encoded.unwrap_or(content.values.len()))?;
+        if encoded.is_none() {
+            self.check(column, body, &range)?;
+        }
+        Ok(range)
+    }
+
+    /// Returns the range in the file of bytes of the values, if these are used where they are.
+    #[inline]
+    pub(in crate::read) fn range_in_memory(&self, values: &Range<usize>) -> Option<Range<usize>> {
+        let start = self.location()?.body_start().saturating_add(self.mapped()?.values_start());
+        Some(start.saturating_add(values.start)..start.saturating_add(values.end))
+    }
+
+    /// Checks what bounds the length of bytes of the values, which are some samples, before memory
+    /// is taken for them.
+    pub(in crate::read) fn check_length(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
+        match &self.held {
+            Some(Held { location, state: ChunkState::Indexed | ChunkState::Loaded { mapped: None }, .. }) => {
+                self.decoder.check_length(body, bytes).map_err(|error| in_chunk(error, location))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks, as the reader's policy asks, and decodes bytes of the values, which are some
+    /// samples, to `out`, which is as long. `false`: the encoding decodes all values or none; then
+    /// all are decoded now.
+    pub(in crate::read) fn decode_range(
+        &mut self,
+        column: &OpenedColumn,
+        body: Body<'_>,
+        bytes: &Range<usize>,
+        out: &mut [u8],
+    ) -> Result<bool> {
+        let Some(Held { location, state: ChunkState::Indexed | ChunkState::Loaded { mapped: None }, .. }) = &self.held
+        else {
+            return Ok(false);
+        };
+        let check = |part: &StoredPart<'_>, content: &Content<'_>| match column.is_checked(location.chunk) {
+            true => Ok(()),
+            false => column.check_blocks(location, part, content, bytes),
+        };
+        let decoded = self.decoder.decode_range(body, bytes, out, check);
+        if decoded.map_err(|error| in_chunk(error, location))? {
+            return Ok(true);
+        }
+        self.decode(column, body).map(|()| false)
+    }
+
+    /// Copies or decodes bytes of the values, which are some samples, to `out`, which is as long.
+    #[inline]
+    pub(in crate::read) fn copy(
+        &mut self,
+        column: &OpenedColumn,
+        body: Body<'_>,
+        bytes: &Range<usize>,
+        out: &mut [u8],
+    ) -> Result<()> {
+        if self.decode_range(column, body, bytes, out)? {
+            return Ok(());
+        }
+        let values = self.content(body).values.get(bytes.clone()).filter(|values| values.len() == out.len());
+        let values = values.ok_or_else(|| Error::internal("a destination has another length than its samples"))?;
+        out.copy_from_slice(values); // equal lengths
+        Ok(())
+    }
+}
+
+/// Returns whether to decode a whole chunk if `count` more of its samples are wanted, and the bytes
+/// that are then taken. Its values have `bytes`, of which `taken` were decoded sample by sample.
+pub(in crate::read) fn whole_chunk_pays(
+    location: &ChunkLocation,
+    bytes: usize,
+    taken: usize,
+    count: usize,
+) -> (usize, bool) {
+    let samples = location.sample_count().max(1);
+    let after = taken.saturating_add(count.saturating_mul(LEAST_SAMPLE_BYTES.max(bytes / samples)));
+    // a chunk of one sample is decoded to its destination, unless there are several
+    let at_once = (samples > 1 || count > 1) && after / WHOLE_FROM_QUARTERS > bytes / 4;
+    (after, taken.saturating_mul(WHOLE_AFTER_ONE_IN) > bytes || at_once)
+}
+
+/// Returns the body of a chunk: in the file if that is in memory, else in `kept`, after the head.
+#[inline]
+pub(in crate::read) fn body_of<'a>(column: &'a OpenedColumn, location: &ChunkLocation, kept: &'a Kept) -> Body<'a> {
+    match column.file.bytes().memory() {
+        Some(file) => Body::mapped(body_in(file, location).unwrap_or(&[])), // it was opened there
+        None => kept.body(),
+    }
+}
+
+/// The bytes that were read of the chunk that is held, if the file is not in memory.
+#[derive(Default)]
+pub(in crate::read) struct Kept {
+    /// Head and body; of a chunk whose blocks are read alone, some of these.
+    pub bytes: Vec<u8>,
+    /// Of such a chunk: its front, and where in the body the blocks in `bytes` are.
+    pub front: Option<Arc<ChunkFront>>,
+    pub blocks: Range<usize>,
+}
+
+impl Kept {
+    #[inline]
+    pub(in crate::read) fn body(&self) -> Body<'_> {
+        match &self.front {
+            Some(front) => {
+                let blocks = self.bytes.get(..self.blocks.len()).unwrap_or(&[]);
+                Body::pieces(front.body(), self.blocks.start, blocks)
+            }
+            None => Body::whole(self.bytes.get(HEAD_BYTES..).unwrap_or(&[])),
+        }
+    }
+
+    /// Prepares for a chunk that is read whole.
+    pub(in crate::read) fn begin_whole(&mut self) -> &mut Vec<u8> {
+        self.front = None;
+        self.blocks = 0..0;
+        &mut self.bytes
+    }
+}
+
+/// Adds the chunk to an error.
+pub(in crate::read) fn in_chunk(error: Error, location: &ChunkLocation) -> Error {
+    error.with_offset(location.entry.offset).with_samples(location.entry.samples())
+}

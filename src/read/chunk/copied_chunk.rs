@@ -1,0 +1,166 @@
+//! Whole chunks, to be written to another file: as they are stored, or some samples of them.
+
+use crate::codec::{Body, ChunkDecoder, EncodedChunk, RawChunk, StoredChunk, decode_intact};
+use crate::format::content::{Content, validity_bytes};
+use crate::format::region::RegionHead;
+use crate::format::schema::Layout;
+use crate::le::{self, u64_of};
+use crate::list_buffer::ListBuffer;
+use crate::read::decode::nested;
+use crate::read::file::opened_column::OpenedColumn;
+use crate::read::samples::buffer::ColumnBuffer;
+use crate::{Error, Result, memory};
+
+/// Memory for chunks, used again for each.
+pub(crate) struct ChunkScratch {
+    decoder: ChunkDecoder,
+    buffer: Vec<u8>,
+}
+
+impl ChunkScratch {
+    pub(crate) fn new() -> Self {
+        Self { decoder: ChunkDecoder::new(), buffer: Vec::new() }
+    }
+}
+
+/// Reads chunk number `chunk` as it is stored, checked, and counts its null samples.
+pub(in crate::read) fn stored_chunk(
+    column: &OpenedColumn,
+    chunk: u64,
+    scratch: &mut ChunkScratch,
+) -> Result<(EncodedChunk, u64)> {
+    with_chunk(column, chunk, scratch, |region, stored, decoder| {
+        let body = stored.body.start();
+        // each time: the copy gets a checksum of its own, which would vouch for bytes that have
+        // changed since
+        region.check_body(body)?;
+        let side = decoder.side_facts(stored)?;
+        let chunk = EncodedChunk { head: *stored.head, body: memory::copied(body)?, side_encodings: side.encodings };
+        Ok((chunk, side.null_count))
+    })
+}
+
+/// Reads some samples of chunk number `chunk`, by their positions in it, and nulls for `None`: the
+/// first of a new chunk is `first_sample`. None of the samples is lost.
+pub(in crate::read) fn some_of_chunk(
+    column: &OpenedColumn,
+    chunk: u64,
+    samples: &[Option<usize>],
+    first_sample: u64,
+    scratch: &mut ChunkScratch,
+) -> Result<RawChunk> {
+    with_chunk(column, chunk, scratch, |region, stored, decoder| {
+        let listed = column.index().listed.as_ref();
+        let lost = listed.map_or(Vec::new(), |listed| listed.lost().positions_in(&stored.head.entry.samples()));
+        let intact;
+        let content = if lost.is_empty() {
+            region.check_body(stored.body.start())?; // each time, as above
+            decoder.load(stored)?;
+            decoder.content(stored.body)
+        } else {
+            intact = decode_intact(stored, &lost, decoder)?;
+            Content { values: &intact, ..decoder.content(stored.body) }
+        };
+        let mut raw = some_of(stored.layout, &content, samples)?;
+        (raw.column, raw.first_sample) = (usize::try_from(stored.head.column).unwrap_or(usize::MAX), first_sample);
+        Ok(raw)
+    })
+}
+
+fn with_chunk<T>(
+    column: &OpenedColumn,
+    chunk: u64,
+    scratch: &mut ChunkScratch,
+    then: impl FnOnce(&RegionHead, &StoredChunk<'_>, &mut ChunkDecoder) -> Result<T>,
+) -> Result<T> {
+    let take = || {
+        let location = column.locate_chunk(chunk)?;
+        let entry = location.ok_or_else(|| Error::bad_argument(format!("there is no chunk {chunk}")))?.entry;
+        let copy = || {
+            let (region, head, body) = column.fetch_chunk(&entry, &mut scratch.buffer)?;
+            let stored = StoredChunk { layout: column.layout(), tables: column, head: &head, body: Body::whole(body) };
+            then(&region, &stored, &mut scratch.decoder)
+        };
+        copy().map_err(|error| error.with_offset(entry.offset).with_samples(entry.samples()))
+    };
+    take().map_err(|error| column.in_column(error))
+}
+
+/// Returns the samples `samples` of a chunk of a nested column, as they are handed to an encoder.
+fn nested_samples(layout: &Layout, content: &Content<'_>, samples: &[Option<usize>]) -> Result<RawChunk> {
+    let (mut buffer, mut words, mut values) = (ColumnBuffer::new(), Vec::new(), Vec::new());
+    buffer.begin_lists(layout.levels)?;
+    for sample in samples {
+        words.clear();
+        let Some(i) = *sample else {
+            nested::stage_null(&mut words)?;
+            nested::push_sample(layout, &words, &mut buffer)?;
+            continue;
+        };
+        nested::stage(layout, content, i, &mut words)?;
+        nested::push_sample(layout, &words, &mut buffer)?;
+        // below the chunk's sample count
+        memory::extend(&mut values, content.values_of(layout, &(i..i + 1))?)?;
+    }
+    le::swap_to_native(layout.element_bytes, &mut values); // to the order of the file
+    let (validity, shape) = nested::parts(layout, &buffer)?;
+    Ok(RawChunk {
+        sample_count: u32::try_from(samples.len()).unwrap_or(0), // at most 2^24
+        null_count: u64_of(buffer.levels.first().map_or(0, ListBuffer::null_count)),
+        validity,
+        shape,
+        values,
+        ..RawChunk::default()
+    })
+}
+
+/// Returns the samples `samples` of a chunk, as they are handed to an encoder.
+fn some_of(layout: &Layout, content: &Content<'_>, samples: &[Option<usize>]) -> Result<RawChunk> {
+    if layout.is_nested() {
+        return nested_samples(layout, content, samples);
+    }
+    // at most 2^24
+    let mut raw = RawChunk { sample_count: u32::try_from(samples.len()).unwrap_or(0), ..RawChunk::default() };
+    let is_null = |sample: &Option<usize>| sample.is_none_or(|i| content.is_null(i));
+    if samples.iter().any(is_null) {
+        let mut bitmap = vec![0; validity_bytes(samples.len())];
+        for (to, _) in samples.iter().enumerate().filter(|(_, from)| !is_null(from)) {
+            if let Some(byte) = bitmap.get_mut(to / 8) {
+                *byte |= 1 << (to % 8);
+            }
+        }
+        raw.null_count = u64_of(samples.iter().filter(|sample| is_null(sample)).count());
+        raw.validity = Some(bitmap);
+    }
+    let mut end = 0_u32;
+    for &sample in samples {
+        match sample {
+            Some(i) => {
+                // below the chunk's sample count
+                let range = content.values_range(layout, &(i..i + 1))?;
+                // inside: checked with the range
+                memory::extend(&mut raw.values, content.values.get(range).unwrap_or(&[]))?;
+            }
+            None => {
+                let length = raw.values.len().saturating_add(layout.null_value_bytes());
+                memory::resize(&mut raw.values, length, 0)?;
+            }
+        }
+        if layout.is_ragged() {
+            let count = sample.map_or(Ok(0), |i| content.count(i))?;
+            end = end.saturating_add(count); // at most that of the whole chunk
+            raw.shape.extend(end.to_le_bytes());
+        }
+    }
+    if layout.varying > 1 {
+        for varying in 0..layout.varying {
+            for sample in samples {
+                let extent = sample.map_or(Ok(0), |i| content.extent(layout, i, varying))?;
+                raw.shape.extend(extent.to_le_bytes());
+            }
+        }
+    }
+    // to the order of the file, which is the same operation
+    le::swap_to_native(layout.element_bytes, &mut raw.values);
+    Ok(raw)
+}

@@ -1,0 +1,199 @@
+//! Chunks whose parts are all stored as they are in memory, so that nothing need be decoded.
+
+use crate::codec::{Body, PartSpec, StoredPart, encoding, front_bytes, parts};
+use crate::format::chunk::ChunkHead;
+use crate::format::content::Content;
+use crate::format::part_table::Part;
+use crate::format::region::HEAD;
+use crate::open::source::slice;
+use crate::read::file::opened_column::OpenedColumn;
+use crate::read::locate::chunk_location::ChunkLocation;
+use crate::{Error, Result, le};
+use std::ops::Range;
+
+/// The parts of a chunk as ranges of its body.
+#[derive(Clone, Debug)]
+pub(in crate::read) struct StoredParts {
+    sample_count: usize,
+    validity: Option<Range<usize>>,
+    shape: Range<usize>,
+    values: Range<usize>,
+    /// The start of the stored bytes of the values: of blocks, the front.
+    stored_start: usize,
+}
+
+impl StoredParts {
+    /// Returns the parts of a chunk that has nothing but values, stored as they are.
+    #[inline]
+    fn plain(location: &ChunkLocation, body: &[u8]) -> Result<Self> {
+        let values = values_in(location, body, 0..body.len())?;
+        Ok(Self { sample_count: location.sample_count(), validity: None, shape: 0..0, values, stored_start: 0 })
+    }
+
+    /// Returns the parts in `body`, from which the ranges were made.
+    #[inline]
+    pub(in crate::read) fn content<'a>(&self, body: &'a [u8]) -> Content<'a> {
+        let part = |range: &Range<usize>| body.get(range.clone()).unwrap_or(&[]);
+        Content {
+            sample_count: self.sample_count,
+            validity: self.validity.as_ref().map(part),
+            shape: part(&self.shape),
+            values: part(&self.values),
+        }
+    }
+
+    /// Returns the offset of the values in the body.
+    pub(in crate::read) fn values_start(&self) -> usize {
+        self.values.start
+    }
+}
+
+impl OpenedColumn {
+    /// Returns the parts of a chunk of a file that is in memory, checked, if they can be used
+    /// there: nothing is encoded, and this machine's byte order is the file's.
+    #[inline]
+    pub(in crate::read) fn stored_parts(&self, file: &[u8], location: &ChunkLocation) -> Result<Option<StoredParts>> {
+        if !self.has_stored_values(location)? {
+            return Ok(None);
+        }
+        self.check_once(location)?;
+        self.parts_of_body(location, body_in(file, location)?)
+    }
+
+    /// Returns the parts of a chunk as [`OpenedColumn::stored_parts`] does, if the values are all
+    /// it has.
+    #[inline]
+    pub(in crate::read) fn plain_chunk(&self, file: &[u8], location: &ChunkLocation) -> Result<Option<StoredParts>> {
+        let layout = self.layout();
+        if location.entry.has_parts() || layout.has_shape() || !self.has_stored_values(location)? {
+            return Ok(None);
+        }
+        self.check_once(location)?;
+        let body = body_in(file, location)?;
+        let parts = StoredParts::plain(location, body)?;
+        parts.content(body).check_lengths(layout).map(|()| Some(parts))
+    }
+
+    /// Checks the blocks that bytes of the values need, as the reader's policy asks: of a chunk
+    /// that is not in blocks, all was checked before.
+    #[inline]
+    pub(in crate::read) fn check_stored(
+        &self,
+        location: &ChunkLocation,
+        parts: &StoredParts,
+        body: &[u8],
+        bytes: &Range<usize>,
+    ) -> Result<()> {
+        if self.is_checked(location.chunk) {
+            return Ok(());
+        }
+        let part = self.stored_blocks(location, parts, Body::whole(body))?;
+        part.map_or(Ok(()), |part| self.check_blocks(location, &part, &parts.content(body), bytes))
+    }
+
+    /// Returns the values as a part in blocks, if they are in blocks.
+    pub(in crate::read) fn stored_blocks<'a>(
+        &'a self,
+        location: &ChunkLocation,
+        parts: &StoredParts,
+        body: Body<'a>,
+    ) -> Result<Option<StoredPart<'a>>> {
+        let encoding = encoding(location.entry.encoding)?;
+        if !encoding.is_in_blocks() {
+            return Ok(None);
+        }
+        let spec = PartSpec::new(self.layout().element_bytes, parts.values.len());
+        encoding.parse(spec, body, &(parts.stored_start..parts.values.end)).map(Some)
+    }
+
+    /// Returns whether the values of a chunk are stored as they are, in this machine's byte order.
+    #[inline]
+    fn has_stored_values(&self, location: &ChunkLocation) -> Result<bool> {
+        let in_order = le::FILE_ORDER_IS_NATIVE || self.layout().element_bytes == 1;
+        Ok(in_order && is_stored(location.entry.encoding)?)
+    }
+
+    /// Checks a chunk of a file that is in memory, unless that was done as the reader's policy
+    /// asks.
+    #[inline]
+    fn check_once(&self, location: &ChunkLocation) -> Result<()> {
+        if self.is_open(location.chunk) { Ok(()) } else { self.check_chunk(location) }
+    }
+
+    #[cold]
+    fn check_chunk(&self, location: &ChunkLocation) -> Result<()> {
+        if let Some(file) = self.file.bytes().memory() {
+            self.chunk_in_memory(location, file)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the parts of a chunk whose values are stored as they are, if all its parts are.
+    #[inline]
+    fn parts_of_body(&self, location: &ChunkLocation, body: &[u8]) -> Result<Option<StoredParts>> {
+        let (entry, layout) = (&location.entry, self.layout());
+        let stored = if entry.has_parts() || layout.has_shape() {
+            match self.parts_of_table(location, body)? {
+                Some(stored) => stored,
+                None => return Ok(None),
+            }
+        } else {
+            StoredParts::plain(location, body)?
+        };
+        stored.content(body).check_lengths(layout).map(|()| Some(stored))
+    }
+
+    fn parts_of_table(&self, location: &ChunkLocation, body: &[u8]) -> Result<Option<StoredParts>> {
+        // only values are in blocks; decoding refuses others
+        let is_stored = |part: &Part| {
+            let encoding = encoding(part.encoding)?;
+            Ok::<bool, Error>(part.is_absent() || encoding.is_identity() && !encoding.is_in_blocks())
+        };
+        let head = ChunkHead::from_entry(self.index().number, location.entry, body);
+        let parts = parts(self.layout(), &head, body)?;
+        if !is_stored(&parts.validity)? || !is_stored(&parts.shape)? {
+            return Ok(None);
+        }
+        let Some([validity, shape, values]) = parts.ranges() else { return Ok(None) };
+        if [parts.validity, parts.shape].iter().any(|part| part.stored_bytes != part.raw_bytes) {
+            return Err(wrong_length());
+        }
+        let stored_start = values.start;
+        let values = values_in(location, body, values)?;
+        if u32::try_from(values.len()) != Ok(parts.values.raw_bytes) {
+            return Err(wrong_length());
+        }
+        let validity = (!parts.validity.is_absent()).then_some(validity);
+        Ok(Some(StoredParts { sample_count: location.sample_count(), validity, shape, values, stored_start }))
+    }
+}
+
+/// Returns whether parts of this encoding are used as they are stored.
+#[inline]
+fn is_stored(field: u16) -> Result<bool> {
+    Ok(encoding(field)?.is_identity())
+}
+
+/// Returns the range of the values in a body, whose stored bytes are in `range`: all of these, or
+/// those after the front of blocks.
+#[inline]
+fn values_in(location: &ChunkLocation, body: &[u8], range: Range<usize>) -> Result<Range<usize>> {
+    if !encoding(location.entry.encoding)?.is_in_blocks() {
+        return Ok(range);
+    }
+    let front = body.get(range.clone()).and_then(front_bytes).filter(|&front| front <= range.len());
+    let front = front.ok_or_else(|| Error::corrupt("R-5.14", "the front of a chunk in blocks reaches beyond it"))?;
+    Ok(range.start + front..range.end) // at most the end
+}
+
+#[cold]
+fn wrong_length() -> Error {
+    Error::corrupt("R-5.3", "a raw part is not as long as its decoded bytes")
+}
+
+/// Returns the body of a chunk in a file that is in memory.
+#[inline]
+pub(in crate::read) fn body_in<'a>(file: &'a [u8], location: &ChunkLocation) -> Result<&'a [u8]> {
+    let length = usize::try_from(location.entry.stored_bytes).unwrap_or(usize::MAX);
+    slice(file, location.entry.offset.saturating_add(HEAD), length)
+}

@@ -1,0 +1,391 @@
+//! Decoding of tasks: no I/O, any thread, in memory that is reused.
+
+use super::nested::stage;
+use super::output::{FixedOutput, RaggedOutput, RaggedScratch, WholeOutput, copy_extents, copy_values};
+use super::staged::{RaggedValues, Staging, outside};
+use crate::codec::Body;
+use crate::format::region::HEAD_BYTES;
+use crate::read::batch::fetch::TaskBytes;
+use crate::read::batch::selection::Selection;
+use crate::read::batch::tasks::{Fetch, Task, at_sample};
+use crate::read::chunk::chunk_state::{HeldChunk, Kept, in_chunk};
+use crate::read::chunk::stored_parts::body_in;
+use crate::read::file::opened_column::OpenedColumn;
+use crate::read::file::options::Verification;
+use crate::{Error, Result, memory};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Decodes chunks, and keeps the memory for it. Each thread has one.
+pub struct Decoder {
+    /// The column of the chunk that is held.
+    column: Option<OpenedColumn>,
+    pub(in crate::read) chunk: HeldChunk,
+    /// Head and body of the chunk that is held, if the file is not in memory.
+    pub(in crate::read) kept: Kept,
+    /// Values of ragged samples, as they were decoded.
+    pub(in crate::read) staging: Staging,
+    /// Ragged samples of the request.
+    pub(in crate::read) ragged: RaggedScratch,
+    /// Positions of nulls in the request.
+    pub(in crate::read) nulls: Vec<usize>,
+    /// Samples of a file in memory that are used as they are stored. Copying them waits until all
+    /// are found: copies that follow each other closely overlap their cache misses.
+    found: Vec<FoundSamples>,
+    /// For each position of the request, the offset in the file at which its sample begins.
+    starts: Vec<usize>,
+    /// The number of this decoder among those of the request.
+    number: usize,
+}
+
+/// The start of a sample that is not used as it is stored in the file.
+const NOT_IN_FILE: usize = usize::MAX;
+
+/// Samples of consecutive ranks in a file in memory, as they are stored.
+struct FoundSamples {
+    /// Offset in the file.
+    start: usize,
+    rank: usize,
+    position: usize,
+    samples: usize,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Decoder {
+    /// Returns a decoder that holds no memory yet.
+    pub fn new() -> Self {
+        Self {
+            column: None,
+            chunk: HeldChunk::new(),
+            kept: Kept::default(),
+            staging: Staging::default(),
+            ragged: RaggedScratch::default(),
+            nulls: Vec::new(),
+            found: Vec::new(),
+            starts: Vec::new(),
+            number: 0,
+        }
+    }
+
+    /// Forgets the results of the request before. `number` is that of this decoder among those of
+    /// the request.
+    pub(in crate::read) fn begin(&mut self, number: usize) {
+        self.number = number;
+        self.staging.clear();
+        self.nulls.clear();
+        self.found.clear();
+    }
+
+    /// Prepares for a column: a chunk of another is not held any more.
+    #[inline]
+    pub(in crate::read) fn enter_column(&mut self, column: &OpenedColumn) {
+        let is_same = self
+            .column
+            .as_ref()
+            .is_some_and(|held| Arc::ptr_eq(&held.file, &column.file) && held.number() == column.number());
+        if !is_same {
+            self.chunk.close();
+            self.column = Some(column.clone());
+        }
+    }
+
+    /// Makes the chunk of a task the one that is held, and decodes its values if that pays. Returns
+    /// its body.
+    #[inline]
+    fn enter<'a>(
+        &mut self,
+        column: &'a OpenedColumn,
+        task: &'a Task,
+        bytes: TaskBytes<'a>,
+        kept: &'a Kept,
+    ) -> Result<Body<'a>> {
+        let location = &task.location;
+        self.enter_column(column);
+        if let Some((front, blocks)) = &task.blocks {
+            let bytes = match bytes {
+                TaskBytes::Fetched(bytes) => bytes,
+                TaskBytes::AtHand => &[], // none of the samples has an element
+            };
+            if !self.chunk.holds(location) || !self.chunk.is_indexed() {
+                self.chunk.open_front(column, front, 0)?;
+            }
+            self.chunk.count_taken(task.ranks.len());
+            return Ok(Body::pieces(front.body(), blocks.start, bytes));
+        }
+        let is_held = self.chunk.holds(location) && self.chunk.has_body();
+        let body = match (bytes, column.file.bytes().memory()) {
+            (TaskBytes::Fetched(bytes), _) => {
+                // what was fetched again may differ from what was checked
+                if !is_held || column.file.verification == Verification::Always {
+                    let checked = column.check_chunk_bytes(location, bytes);
+                    let (head, body) = checked.map_err(|error| in_chunk(error, location))?;
+                    self.chunk.open(column, location, &head, Body::whole(body))?;
+                }
+                Body::whole(bytes.get(HEAD_BYTES..).unwrap_or(&[]))
+            }
+            (TaskBytes::AtHand, Some(file)) => {
+                if !is_held {
+                    self.chunk.open_in_memory(column, location, file)?;
+                }
+                Body::mapped(body_in(file, location)?)
+            }
+            (TaskBytes::AtHand, None) => kept.body(),
+        };
+        if !task.is_straight && self.chunk.count_taken(task.wanted()) {
+            self.chunk.decode(column, body)?;
+        }
+        Ok(body)
+    }
+
+    /// Keeps the chunk of the last task for the request that follows.
+    fn leave(&mut self, task: &Task, bytes: TaskBytes<'_>) -> Result<()> {
+        if let Some((front, _)) = &task.blocks {
+            self.kept.begin_whole();
+            self.kept.front = Some(front.clone()); // the blocks go
+            return Ok(());
+        }
+        let TaskBytes::Fetched(bytes) = bytes else { return Ok(()) };
+        if !task.is_last {
+            self.chunk.close(); // its body goes
+            return Ok(());
+        }
+        let kept = self.kept.begin_whole();
+        kept.clear();
+        memory::extend(kept, bytes).inspect_err(|_| self.chunk.close())
+    }
+
+    /// Decodes the samples of a task, which have a fixed shape, to their destinations. Those of a
+    /// chunk that is used as it is stored are copied by [`Decoder::copy_from_file`].
+    pub(in crate::read) fn decode_fixed(
+        &mut self,
+        column: &OpenedColumn,
+        selection: &Selection,
+        task: &Task,
+        bytes: TaskBytes<'_>,
+        out: &mut impl FixedOutput,
+    ) -> Result<()> {
+        if task.fetch == Fetch::Values {
+            if let TaskBytes::Fetched(values) = bytes {
+                return copy_values(column.layout(), selection, &task.ranks, values, out);
+            }
+            // else they were read straight to their destination, or have no elements
+            return Ok(());
+        }
+        if !selection.is_range() && self.find_plain(column, selection, task)? {
+            return Ok(());
+        }
+        let kept = std::mem::take(&mut self.kept);
+        let body = self.enter(column, task, bytes, &kept);
+        let result = body.and_then(|body| self.fixed(column, selection, task, body, out));
+        self.kept = kept;
+        if result.is_err() && (task.blocks.is_some() || matches!(bytes, TaskBytes::Fetched(_))) {
+            self.chunk.close();
+        }
+        result.and_then(|()| self.leave(task, bytes))
+    }
+
+    fn fixed<O: FixedOutput>(
+        &mut self,
+        column: &OpenedColumn,
+        selection: &Selection,
+        task: &Task,
+        body: Body<'_>,
+        out: &mut O,
+    ) -> Result<()> {
+        let mut rank = task.ranks.start;
+        while rank < task.ranks.end {
+            let (sample, position) = selection.get(rank);
+            let run = selection.run(rank, task.ranks.end).clamp(1, O::LONGEST_RUN);
+            let i = task.location.position_of(sample);
+            let samples = i..i.saturating_add(run);
+            let content = self.chunk.content(body);
+            if content.validity.is_some() {
+                let nulls = (position..).zip(samples.clone()).filter(|&(_, i)| content.is_null(i));
+                for (position, _) in nulls {
+                    memory::reserve(&mut self.nulls, 1)?;
+                    self.nulls.push(position);
+                }
+            }
+            let values = self.chunk.values_range(column, body, &samples);
+            let values = values.map_err(|error| at_sample(error, sample))?;
+            match self.chunk.range_in_memory(&values) {
+                Some(found) => {
+                    memory::reserve(&mut self.found, 1)?;
+                    self.found.push(FoundSamples { start: found.start, rank, position, samples: run });
+                }
+                None => {
+                    let to = out.destination(rank, position, run)?;
+                    self.chunk.copy(column, body, &values, to).map_err(|error| at_sample(error, sample))?;
+                }
+            }
+            rank += run;
+        }
+        Ok(())
+    }
+
+    /// Finds the samples of a task in a chunk that has nothing but values, stored as they are.
+    /// Returns whether the chunk is of this kind.
+    ///
+    /// Most tasks of a gather are one sample of such a chunk. Only that of the last task becomes
+    /// the one that is held: holding a chunk takes as long as finding a sample.
+    fn find_plain(&mut self, column: &OpenedColumn, selection: &Selection, task: &Task) -> Result<bool> {
+        let (Some(file), location) = (column.file.bytes().memory(), &task.location) else { return Ok(false) };
+        let plain = column.plain_chunk(file, location).map_err(|error| in_chunk(error, location))?;
+        let Some(parts) = plain else { return Ok(false) };
+        memory::reserve(&mut self.found, task.ranks.len())?;
+        let start = location.body_start().saturating_add(parts.values_start());
+        let (sample_bytes, body) = (column.layout().inner_bytes, body_in(file, location)?);
+        for rank in task.ranks.clone() {
+            let (sample, position) = selection.get(rank);
+            let at = location.position_of(sample).saturating_mul(sample_bytes);
+            let checked = column.check_stored(location, &parts, body, &(at..at.saturating_add(sample_bytes)));
+            checked.map_err(|error| at_sample(error, sample))?;
+            // inside the body: the chunk holds the sample, and is as long as its samples
+            let start = start.saturating_add(location.position_of(sample).saturating_mul(sample_bytes));
+            self.found.push(FoundSamples { start, rank, position, samples: 1 });
+        }
+        if task.is_last {
+            self.enter_column(column);
+            self.chunk.hold_mapped(location, parts);
+        }
+        Ok(true)
+    }
+
+    /// Copies the samples that were found in the file since this was called before.
+    pub(in crate::read) fn copy_from_file(&mut self, file: &[u8], out: &mut impl FixedOutput) -> Result<()> {
+        for found in self.found.drain(..) {
+            let to = out.destination(found.rank, found.position, found.samples)?;
+            let from = file.get(found.start..).and_then(|rest| rest.get(..to.len()));
+            to.copy_from_slice(from.ok_or_else(outside)?); // equal lengths
+        }
+        Ok(())
+    }
+
+    /// Copies the samples that were found in the file, in the order of their destinations. For
+    /// requests in any order: the caches of processors prefer reads to be scattered, not writes.
+    pub(in crate::read) fn copy_in_order(&mut self, file: &[u8], out: &mut WholeOutput<'_>) -> Result<()> {
+        if self.found.is_empty() {
+            return Ok(());
+        }
+        let sample_bytes = out.sample_bytes.max(1);
+        self.starts.clear();
+        memory::resize(&mut self.starts, out.bytes.len() / sample_bytes, NOT_IN_FILE)?;
+        for found in self.found.drain(..) {
+            let positions = self.starts.iter_mut().skip(found.position).take(found.samples);
+            for (start, number) in positions.zip(0_usize..) {
+                *start = found.start.saturating_add(number.saturating_mul(sample_bytes));
+            }
+        }
+        let samples = out.bytes.chunks_exact_mut(sample_bytes).zip(&self.starts);
+        for (to, &start) in samples.filter(|(_, start)| **start != NOT_IN_FILE) {
+            let from = file.get(start..).and_then(|rest| rest.get(..sample_bytes));
+            to.copy_from_slice(from.ok_or_else(outside)?); // equal lengths
+        }
+        Ok(())
+    }
+
+    /// Decodes the samples of a task, which have ragged shapes: values to the staging of this
+    /// decoder, extents to `out`.
+    pub(in crate::read) fn decode_ragged(
+        &mut self,
+        column: &OpenedColumn,
+        selection: &Selection,
+        task: &Task,
+        bytes: TaskBytes<'_>,
+        out: &mut RaggedOutput<'_>,
+    ) -> Result<()> {
+        let kept = std::mem::take(&mut self.kept);
+        let body = self.enter(column, task, bytes, &kept);
+        let result = body.and_then(|body| self.ragged(column, selection, task, body, out));
+        self.kept = kept;
+        if result.is_err() && (task.blocks.is_some() || matches!(bytes, TaskBytes::Fetched(_))) {
+            self.chunk.close();
+        }
+        result.and_then(|()| self.leave(task, bytes))
+    }
+
+    fn ragged(
+        &mut self,
+        column: &OpenedColumn,
+        selection: &Selection,
+        task: &Task,
+        body: Body<'_>,
+        out: &mut RaggedOutput<'_>,
+    ) -> Result<()> {
+        let mut rank = task.ranks.start;
+        while rank < task.ranks.end {
+            let run = selection.run(rank, task.ranks.end).max(1);
+            let values = self.describe(column, selection, task, body, rank..rank + run, out)?;
+            if !self.chunk.is_mapped() {
+                let sample = selection.get(rank).0;
+                self.chunk.check_length(body, &values).map_err(|error| at_sample(error, sample))?;
+                let start = self.staging.values.as_slice().len();
+                self.staging.values.resize(start.saturating_add(values.len()))?;
+                let to = self.staging.values.as_mut_slice().get_mut(start..).unwrap_or(&mut []);
+                self.chunk.copy(column, body, &values, to).map_err(|error| at_sample(error, sample))?;
+            }
+            rank += run;
+        }
+        Ok(())
+    }
+
+    /// Notes nulls, extents and ranges of ragged samples that follow each other. Returns the bytes
+    /// of their values in the chunk, which are staged next unless they are in the file.
+    fn describe(
+        &mut self,
+        column: &OpenedColumn,
+        selection: &Selection,
+        task: &Task,
+        body: Body<'_>,
+        ranks: Range<usize>,
+        out: &mut RaggedOutput<'_>,
+    ) -> Result<Range<usize>> {
+        let layout = column.layout();
+        let content = self.chunk.content(body);
+        let mut all: Option<Range<usize>> = None;
+        for rank in ranks {
+            let (sample, position) = selection.get(rank);
+            let i = task.location.position_of(sample);
+            let samples = i..i.saturating_add(1);
+            let values = self.chunk.values_range(column, body, &samples);
+            let values = values.map_err(|error| at_sample(error, sample))?;
+            if content.is_null(i) {
+                memory::reserve(&mut self.nulls, 1)?;
+                self.nulls.push(position);
+            }
+            let index = rank.saturating_sub(out.first_rank);
+            let extents = out.extents.get_mut(index.saturating_mul(layout.varying)..).unwrap_or(&mut []);
+            let first_word = self.staging.words.len();
+            let described = match layout.is_nested() {
+                true => stage(layout, &content, i, &mut self.staging.words),
+                false => copy_extents(layout, &content, i, extents),
+            };
+            described.map_err(|error| at_sample(error, sample))?;
+            let start = all.as_ref().map_or(values.start, |all| all.start);
+            all = Some(start..values.end);
+            if let Some(to) = out.values.get_mut(index) {
+                let staged = self.staging.values.as_slice().len();
+                *to = match self.chunk.range_in_memory(&values) {
+                    Some(bytes) => RaggedValues { decoder: None, bytes, ..RaggedValues::default() },
+                    None => {
+                        let at = |byte: usize| staged.saturating_add(byte.saturating_sub(start));
+                        let bytes = at(values.start)..at(values.end);
+                        RaggedValues { decoder: Some(self.number), bytes, ..RaggedValues::default() }
+                    }
+                };
+                (to.stager, to.words) = (self.number, first_word..self.staging.words.len());
+            }
+        }
+        Ok(all.unwrap_or(0..0))
+    }
+}
+
+/// Returns the error of a request that no memory can hold.
+pub(in crate::read) fn too_many() -> Error {
+    Error::over_limit("the samples do not fit in memory")
+}

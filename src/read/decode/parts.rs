@@ -1,0 +1,355 @@
+//! The third stage of a read, divided: parts of a plan that any thread can decode.
+
+use super::decoder::Decoder;
+use super::destination::{Destination, begin_buffer, check_delivered, check_length};
+use super::output::{RaggedOutput, RaggedScratch, SplitOutput, sample_extents};
+use super::staged::{RaggedValues, StagedValues, Staging};
+use crate::pod::AlignedBytes;
+use crate::read::batch::fetch::TaskBytes;
+use crate::read::batch::fetched_bytes::FetchedBytes;
+use crate::read::batch::plan::ReadPlan;
+use crate::read::batch::selection::Selection;
+use crate::read::batch::tasks::Task;
+use crate::read::samples::buffer::ColumnBuffer;
+use crate::{Error, Result, memory};
+use std::ops::Range;
+
+/// Some tasks of a plan, and the destinations of their samples. See [`ReadPlan::decode_by`].
+pub struct PlanPart<'p> {
+    plan: &'p ReadPlan,
+    pub(in crate::read) tasks: Range<usize>,
+    first_rank: usize,
+    destinations: Destinations<'p>,
+    state: &'p mut PartResult,
+}
+
+/// The results of a part that was decoded.
+#[derive(Default)]
+struct PartResult {
+    number: usize,
+    column: usize,
+    /// Values and lists of samples.
+    staging: Staging,
+    /// Positions of nulls in the request.
+    nulls: Vec<usize>,
+    is_decoded: bool,
+}
+
+/// Memory that divided requests reuse.
+#[derive(Default)]
+pub(in crate::read) struct PartScratch {
+    states: Vec<PartResult>,
+    ragged: Vec<RaggedScratch>,
+}
+
+/// The destinations of consecutive ranks of one column.
+enum Destinations<'p> {
+    Fixed(Vec<&'p mut [u8]>),
+    Ragged { values: &'p mut [RaggedValues], extents: &'p mut [u32] },
+}
+
+/// The destinations of a column that no part has got yet.
+enum AllDestinations<'p> {
+    /// By position in the request.
+    Fixed(Vec<&'p mut [u8]>),
+    /// By rank.
+    Ragged { values: &'p mut [RaggedValues], extents: &'p mut [u32] },
+}
+
+impl PlanPart<'_> {
+    /// Decodes the samples of the part. Any thread can decode any part, in any order, each once.
+    ///
+    /// Cost: each chunk is decoded once, or, if few of its samples are wanted and the encoding can
+    /// do that, only these.
+    pub fn decode(self, decoder: &mut Decoder, bytes: &FetchedBytes) -> Result<()> {
+        let plan = self.plan;
+        bytes.check(plan)?;
+        let result = self.decode_with(decoder, |tasks, run| bytes.for_each(plan, tasks, run));
+        result.map_err(|(_, error)| error)
+    }
+
+    /// Decodes the samples of the part, for whose tasks `for_each` has the bytes. Returns the first
+    /// error, and the number of its task.
+    pub(in crate::read) fn decode_with(
+        self,
+        decoder: &mut Decoder,
+        for_each: impl FnOnce(
+            Range<usize>,
+            &mut dyn FnMut(usize, TaskBytes<'_>) -> Result<()>,
+        ) -> std::result::Result<(), (usize, Error)>,
+    ) -> std::result::Result<(), (usize, Error)> {
+        let Self { plan, tasks, first_rank, mut destinations, state } = self;
+        let column = plan.columns.get(state.column).ok_or_else(|| (tasks.start, not_of_plan()))?;
+        decoder.begin(state.number);
+        std::mem::swap(&mut decoder.nulls, &mut state.nulls);
+        std::mem::swap(&mut decoder.staging, &mut state.staging);
+        let selection = &plan.list.selection;
+        let first_task = tasks.start;
+        let result = for_each(tasks, &mut |number, bytes| {
+            let task = plan.list.tasks.get(number).ok_or_else(not_of_plan)?;
+            match &mut destinations {
+                Destinations::Fixed(destinations) => {
+                    let mut out = SplitOutput { destinations, first_rank };
+                    decoder.decode_fixed(column, selection, task, bytes, &mut out)
+                }
+                Destinations::Ragged { values, extents } => {
+                    let mut out = RaggedOutput { first_rank, values, extents };
+                    decoder.decode_ragged(column, selection, task, bytes, &mut out)
+                }
+            }
+        });
+        let copied = match &mut destinations {
+            Destinations::Fixed(destinations) => {
+                let file = column.file.bytes().memory().unwrap_or(&[]);
+                decoder.copy_from_file(file, &mut SplitOutput { destinations, first_rank })
+            }
+            Destinations::Ragged { .. } => Ok(()),
+        };
+        let result = result.and(copied.map_err(|error| (first_task, error)));
+        std::mem::swap(&mut decoder.nulls, &mut state.nulls);
+        std::mem::swap(&mut decoder.staging, &mut state.staging);
+        state.is_decoded = result.is_ok();
+        result.map_err(|(number, error)| (number, plan.in_task(number, error)))
+    }
+}
+
+impl ReadPlan {
+    /// Decodes the plan in at least `part_count` parts, or in one for each task if it has fewer.
+    /// `work` distributes them among threads. Fills one buffer for each column. If that fails, all
+    /// of them are empty.
+    ///
+    /// Cost: that of [`Decoder::decode`] divided by the threads, and some lists as long as the
+    /// request. Values of ragged samples are copied once more, by the calling thread.
+    ///
+    /// ```
+    /// use std::thread;
+    /// use tensilo::ColumnBuffer;
+    /// use tensilo::stages::{Decoder, FetchedBytes, PlanPart, ReadPlan};
+    /// # use tensilo::{ColumnSchema, DType, Reader, Schema, Shape, Value, Writer, WriterOptions};
+    /// # use tensilo::sink::Stream;
+    /// # let schema = Schema::new([ColumnSchema::tensor("label", DType::I32, Shape::scalar())]);
+    /// # let options = WriterOptions::new().chunk_bytes(400);
+    /// # let mut writer = Writer::new(Stream(Vec::new()), schema, &options)?;
+    /// # for label in 0..1000_i32 { writer.push(&[Value::tensor(&[label])])?; }
+    /// # let reader = Reader::from_bytes(writer.finish()?.sink.0)?;
+    /// let mut plan = ReadPlan::new();
+    /// plan.select_range(&[reader.column("label")?], 0..1000)?;
+    /// let mut bytes = FetchedBytes::new();
+    /// plan.fetch(&mut bytes)?;
+    /// let mut out = [ColumnBuffer::new()];
+    /// plan.decode_by(2, &mut out, |parts| {
+    ///     thread::scope(|scope| {
+    ///         let decode = |part: PlanPart<'_>| part.decode(&mut Decoder::new(), &bytes);
+    ///         let parts = parts.into_iter();
+    ///         let threads: Vec<_> = parts.map(|part| scope.spawn(move || decode(part))).collect();
+    ///         threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+    ///     })
+    /// })?;
+    /// assert!(out[0].values::<i32>()?.iter().copied().eq(0..1000));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn decode_by(
+        &self,
+        part_count: usize,
+        out: &mut [ColumnBuffer],
+        work: impl FnOnce(Vec<PlanPart<'_>>) -> Result<()>,
+    ) -> Result<()> {
+        let decoded = self.check_outputs(out.len()).and_then(|()| {
+            let mut outputs: Vec<Destination<'_>> = out.iter_mut().map(Destination::Buffer).collect();
+            self.decode_parts(part_count, &mut outputs, &mut PartScratch::default(), work)
+        });
+        decoded.map(|_| ()).inspect_err(|_| out.iter_mut().for_each(ColumnBuffer::clear))
+    }
+
+    /// Refuses another number of buffers than columns.
+    pub(in crate::read) fn check_outputs(&self, count: usize) -> Result<()> {
+        if count == self.columns.len() {
+            return Ok(());
+        }
+        let message = format!("the plan has {} columns, there are {count} buffers", self.columns.len());
+        Err(Error::bad_argument(message))
+    }
+
+    /// As [`ReadPlan::decode_by`], in memory that is reused. Returns the number of nulls.
+    pub(in crate::read) fn decode_parts(
+        &self,
+        part_count: usize,
+        out: &mut [Destination<'_>],
+        scratch: &mut PartScratch,
+        work: impl FnOnce(Vec<PlanPart<'_>>) -> Result<()>,
+    ) -> Result<usize> {
+        let step = (self.list.tasks.len() / part_count.max(1)).max(1);
+        scratch.ragged.resize_with(self.columns.len(), RaggedScratch::default);
+        for state in &mut scratch.states {
+            state.staging.clear();
+            state.nulls.clear();
+            state.is_decoded = false;
+        }
+        let part_count = self.divided(out, scratch, step, work)?;
+        let mut nulls = 0;
+        for (number, (output, ragged)) in out.iter_mut().zip(&mut scratch.ragged).enumerate() {
+            // there are as many
+            let states = scratch.states.get_mut(..part_count).unwrap_or(&mut []);
+            nulls += self.finish(number, output, ragged, states)?;
+        }
+        Ok(nulls)
+    }
+
+    /// Divides the tasks among parts of `step` tasks, and calls `work` with these. Returns their
+    /// number.
+    fn divided(
+        &self,
+        out: &mut [Destination<'_>],
+        scratch: &mut PartScratch,
+        step: usize,
+        work: impl FnOnce(Vec<PlanPart<'_>>) -> Result<()>,
+    ) -> Result<usize> {
+        let mut steps: Vec<Range<usize>> = Vec::new();
+        for (number, task) in self.list.tasks.iter().enumerate() {
+            match steps.last_mut() {
+                Some(last) if last.len() < step && self.column_of(last.start) == task.column => last.end = number + 1,
+                _ => {
+                    memory::reserve(&mut steps, 1)?;
+                    steps.push(number..number + 1);
+                }
+            }
+        }
+        if scratch.states.len() < steps.len() {
+            scratch.states.resize_with(steps.len(), PartResult::default);
+        }
+        let mut parts = memory::with_capacity(steps.len())?;
+        let mut states = scratch.states.iter_mut().enumerate();
+        let mut steps = steps.into_iter().peekable();
+        let part_count = steps.len();
+        for (number, (output, ragged)) in out.iter_mut().zip(&mut scratch.ragged).enumerate() {
+            let mut rest = self.destinations(number, output, ragged)?;
+            let varying = self.columns.get(number).map_or(0, |column| sample_extents(column.layout()));
+            while let Some(tasks) = steps.next_if(|tasks| self.column_of(tasks.start) == number) {
+                let (part, state) = states.next().ok_or_else(not_of_plan)?;
+                (state.number, state.column) = (part, number);
+                let ranks = self.ranks(&tasks);
+                let destinations = rest.take(&self.list.selection, &ranks, varying)?;
+                parts.push(PlanPart { plan: self, tasks, first_rank: ranks.start, destinations, state });
+            }
+        }
+        work(parts).map(|()| part_count)
+    }
+
+    fn column_of(&self, task: usize) -> usize {
+        self.list.tasks.get(task).map_or(usize::MAX, |task| task.column)
+    }
+
+    /// Returns the ranks of consecutive tasks of one column.
+    fn ranks(&self, tasks: &Range<usize>) -> Range<usize> {
+        let of = self.list.tasks.get(tasks.clone()).unwrap_or(&[]);
+        let [first, last] = [of.first(), of.last()].map(|task| task.map_or(0..0, |task: &Task| task.ranks.clone()));
+        first.start..last.end
+    }
+
+    /// Makes the destinations of a column, by rank.
+    fn destinations<'o>(
+        &self,
+        number: usize,
+        output: &'o mut Destination<'_>,
+        ragged: &'o mut RaggedScratch,
+    ) -> Result<AllDestinations<'o>> {
+        let column = self.columns.get(number).ok_or_else(not_of_plan)?;
+        let (count, layout) = (self.sample_count(), column.layout());
+        let bytes = match output {
+            Destination::Buffer(buffer) => {
+                begin_buffer(column, &self.list, buffer).map_err(|error| column.in_column(error))?;
+                if layout.has_shape() {
+                    ragged.begin(count, layout)?;
+                    let RaggedScratch { values, extents, .. } = ragged;
+                    return Ok(AllDestinations::Ragged { values, extents });
+                }
+                buffer.values.as_mut_slice()
+            }
+            Destination::Bytes(bytes) => {
+                check_length(column, count, bytes.len()).map_err(|error| column.in_column(error))?;
+                bytes
+            }
+        };
+        let mut by_position = memory::with_capacity(count)?;
+        let mut rest = bytes;
+        for _ in 0..count {
+            by_position.push(rest.split_off_mut(..layout.inner_bytes).ok_or_else(not_of_plan)?);
+        }
+        Ok(AllDestinations::Fixed(by_position))
+    }
+
+    /// Completes the destination of a column, and returns the number of its nulls.
+    fn finish(
+        &self,
+        number: usize,
+        output: &mut Destination<'_>,
+        ragged: &mut RaggedScratch,
+        states: &mut [PartResult],
+    ) -> Result<usize> {
+        if states.iter().any(|state| !state.is_decoded) {
+            return Err(Error::bad_argument("some parts of the plan were not decoded"));
+        }
+        // in the order of the columns
+        let first = states.partition_point(|state| state.column < number);
+        let own = states.iter().skip(first).take_while(|state| state.column == number);
+        let nulls = || own.clone().flat_map(|state| &state.nulls);
+        let count = nulls().count();
+        if let Destination::Buffer(buffer) = output {
+            let column = self.columns.get(number).ok_or_else(not_of_plan)?;
+            if !column.layout().is_nested() {
+                nulls().for_each(|&null| buffer.set_null(null));
+            }
+            if column.layout().has_shape() {
+                let file = column.file.bytes().memory().unwrap_or(&[]);
+                let mut staged = StagedByParts(states);
+                ragged.finish(column.layout(), &self.list.selection, file, &mut staged, buffer)?;
+            }
+        }
+        let column = self.columns.get(number).ok_or_else(not_of_plan)?;
+        let checked = check_delivered(column, &self.list.selection, output);
+        checked.map_err(|error| column.in_column(error))?;
+        Ok(count)
+    }
+}
+
+impl<'p> AllDestinations<'p> {
+    /// Takes those of the next ranks.
+    fn take(&mut self, selection: &Selection, ranks: &Range<usize>, varying: usize) -> Result<Destinations<'p>> {
+        match self {
+            AllDestinations::Fixed(by_position) => {
+                let mut by_rank = memory::with_capacity(ranks.len())?;
+                for rank in ranks.clone() {
+                    let (_, position) = selection.get(rank);
+                    by_rank.push(std::mem::take(by_position.get_mut(position).ok_or_else(not_of_plan)?));
+                }
+                Ok(Destinations::Fixed(by_rank))
+            }
+            AllDestinations::Ragged { values, extents } => Ok(Destinations::Ragged {
+                values: values.split_off_mut(..ranks.len()).ok_or_else(not_of_plan)?,
+                extents: extents.split_off_mut(..ranks.len().saturating_mul(varying)).ok_or_else(not_of_plan)?,
+            }),
+        }
+    }
+}
+
+#[cold]
+fn not_of_plan() -> Error {
+    Error::internal("a part of a plan has a column, a task or a destination that the plan does not have")
+}
+
+/// Values that each part has staged.
+struct StagedByParts<'s>(&'s [PartResult]);
+
+impl StagedValues for StagedByParts<'_> {
+    fn of(&self, part: usize) -> &[u8] {
+        self.0.get(part).map_or(&[], |state| state.staging.values.as_slice())
+    }
+
+    fn words(&self, part: usize) -> &[u32] {
+        self.0.get(part).map_or(&[], |state| state.staging.words.as_slice())
+    }
+
+    fn exchange(&mut self, _end: usize, _out: &mut AlignedBytes) -> bool {
+        false
+    }
+}

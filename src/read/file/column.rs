@@ -1,0 +1,243 @@
+//! One column of an open file: the handle that callers keep.
+
+use super::opened_column::OpenedColumn;
+use crate::codec::{EncodedChunk, RawChunk};
+use crate::format::ColumnSchema;
+use crate::open::ColumnFacts;
+#[cfg(feature = "rayon")]
+use crate::read::batch::parallel::ParallelCursor;
+use crate::read::chunk::chunk_blocks::{ChunkBlocks, ColdRead};
+use crate::read::chunk::chunk_info::ChunkInfo;
+use crate::read::chunk::chunk_state::in_chunk;
+use crate::read::chunk::copied_chunk::{ChunkScratch, some_of_chunk, stored_chunk};
+use crate::read::chunk::stored_parts::body_in;
+use crate::read::locate::chunk_location::ChunkLocation;
+use crate::read::samples::cursor::Cursor;
+use crate::read::samples::explain::{Explanation, explain, regret};
+use crate::read::samples::list::{List, nested, not_nested};
+use crate::read::samples::sample::Sample;
+use crate::{Profile, Result};
+
+/// A column of an open file.
+///
+/// It keeps the file open. A clone costs one reference count; any thread can keep one.
+#[derive(Clone)]
+pub struct Column(OpenedColumn);
+
+impl Column {
+    pub(in crate::read) fn new(column: OpenedColumn) -> Self {
+        Self(column)
+    }
+
+    /// Returns the number of the column, counted from 0.
+    pub(crate) fn number(&self) -> usize {
+        self.0.number()
+    }
+
+    pub(in crate::read) fn opened(&self) -> &OpenedColumn {
+        &self.0
+    }
+
+    /// Returns name, type, shape and metadata.
+    pub fn schema(&self) -> &ColumnSchema {
+        self.0.schema()
+    }
+
+    /// Returns the number of samples, which is that of the file.
+    pub fn sample_count(&self) -> u64 {
+        self.0.file.sample_count
+    }
+
+    /// Returns the facts that the file states of the column. Cost: a few allocations; no I/O.
+    pub fn facts(&self) -> ColumnFacts {
+        ColumnFacts::from(&self.0.index().facts)
+    }
+
+    /// Returns the facts of chunk number `chunk`, counted from 0; `None` after the last.
+    ///
+    /// With [`ChunkInfo::file_range`] a loader can read chunks itself, straight to their
+    /// destination.
+    ///
+    /// Cost: an entry of the index; of a nullable or ragged chunk also its head, for
+    /// [`ChunkInfo::raw_bytes`].
+    pub fn chunk(&self, chunk: u64) -> Result<Option<ChunkInfo>> {
+        self.with_chunk(chunk, |location| self.0.chunk_info(location))
+    }
+
+    /// Returns the facts of the chunk that holds sample `i`. Cost: as [`Column::chunk`].
+    pub fn chunk_of(&self, i: u64) -> Result<ChunkInfo> {
+        self.with_chunk_of(i, |location| self.0.chunk_info(location))
+    }
+
+    /// Returns the blocks of chunk number `chunk`, counted from 0; `None` after the last, and if
+    /// the chunk is not in blocks.
+    ///
+    /// Cost: the chunk's head, nulls, extents and front are read and decoded; memory of at most
+    /// four times their length.
+    pub fn blocks(&self, chunk: u64) -> Result<Option<ChunkBlocks>> {
+        self.with_chunk(chunk, |location| self.0.chunk_blocks(location)).map(Option::flatten)
+    }
+
+    /// Returns the bytes that a random sample of chunk number `chunk` costs, counted from 0, if the
+    /// file is read by position; `None` after the last. Cost: as [`Column::blocks`].
+    pub fn cold_read(&self, chunk: u64) -> Result<Option<ColdRead>> {
+        self.with_chunk(chunk, |location| {
+            let blocks = self.0.chunk_blocks(location)?;
+            self.0.cold_read(location, blocks.as_ref())
+        })
+    }
+
+    /// Borrows sample `i` from the file, without copying. Returns `None` if its chunk is encoded,
+    /// if the file is not in memory, or if this machine is not little-endian. Fails if the column
+    /// is nested: use [`Column::view_list`].
+    ///
+    /// Cost: a few cache misses, independent of the size of the file; of bools, a look at each byte
+    /// of the sample; on first touch the checksum of the chunk. Allocates nothing.
+    pub fn view(&self, i: u64) -> Result<Option<Sample<'_>>> {
+        self.try_view(i).map_err(|error| self.0.at_sample(error, i))
+    }
+
+    /// Borrows sample `i` of a nested column, a list, from the file. Returns `None` where
+    /// [`Column::view`] does; all parts of the chunk have to be stored raw. Fails if the column is
+    /// not nested.
+    ///
+    /// Cost: as [`Column::view`], and some steps for each level of lists.
+    pub fn view_list(&self, i: u64) -> Result<Option<List<'_>>> {
+        self.try_view_list(i).map_err(|error| self.0.at_sample(error, i))
+    }
+
+    fn try_view_list(&self, i: u64) -> Result<Option<List<'_>>> {
+        self.schema().check_known()?;
+        if !self.0.layout().is_nested() {
+            return Err(not_nested());
+        }
+        let bytes = self.0.file.bytes();
+        let Some(file) = bytes.memory() else { return Ok(None) };
+        let location = self.0.locate(bytes, i)?;
+        let parts = self.0.stored_parts(file, &location).map_err(|error| in_chunk(error, &location))?;
+        let Some(parts) = parts else { return Ok(None) };
+        let body = body_in(file, &location)?;
+        let content = parts.content(body);
+        let in_chunk = location.position_of(i);
+        // below the chunk's sample count
+        let range = content.values_range(self.0.layout(), &(in_chunk..in_chunk + 1))?;
+        self.0.check_stored(&location, &parts, body, &range)?;
+        List::of_sample(&self.0, content, in_chunk, range, None).map(Some)
+    }
+
+    fn try_view(&self, i: u64) -> Result<Option<Sample<'_>>> {
+        self.schema().check_known()?;
+        if self.0.layout().is_nested() {
+            return Err(nested());
+        }
+        let bytes = self.0.file.bytes();
+        let Some(file) = bytes.memory() else { return Ok(None) };
+        let location = self.0.locate(bytes, i)?;
+        let parts = self.0.stored_parts(file, &location).map_err(|error| in_chunk(error, &location))?;
+        let Some(parts) = parts else { return Ok(None) };
+        let body = body_in(file, &location)?;
+        let content = parts.content(body);
+        let (layout, in_chunk) = (self.0.layout(), location.position_of(i));
+        // below the chunk's sample count
+        let samples = in_chunk..in_chunk + 1;
+        let range = content.values_range(layout, &samples)?;
+        self.0.check_stored(&location, &parts, body, &range)?;
+        let values = content.values.get(range).unwrap_or(&[]); // inside: checked with the range
+        Sample::new(self.0.schema(), layout, &content, in_chunk, values).map(Some)
+    }
+
+    /// Returns a cursor, which can read samples of any encoding. Each thread takes its own.
+    pub fn cursor(&self) -> Cursor {
+        Cursor::new(self.0.clone())
+    }
+
+    /// Returns a cursor whose calls are shared among the threads of a rayon pool (cargo feature
+    /// `rayon`).
+    #[cfg(feature = "rayon")]
+    pub fn parallel_cursor(&self) -> ParallelCursor {
+        ParallelCursor::new(self.0.clone())
+    }
+
+    /// Explains chunk number `chunk`, counted from 0: `None` after the last.
+    ///
+    /// Cost: reads and decodes the chunk, and encodes it with every encoding. A chunk of 64 KiB
+    /// takes milliseconds, and memory of several times its size.
+    pub fn explain(&self, chunk: u64) -> Result<Option<Explanation>> {
+        self.with_chunk(chunk, |location| explain(&self.0, location))
+    }
+
+    /// Explains the chunk that holds sample `i`. Cost: as [`Column::explain`].
+    pub fn explain_chunk_of(&self, i: u64) -> Result<Explanation> {
+        self.with_chunk_of(i, |location| explain(&self.0, location))
+    }
+
+    /// Returns by how much the encoding that `profile` chooses for chunk number `chunk` costs more
+    /// than the cheapest of all that it allows: each encoding with each transform, mapping and
+    /// option. 0.01 is one percent more. `None` after the last chunk.
+    ///
+    /// A profile compares costs: the stored bytes, times a weight for encodings that decode more
+    /// slowly.
+    ///
+    /// Fails if this build cannot write the profile, or if the chunk is damaged.
+    ///
+    /// Cost: reads and decodes the chunk, and encodes it several hundred times. A chunk of 64 KiB
+    /// takes about 0.1 s, and one of 512 KiB a second.
+    pub fn regret(&self, chunk: u64, profile: Profile) -> Result<Option<f64>> {
+        self.with_chunk(chunk, |location| regret(&self.0, location, profile))
+    }
+
+    /// Adds the path of the file to an error.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn in_file(&self, error: crate::Error) -> crate::Error {
+        self.0.file.in_file(error)
+    }
+
+    /// Returns the bodies of the tables 0, 1, 2, ... of the column, or `None` if one of them is
+    /// lost or damaged.
+    pub(crate) fn table_bodies(&self) -> Result<Option<Vec<Vec<u8>>>> {
+        self.0.table_bodies()
+    }
+
+    /// Reads chunk number `chunk` as it is stored, checked, and counts its null samples.
+    pub(crate) fn stored_chunk(&self, chunk: u64, scratch: &mut ChunkScratch) -> Result<(EncodedChunk, u64)> {
+        stored_chunk(&self.0, chunk, scratch)
+    }
+
+    /// Reads some samples of chunk number `chunk`, by their positions in it, and nulls for `None`:
+    /// the first of a new chunk is `first_sample`. None of the samples is lost.
+    pub(crate) fn some_of_chunk(
+        &self,
+        chunk: u64,
+        samples: &[Option<usize>],
+        first_sample: u64,
+        scratch: &mut ChunkScratch,
+    ) -> Result<RawChunk> {
+        some_of_chunk(&self.0, chunk, samples, first_sample, scratch)
+    }
+
+    fn with_chunk<T>(&self, chunk: u64, then: impl FnOnce(&ChunkLocation) -> Result<T>) -> Result<Option<T>> {
+        let location = self.0.locate_chunk(chunk);
+        let result = location.and_then(|location| location.map(|location| then(&location)).transpose());
+        result.map_err(|error| self.0.in_column(error))
+    }
+
+    fn with_chunk_of<T>(&self, i: u64, then: impl FnOnce(&ChunkLocation) -> Result<T>) -> Result<T> {
+        let location = self.0.locate(self.0.file.bytes(), i);
+        location.and_then(|location| then(&location)).map_err(|error| self.0.at_sample(error, i))
+    }
+}
+
+impl Cursor {
+    /// Returns the column.
+    pub fn column(&self) -> Column {
+        Column(self.opened().clone())
+    }
+}
+
+#[cfg(feature = "rayon")]
+impl ParallelCursor {
+    /// Returns the column.
+    pub fn column(&self) -> Column {
+        Column(self.opened().clone())
+    }
+}

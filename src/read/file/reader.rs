@@ -1,0 +1,233 @@
+//! An open file: the handle that callers keep.
+
+use super::column::Column;
+use super::column_index::ColumnIndex;
+use super::opened_column::OpenedColumn;
+use super::opened_file::OpenedFile;
+use super::options::OpenOptions;
+use crate::format::region::HEAD;
+use crate::format::{ContentId, FileId, Schema};
+use crate::open::{self, FileIdentity, FirstBytes, InMemory, Source, TableSlot};
+use crate::read::samples::rows::Rows;
+use crate::read::verify::{VerifyOptions, VerifyReport, verify};
+use crate::{Error, ErrorKind, Result};
+use std::collections::HashMap;
+use std::io;
+use std::iter;
+use std::path::Path;
+use std::sync::Arc;
+
+impl OpenOptions {
+    /// Opens a file from any source.
+    pub fn open(self, source: impl Source + 'static) -> Result<Reader> {
+        let source: Arc<dyn Source> = Arc::new(source);
+        self.open_through(source.clone(), None, |_| Ok(source))
+    }
+
+    /// Opens a file whose header and footer are read from `first`. Then it is read from the source
+    /// that `source` makes, of the same bytes up to the end of the last commit, which it is given.
+    pub(crate) fn open_through(
+        self,
+        first: Arc<dyn Source>,
+        path: Option<&Path>,
+        source: impl FnOnce(u64) -> Result<Arc<dyn Source>>,
+    ) -> Result<Reader> {
+        let first = self.limit(first);
+        let opened = self.open_parts(&first, path, source);
+        if opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::Corrupt) {
+            first.invalidate();
+        }
+        opened
+    }
+
+    fn open_parts(
+        self,
+        first: &Arc<dyn Source>,
+        path: Option<&Path>,
+        source: impl FnOnce(u64) -> Result<Arc<dyn Source>>,
+    ) -> Result<Reader> {
+        let header = open::open_header(&**first)?;
+        let commit = open::open_last_commit(&**first, &header)?;
+        let end = commit.trailer_offset.saturating_add(HEAD);
+        let tail_bytes = first.byte_count().saturating_sub(end);
+        let source = self.limit(source(end)?);
+        let mut columns = Vec::with_capacity(header.schema.columns.len());
+        let mut tables = commit.footer.tables.into_iter().peekable(); // in the order of the columns
+        for (index, (column, facts)) in (0..).zip(header.schema.columns.iter().zip(commit.footer.columns)) {
+            let own = iter::from_fn(|| tables.next_if(|table| table.column == index));
+            columns.push(ColumnIndex::new(index, column, facts, own.map(TableSlot::new).collect())?);
+        }
+        Ok(Reader::new(OpenedFile {
+            with_tail: (source.byte_count() < first.byte_count()).then(|| first.clone()),
+            source,
+            path: path.map(Path::to_path_buf),
+            file_id: header.header.file_id,
+            content_id: commit.footer.content_id,
+            alignment: header.header.alignment,
+            schema: header.schema,
+            columns,
+            sample_count: commit.footer.sample_count,
+            commit_count: commit.footer.commit.saturating_add(1),
+            is_finished: commit.trailer.finished,
+            footer_offset: commit.trailer.footer_offset,
+            tail_bytes,
+            verification: self.verification,
+            max_chunk_bytes: self.chunk_bytes_limit(),
+        }))
+    }
+
+    /// Cuts a source off at the commit that is to be opened.
+    fn limit(&self, source: Arc<dyn Source>) -> Arc<dyn Source> {
+        match self.first_bytes {
+            Some(bytes) => Arc::new(FirstBytes::new(source, bytes)),
+            None => source,
+        }
+    }
+}
+
+/// An open file.
+///
+/// A clone costs one reference count, and the file stays open as long as a reader, a column or a
+/// cursor of it is kept. A reader has no threads, locks, file position or global state: any thread
+/// can keep one, and it works after `fork`. Opening costs the same for any number of samples.
+#[derive(Clone)]
+pub struct Reader(Arc<OpenedFile>);
+
+impl Reader {
+    pub(in crate::read) fn new(file: OpenedFile) -> Self {
+        Self(Arc::new(file))
+    }
+
+    /// Opens a file that is in memory. The reader owns `bytes`: give it an `Arc<[u8]>` to share
+    /// them.
+    pub fn from_bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Self> {
+        OpenOptions::new().open(InMemory(bytes))
+    }
+
+    /// Returns the columns and the file's metadata.
+    pub fn schema(&self) -> &Schema {
+        &self.0.schema
+    }
+
+    /// Returns the number of samples in the file.
+    pub fn sample_count(&self) -> u64 {
+        self.0.sample_count
+    }
+
+    /// Returns the file's id.
+    pub fn file_id(&self) -> FileId {
+        self.0.file_id
+    }
+
+    /// Returns the 16 bytes that identify the content of the file up to the commit that is read.
+    /// They are read from the footer; [`verify()`] checks that they are right. In a
+    /// salvaged file they identify the last confirmed commit, or else the last intact footer; they
+    /// are zero if no footer is left.
+    pub fn content_id(&self) -> ContentId {
+        self.0.content_id
+    }
+
+    /// Returns the length of the file in bytes.
+    pub fn file_bytes(&self) -> u64 {
+        self.0.whole().byte_count()
+    }
+
+    /// Returns the alignment of chunks: every chunk's body starts at a multiple of 64 or 4096
+    /// bytes.
+    pub fn alignment(&self) -> u32 {
+        self.0.alignment
+    }
+
+    /// Returns the number of commits up to the state that is read.
+    pub fn commit_count(&self) -> u32 {
+        self.0.commit_count
+    }
+
+    /// Returns whether the writer said that the file is complete. If not, it is still at work or
+    /// was stopped after a commit.
+    pub fn is_finished(&self) -> bool {
+        self.0.is_finished
+    }
+
+    /// Returns the offset of the footer of the commit that is read; 0 for a salvaged file.
+    pub fn footer_offset(&self) -> u64 {
+        self.0.footer_offset
+    }
+
+    /// Returns the number of bytes after the last commit, which are not read. Normally 0. Otherwise
+    /// a writer is at work or was killed, or the end of a later commit is damaged.
+    pub fn tail_bytes(&self) -> u64 {
+        self.0.tail_bytes
+    }
+
+    /// Returns the source of the file's bytes. That of a map ends at the last commit.
+    pub fn source(&self) -> &Arc<dyn Source> {
+        &self.0.source
+    }
+
+    /// Returns the column called `name`. Cost: linear in the number of columns; keep the handle.
+    pub fn column(&self, name: &str) -> Result<Column> {
+        let (index, _) = self.schema().find_column(name).map_err(|error| self.0.in_file(error))?;
+        self.column_at(index).ok_or_else(|| self.0.in_file(Error::internal("a column of the schema is not open")))
+    }
+
+    /// Returns the column with this number, counted from 0.
+    pub fn column_at(&self, index: usize) -> Option<Column> {
+        OpenedColumn::new(&self.0, index).map(Column::new)
+    }
+
+    /// Returns all columns, in order.
+    pub fn columns(&self) -> impl Iterator<Item = Column> {
+        (0..self.0.columns.len()).filter_map(|index| self.column_at(index))
+    }
+
+    /// Returns the columns with these names, in this order. Cost: linear in the number of names and
+    /// of columns.
+    pub fn columns_named<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<Vec<Column>> {
+        let numbers: HashMap<&str, usize> =
+            self.schema().columns.iter().map(|column| column.name.as_str()).zip(0..).collect();
+        let column = |name| numbers.get(name).and_then(|&number| self.column_at(number));
+        names.into_iter().map(|name| column(name).map_or_else(|| self.column(name), Ok)).collect()
+    }
+
+    /// Returns several columns, to be read for the same samples by one call. Cost: linear in the
+    /// number of names and of columns.
+    pub fn rows(&self, columns: &[&str]) -> Result<Rows> {
+        let columns = self.columns_named(columns.iter().copied())?;
+        Ok(Rows::new(columns.iter().map(Column::cursor).collect()))
+    }
+
+    /// Checks every byte of the file, see [`verify()`]. If a failed append has cut bytes off after
+    /// the last commit since the file was opened, checks what it has up to that commit.
+    pub fn verify(&self, options: VerifyOptions<'_>) -> Result<VerifyReport> {
+        let whole = self.0.whole();
+        let last = whole.byte_count().saturating_sub(1);
+        // another error does not say that the bytes are gone
+        let is_cut_off = self.0.tail_bytes > 0
+            && whole.read_exact_at(last, &mut [0]).is_err_and(|error| error.kind() == io::ErrorKind::UnexpectedEof);
+        match is_cut_off {
+            false => verify(&**whole, options),
+            true => verify(&FirstBytes::new(whole.clone(), whole.byte_count() - self.0.tail_bytes), options),
+        }
+    }
+
+    /// Refuses an output that is this file.
+    pub(crate) fn check_output(&self, output: Option<FileIdentity>, path: Option<&Path>) -> Result<()> {
+        self.0.check_output(output, path)
+    }
+
+    /// Returns the same reader, whose errors name this path: for a source that has none. It changes
+    /// nothing once there are other handles to the file, such as clones and columns.
+    pub fn with_path(mut self, path: impl AsRef<Path>) -> Self {
+        if let Some(file) = Arc::get_mut(&mut self.0) {
+            file.path = Some(path.as_ref().to_path_buf());
+        }
+        self
+    }
+
+    /// Returns the path that the file was opened by.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
+    }
+}

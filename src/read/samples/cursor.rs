@@ -1,0 +1,413 @@
+//! Reads samples of any encoding: decodes a sample alone, or a chunk, which it keeps for the
+//! samples that follow.
+
+use super::buffer::ColumnBuffer;
+use super::list::{List, nested, not_nested};
+use super::sample::{Sample, check_type};
+use crate::codec::Body;
+use crate::format::content::check_unused_bits;
+use crate::format::region::HEAD;
+use crate::le::u64_of;
+use crate::open::source::read;
+use crate::pod::{self, AlignedBytes, Element};
+use crate::read::batch::gather::{Gatherer, RequestScratch, gather};
+use crate::read::chunk::chunk_state::{body_of, in_chunk};
+use crate::read::chunk::kept_fronts::ChunkFront;
+use crate::read::file::opened_column::OpenedColumn;
+use crate::read::locate::chunk_location::ChunkLocation;
+use crate::{Error, ErrorKind, Result, le};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Reads samples of one column. It owns the memory that decoding needs and the chunk decoded last.
+/// Consecutive reads of samples of one chunk cost one decoding, and nothing is allocated once the
+/// cursor has warmed up.
+///
+/// Samples have the stored elements, whatever they stand for: 150 for a decimal of 1.50.
+/// [`LogicalType::of`](crate::LogicalType::of) tells what they stand for.
+///
+/// A cursor belongs to one thread; take one for each from
+/// [`Column::cursor`](crate::read::Column::cursor).
+pub struct Cursor {
+    pub(in crate::read) gatherer: Gatherer,
+    request: RequestScratch,
+    /// A sample that was read or decoded alone.
+    sample: AlignedBytes,
+}
+
+// Single samples do not go through a plan, which would take 50 ns more (docs/src/contributing.md).
+// Their calls hold the chunk in the same state as those of many samples.
+impl Cursor {
+    pub(in crate::read) fn new(column: OpenedColumn) -> Self {
+        Self { gatherer: Gatherer::new(column), request: RequestScratch::default(), sample: AlignedBytes::default() }
+    }
+
+    pub(in crate::read) fn opened(&self) -> &OpenedColumn {
+        &self.gatherer.column
+    }
+
+    /// Returns sample `i`: borrowed from the file if it is stored as it is, else from this cursor's
+    /// memory. Fails if the column is nested: use [`Cursor::read_list`].
+    ///
+    /// Cost: if the sample is in the chunk decoded last, a bounds check. Else its chunk is read and
+    /// checked (on first touch). The sample is decoded alone if the encoding can do that (constant
+    /// and both kinds of tiers), else with its chunk. The chunk is decoded as well, and kept, if
+    ///
+    /// * the sample is more than three quarters of it, but not all,
+    /// * an eighth of it was decoded sample by sample before, or
+    /// * the chunk read before ends where this one begins: reading in order costs hardly more than
+    ///   decoding each chunk once.
+    ///
+    /// If the file is read by position, the same rule decides whether to read a sample of a raw
+    /// chunk alone. That chunk must have been checked before, and be neither nullable nor ragged.
+    pub fn read(&mut self, i: u64) -> Result<Sample<'_>> {
+        if self.opened().layout().is_nested() {
+            return Err(self.opened().at_sample(nested(), i));
+        }
+        let (in_chunk, is_alone) = self.find(i)?;
+        self.sample(in_chunk, is_alone).map_err(|error| self.opened().at_sample(error, i))
+    }
+
+    /// Holds the chunk of sample `i`, and takes the sample alone unless its values are at hand.
+    /// Returns its position in the chunk, and whether it was taken alone.
+    fn find(&mut self, i: u64) -> Result<(usize, bool)> {
+        let found = self.go_to(i, false).and_then(|in_chunk| Ok((in_chunk, self.take_alone(in_chunk)?)));
+        found.map_err(|error| self.failed(error, i))
+    }
+
+    /// Adds the sample to an error. Stored bytes that are damaged are let go of: the source may
+    /// have others when it is asked again.
+    fn failed(&mut self, error: Error, i: u64) -> Error {
+        if error.kind() == ErrorKind::Corrupt {
+            self.gatherer.decoder.chunk.close();
+        }
+        self.opened().at_sample(error, i)
+    }
+
+    /// Returns sample `i` of a nested column, a list: borrowed as by [`Cursor::read`]. Fails if the
+    /// column is not nested.
+    ///
+    /// Cost: as [`Cursor::read`], and some steps for each level of lists. To open a chunk decodes
+    /// the lists of all its samples.
+    pub fn read_list(&mut self, i: u64) -> Result<List<'_>> {
+        if !self.opened().layout().is_nested() {
+            return Err(self.opened().at_sample(not_nested(), i));
+        }
+        let (in_chunk, is_alone) = self.find(i)?;
+        self.list(in_chunk, is_alone).map_err(|error| self.opened().at_sample(error, i))
+    }
+
+    /// Copies the elements of sample `i` to the start of `out`. Returns their number, or `None` if
+    /// the sample is null; `out` then has zeros for a fixed shape and is untouched for a ragged
+    /// one. Fails if `T` is not the column's type (bools, bytes and text are `u8`), if `out` is too
+    /// short, or if the column is nested; the content of `out` is unspecified then.
+    ///
+    /// Cost: as [`Cursor::read`]. A sample that is decoded or read alone goes straight to `out`,
+    /// any other is copied.
+    pub fn read_into<T: Element>(&mut self, i: u64, out: &mut [T]) -> Result<Option<usize>> {
+        let result = check_type::<T>(self.opened().schema().dtype)
+            .and_then(|()| self.try_read_into(i, pod::as_bytes_mut(out)))
+            .map(|bytes| bytes.map(|bytes| bytes / size_of::<T>()));
+        result.map_err(|error| self.failed(error, i))
+    }
+
+    /// Copies the elements of sample `i`, as bytes in memory order, to the start of `out`. Returns
+    /// the number of bytes, or `None` if the sample is null. Fails if `out` is too short, or if the
+    /// column is nested.
+    ///
+    /// It is [`Cursor::read_into`] for a type that is known only at run time.
+    pub fn read_bytes_into(&mut self, i: u64, out: &mut [u8]) -> Result<Option<usize>> {
+        self.try_read_into(i, out).map_err(|error| self.failed(error, i))
+    }
+
+    fn try_read_into(&mut self, i: u64, out: &mut [u8]) -> Result<Option<usize>> {
+        if self.opened().layout().is_nested() {
+            return Err(nested());
+        }
+        let (is_null, length) = self.copy_sample(i, out)?;
+        // no longer than `out`
+        check_unused_bits(self.opened().layout().dtype, out.get(..length).unwrap_or(&[]))?;
+        Ok((!is_null).then_some(length))
+    }
+
+    /// Copies the values of sample `i`. Returns whether it is null, and the number of its bytes.
+    fn copy_sample(&mut self, i: u64, out: &mut [u8]) -> Result<(bool, usize)> {
+        let number = self.go_to(i, true)?;
+        let Gatherer { column, decoder, .. } = &mut self.gatherer;
+        let location = decoder.chunk.location().copied();
+        let location = location.ok_or_else(|| Error::internal("no chunk is held after a sample of it was found"))?;
+        let body = body_of(column, &location, &decoder.kept);
+        let content = decoder.chunk.content(body);
+        content.check_extents(column.layout(), number)?;
+        let is_null = content.is_null(number);
+        // below the chunk's sample count
+        let bytes = decoder.chunk.values_range(column, body, &(number..number + 1))?;
+        let have = out.len();
+        let Some(out) = out.get_mut(..bytes.len()) else {
+            return Err(too_short(bytes.len(), have, column.layout().dtype.element_bytes()));
+        };
+        if decoder.chunk.is_unread() {
+            read_values(column, &location, &bytes, out)?;
+            return Ok((is_null, bytes.len()));
+        }
+        if decoder.chunk.is_indexed() {
+            self.read_blocks(&location, &bytes).map_err(|error| in_chunk(error, &location))?;
+        }
+        let Gatherer { column, decoder, .. } = &mut self.gatherer;
+        decoder.chunk.copy(column, body_of(column, &location, &decoder.kept), &bytes, out)?;
+        Ok((is_null, bytes.len()))
+    }
+
+    /// Copies samples `indices`, in this order and repeated ones each time, to `out`, which has
+    /// exactly their elements. Only for fixed shapes, and columns that are not nested. Nulls become
+    /// zeros; returns their number. If that fails, the content of `out` is unspecified.
+    ///
+    /// Cost: each chunk is read once. It is decoded once, unless at most three quarters of it are
+    /// wanted and its encoding can decode these alone, each straight to its destination. Of raw
+    /// chunks in a file that is read by position only the samples are read, see [`Cursor::read`].
+    /// All chunks that were not read before are prefetched before the first
+    /// is touched.
+    pub fn gather_slice<T: Element>(&mut self, indices: &[u64], out: &mut [T]) -> Result<usize> {
+        check_type::<T>(self.opened().schema().dtype).map_err(|error| self.opened().in_column(error))?;
+        self.gather_bytes(indices, pod::as_bytes_mut(out))
+    }
+
+    /// Copies samples `indices` to `out`, as bytes in memory order.
+    ///
+    /// It is [`Cursor::gather_slice`] for a type that is known only at run time: `out` has exactly
+    /// the bytes of all samples, whose shape is fixed and whose column is not nested. Returns the
+    /// number of nulls.
+    pub fn gather_bytes(&mut self, indices: &[u64], out: &mut [u8]) -> Result<usize> {
+        self.request.tasks.selection.set_samples(indices).map_err(|error| self.opened().in_column(error))?;
+        gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, out)
+    }
+
+    /// Fills `out` with samples `indices`, in this order and repeated ones each time. If that
+    /// fails, `out` is empty.
+    ///
+    /// Cost: as [`Cursor::gather_slice`]; values of encoded ragged samples are copied once more. Of
+    /// a nested column all values are, and each list and each item takes some steps: its length,
+    /// nulls and extents are noted by sample, and then laid out level by level.
+    pub fn gather_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
+        let selected = self.request.tasks.selection.set_samples(indices);
+        self.gather(selected, out)
+    }
+
+    /// Fills `out` with the samples of a range. Fails if it ends before it begins. If that fails,
+    /// `out` is empty.
+    ///
+    /// Cost: each chunk is decoded once, straight to `out` if it is wanted whole. Of the first
+    /// chunk only the wanted samples are decoded, as in [`Cursor::gather_slice`]. The last chunk is
+    /// decoded whole, because the next range mostly begins there. A nested column costs as much
+    /// more as in [`Cursor::gather_into`].
+    pub fn range_into(&mut self, range: Range<u64>, out: &mut ColumnBuffer) -> Result<()> {
+        let selected = self.request.tasks.selection.set_range(range);
+        self.gather(selected, out)
+    }
+
+    /// As [`Cursor::range_into`], with the memory of a request that several cursors share. It holds
+    /// fetched bytes, 64 KiB or more: too much for each of thousands of columns.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn range_into_sharing(
+        &mut self,
+        request: &mut RequestScratch,
+        range: Range<u64>,
+        out: &mut ColumnBuffer,
+    ) -> Result<()> {
+        std::mem::swap(&mut self.request, request);
+        let read = self.range_into(range, out);
+        std::mem::swap(&mut self.request, request);
+        read
+    }
+
+    /// Fills `out` with the samples that were selected, or empties it.
+    fn gather(&mut self, selected: Result<()>, out: &mut ColumnBuffer) -> Result<()> {
+        let gathered = selected.map_err(|error| self.opened().in_column(error)).and_then(|()| {
+            gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, std::slice::from_mut(out))
+        });
+        gathered.map(|_| ()).inspect_err(|_| out.clear())
+    }
+
+    /// Holds the chunk of sample `i`, and decodes it if that pays. Returns the sample's position in
+    /// it.
+    ///
+    /// A chunk that is entered from the one before it is decoded whole, because samples are read in
+    /// order. If the sample is `copied`, a chunk of one sample is decoded straight to its
+    /// destination.
+    fn go_to(&mut self, i: u64, copied: bool) -> Result<usize> {
+        let Gatherer { column, decoder, .. } = &mut self.gatherer;
+        column.schema().check_known()?;
+        let mut front = None;
+        let (location, wanted) = match decoder.chunk.location() {
+            Some(held) if held.entry.samples().contains(&i) => {
+                column.check_listed(&(i..i.saturating_add(1)))?;
+                (*held, 1)
+            }
+            before => {
+                let in_order = before.is_some_and(|before| before.entry.samples().end == i);
+                front = column.kept_front(i);
+                let location = match &front {
+                    Some(front) => front.location,
+                    None => column.locate(column.file.bytes(), i)?,
+                };
+                (location, if in_order { usize::MAX } else { 1 })
+            }
+        };
+        let position = location.position_of(i);
+        let samples = location.sample_count();
+        if !decoder.chunk.holds(&location) {
+            let is_whole = wanted > 1 && samples > 1; // its front alone would be of no use
+            self.open(&location, i, front, is_whole).map_err(|error| in_chunk(error, &location))?;
+        }
+        let decoder = &mut self.gatherer.decoder;
+        let is_straight = copied && samples == 1;
+        if !is_straight && decoder.chunk.count_taken(wanted.min(samples.saturating_sub(position))) {
+            self.decode(&location)?;
+        }
+        Ok(position)
+    }
+
+    /// Opens the chunk of sample `i`: reads it and checks it as the reader's policy asks, unless
+    /// its samples are read alone. `front` is its front, if it is kept. If `is_whole`, all blocks
+    /// are wanted.
+    fn open(&mut self, location: &ChunkLocation, i: u64, front: Option<Arc<ChunkFront>>, is_whole: bool) -> Result<()> {
+        let Gatherer { column, decoder, .. } = &mut self.gatherer;
+        decoder.enter_column(column);
+        decoder.chunk.close();
+        if let Some(file) = column.file.bytes().memory() {
+            return decoder.chunk.open_in_memory(column, location, file);
+        }
+        if let Some(value_bytes) = column.readable_alone(location)? {
+            decoder.chunk.hold_unread(location, value_bytes, 0);
+            return Ok(());
+        }
+        let front = match front {
+            _ if is_whole => None,
+            Some(front) => Some(front),
+            None => {
+                column.prefetch(column.guessed_block(location, i)?.as_slice());
+                column.front(location)?
+            }
+        };
+        if let Some(front) = front {
+            decoder.chunk.open_front(column, &front, 0)?;
+            (decoder.kept.front, decoder.kept.blocks) = (Some(front), 0..0);
+            return Ok(());
+        }
+        self.load(location)
+    }
+
+    /// Reads the blocks that bytes of the values of the chunk that is held need.
+    fn read_blocks(&mut self, location: &ChunkLocation, bytes: &Range<usize>) -> Result<()> {
+        let Gatherer { column, decoder, .. } = &mut self.gatherer;
+        let Some(needed) = decoder.chunk.blocks_of(decoder.kept.body(), bytes)? else { return Ok(()) };
+        let kept = &mut decoder.kept;
+        if kept.blocks.start <= needed.start && needed.end <= kept.blocks.end {
+            return Ok(());
+        }
+        kept.blocks = 0..0;
+        let at = location.entry.offset.saturating_add(HEAD).saturating_add(u64_of(needed.start));
+        column.file.bytes().get(at, needed.len(), &mut kept.bytes)?;
+        kept.blocks = needed;
+        Ok(())
+    }
+
+    /// Reads a chunk of a file that is not in memory.
+    fn load(&mut self, location: &ChunkLocation) -> Result<()> {
+        let Gatherer { column, decoder, .. } = &mut self.gatherer;
+        decoder.chunk.close();
+        let (head, body) = column.load_chunk(location, decoder.kept.begin_whole())?;
+        decoder.chunk.open(column, location, &head, Body::whole(body))
+    }
+
+    /// Decodes the values of the chunk that is held.
+    fn decode(&mut self, location: &ChunkLocation) -> Result<()> {
+        if self.gatherer.decoder.chunk.is_unread() || self.gatherer.decoder.chunk.is_indexed() {
+            self.load(location).map_err(|error| in_chunk(error, location))?;
+        }
+        let Gatherer { column, decoder, .. } = &mut self.gatherer;
+        decoder.chunk.decode(column, body_of(column, location, &decoder.kept))
+    }
+
+    /// Reads or decodes sample `i` of the chunk that is held alone, unless the values are at hand.
+    /// Returns whether it did.
+    fn take_alone(&mut self, i: usize) -> Result<bool> {
+        let Self { gatherer: Gatherer { column, decoder, .. }, sample, .. } = self;
+        if decoder.chunk.encoded_bytes().is_none() {
+            return Ok(false);
+        }
+        let Some(location) = decoder.chunk.location().copied() else { return Ok(false) };
+        let body = body_of(column, &location, &decoder.kept);
+        // i is below a chunk's sample count
+        let bytes = decoder.chunk.values_range(column, body, &(i..i + 1))?;
+        if decoder.chunk.is_unread() {
+            sample.resize(bytes.len())?;
+            return read_values(column, &location, &bytes, sample.as_mut_slice()).map(|()| true);
+        }
+        if decoder.chunk.is_indexed() {
+            self.read_blocks(&location, &bytes).map_err(|error| in_chunk(error, &location))?;
+        }
+        let Self { gatherer: Gatherer { column, decoder, .. }, sample, .. } = self;
+        let body = body_of(column, &location, &decoder.kept);
+        // at most three quarters of a chunk, or all of one that has one sample: `go_to`
+        decoder.chunk.check_length(body, &bytes)?;
+        sample.resize(bytes.len())?;
+        decoder.chunk.decode_range(column, body, &bytes, sample.as_mut_slice())
+    }
+
+    /// Returns sample `i` of the chunk that is held, a list, which was taken alone or is at hand.
+    fn list(&self, i: usize, is_alone: bool) -> Result<List<'_>> {
+        let Gatherer { column, decoder, .. } = &self.gatherer;
+        let body =
+            decoder.chunk.location().map_or(Body::default(), |location| body_of(column, location, &decoder.kept));
+        let content = decoder.chunk.content(body);
+        // below the chunk's sample count
+        let range = decoder.chunk.values_range(column, body, &(i..i + 1))?;
+        List::of_sample(column, content, i, range, is_alone.then(|| self.sample.as_slice()))
+    }
+
+    /// Returns sample `i` of the chunk that is held, which was taken alone or is at hand.
+    fn sample(&self, i: usize, is_alone: bool) -> Result<Sample<'_>> {
+        let Gatherer { column, decoder, .. } = &self.gatherer;
+        let body =
+            decoder.chunk.location().map_or(Body::default(), |location| body_of(column, location, &decoder.kept));
+        let content = decoder.chunk.content(body);
+        let values = match is_alone {
+            true => self.sample.as_slice(),
+            false => {
+                // i is below a chunk's sample count
+                let range = decoder.chunk.values_range(column, body, &(i..i + 1))?;
+                content.values.get(range).ok_or_else(|| Error::internal("a sample lies outside its chunk"))?
+            }
+        };
+        Sample::new(column.schema(), column.layout(), &content, i, values)
+    }
+}
+
+/// So that several columns are gathered by the cursors of each.
+impl AsRef<Gatherer> for Cursor {
+    fn as_ref(&self) -> &Gatherer {
+        &self.gatherer
+    }
+}
+
+impl AsMut<Gatherer> for Cursor {
+    fn as_mut(&mut self) -> &mut Gatherer {
+        &mut self.gatherer
+    }
+}
+
+/// Reads bytes of the values of a chunk whose samples are read alone.
+fn read_values(column: &OpenedColumn, location: &ChunkLocation, bytes: &Range<usize>, out: &mut [u8]) -> Result<()> {
+    let all = u64_of(column.layout().inner_bytes).saturating_mul(location.entry.sample_count.into());
+    let at = location.values_end().saturating_sub(all).checked_add(u64_of(bytes.start));
+    read(&*column.file.source, at.ok_or_else(|| Error::over_limit("the file is too large"))?, out)?;
+    le::swap_to_native(column.layout().element_bytes, out);
+    Ok(())
+}
+
+#[cold]
+fn too_short(need: usize, have: usize, element_bytes: usize) -> Error {
+    let (need, have) = (need / element_bytes.max(1), have / element_bytes.max(1));
+    Error::bad_argument(format!("the sample has {need} elements, there is room for {have}"))
+}

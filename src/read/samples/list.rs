@@ -1,0 +1,176 @@
+//! One list of a nested column, borrowed.
+
+use super::sample::Sample;
+use crate::format::content::{Content, check_unused_bits};
+use crate::format::lists::Lists;
+#[cfg(feature = "arrow")]
+use crate::le::u64_of;
+use crate::read::file::opened_column::OpenedColumn;
+use crate::{Error, Result};
+use std::fmt;
+use std::ops::Range;
+
+/// One list of a nested column, borrowed from the file or from a cursor's memory: a sample, or a
+/// member of another list.
+#[derive(Clone, Copy)]
+pub struct List<'a> {
+    column: &'a OpenedColumn,
+    /// The parts of the chunk but the values.
+    content: Content<'a>,
+    /// The values of the sample, and where they begin among those of the chunk.
+    values: &'a [u8],
+    values_start: usize,
+    /// The level of its entries is one more than that of the list, which is 0 for a sample.
+    level: usize,
+    number: usize,
+    is_null: bool,
+    /// The numbers of the members among the entries of their level.
+    first: usize,
+    len: usize,
+}
+
+impl<'a> List<'a> {
+    /// Returns sample `i` of a chunk, whose values are this range of the chunk's. `alone` has them
+    /// if the chunk does not. Checks of bools and.
+    pub(in crate::read) fn of_sample(
+        column: &'a OpenedColumn,
+        content: Content<'a>,
+        i: usize,
+        range: Range<usize>,
+        alone: Option<&'a [u8]>,
+    ) -> Result<Self> {
+        let values_start = range.start;
+        let values = alone.or_else(|| content.values.get(range)).ok_or_else(not_a_list)?;
+        check_unused_bits(column.layout().dtype, values)?;
+        Self { column, content, values, values_start, level: 0, number: i, is_null: false, first: 0, len: 0 }.found()
+    }
+
+    /// Finds nulls and members. A null list with members is refused, as it is by other reads.
+    fn found(mut self) -> Result<Self> {
+        let mut found = None;
+        let mut level = 0;
+        self.content.items(self.column.layout(), |lists: Lists<'_>| {
+            if level == self.level {
+                found = Some(lists.entries_of(self.number, self.column.layout().may_be_null(level), level)?);
+            }
+            level += 1;
+            Ok(())
+        })?;
+        let entries: Option<Range<usize>> = found.ok_or_else(not_a_list)?;
+        self.is_null = entries.is_none();
+        (self.first, self.len) = entries.map_or((0, 0), |entries| (entries.start, entries.len()));
+        Ok(self)
+    }
+
+    /// Returns whether the list is null. A null list has no members.
+    pub fn is_null(&self) -> bool {
+        self.is_null
+    }
+
+    /// Returns the number of members.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns whether there are no members.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns the elements of all items of the sample that the list is, or is in, as bytes in
+    /// memory order. They are not those of this list alone, unless it is the sample.
+    pub fn sample_bytes(&self) -> &'a [u8] {
+        self.values
+    }
+
+    /// Returns whether the members are lists themselves, and not items.
+    pub fn has_lists(&self) -> bool {
+        self.level + 1 < self.column.layout().levels
+    }
+
+    /// Returns member `k`, a list. Fails if the members are items, or if there is no such member.
+    ///
+    /// Cost: some steps for each level of the column.
+    pub fn list(&self, k: usize) -> Result<List<'a>> {
+        if !self.has_lists() {
+            return Err(Error::bad_argument("the members of the list are items; use `item`"));
+        }
+        Self { level: self.level + 1, number: self.member(k)?, ..*self }.found()
+    }
+
+    /// Returns member `k`, an item. Fails if the members are lists, or if there is no such member.
+    ///
+    /// Cost: some steps for each level of the column.
+    pub fn item(&self, k: usize) -> Result<Sample<'a>> {
+        if self.has_lists() {
+            return Err(Error::bad_argument("the members of the list are lists; use `list`"));
+        }
+        let (column, layout, item) = (self.column, self.column.layout(), self.member(k)?);
+        let items = self.content.items(layout, |_| Ok(()))?;
+        items.check_presence(layout, &(item..item + 1))?; // below the number of items, as below
+        let end = self.values_start.saturating_add(self.values.len());
+        let range = items.range_of_items(layout, &(item..item + 1), end)?;
+        let start = range.start.checked_sub(self.values_start).ok_or_else(not_a_list)?;
+        let bytes = self.values.get(start..).and_then(|rest| rest.get(..range.len()));
+        Sample::new(column.schema(), layout, &items, item, bytes.ok_or_else(not_a_list)?)
+    }
+
+    /// Returns the items of a list whose members are items, in order. If the members are lists,
+    /// each is an error; iterate over [`List::list`] instead.
+    ///
+    /// Cost: that of [`List::item`] for each. To read many items, gather them into a
+    /// [`ColumnBuffer`](crate::ColumnBuffer).
+    pub fn items(&self) -> impl Iterator<Item = Result<Sample<'a>>> + use<'a> {
+        let list = *self;
+        (0..list.len).map(move |k| list.item(k))
+    }
+
+    /// Returns the number of lists that the list consists of, itself included, and that of the
+    /// items in them.
+    ///
+    /// Cost: some steps for each level of the column.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn entry_counts(&self) -> Result<(u64, u64)> {
+        let (mut level, mut list_count) = (0, 0_u64);
+        let mut entries = self.number..self.number + 1;
+        self.content.items(self.column.layout(), |lists: Lists<'_>| {
+            if level >= self.level {
+                list_count = list_count.saturating_add(u64_of(entries.len()));
+                entries = lists.entries(&entries)?;
+            }
+            level += 1;
+            Ok(())
+        })?;
+        Ok((list_count, u64_of(entries.len())))
+    }
+
+    fn member(&self, k: usize) -> Result<usize> {
+        if k < self.len {
+            return Ok(self.first + k); // the numbers are below 2^32
+        }
+        Err(Error::bad_argument(format!("member {k} was asked for; the list has {}", self.len)))
+    }
+}
+
+impl fmt::Debug for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("List").field("is_null", &self.is_null).field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+#[cold]
+fn not_a_list() -> Error {
+    Error::internal("a list of a nested column is outside its sample")
+}
+
+/// Returns the error of a call that takes lists.
+#[cold]
+pub(in crate::read) fn not_nested() -> Error {
+    Error::bad_argument("the samples of the column are not lists: use `read`, `view` or a ColumnBuffer")
+}
+
+/// Returns the error of a call that takes samples of plain columns.
+#[cold]
+pub(in crate::read) fn nested() -> Error {
+    Error::bad_argument("the samples of the column are lists: use `read_list`, `view_list` or a ColumnBuffer")
+}
