@@ -60,6 +60,6 @@ def microseconds(call, inputs):
 
 def in_rust(path, column):
     """Returns the microseconds of a batch in the command line program."""
-    options = ["--column", column, "--batch", str(BATCH_SIZE), "--map", "--json", "--quiet"]
+    options = ["--column", column, "--batch", str(BATCH_SIZE), "--io", "mmap", "--json", "--quiet"]
     done = subprocess.run([sys.executable, "-m", "tensilo", "bench", path, *options], capture_output=True, check=True)
     return BATCH_SIZE / json.loads(done.stdout)["samples_per_s"] * 1e6

@@ -212,12 +212,12 @@ impl Dataset {
         self.source.uri.to_object(py)
     }
 
-    /// How files are read, and why: such as ("by-position", "asked for").
+    /// How files are read, and the reason: such as ("pread", "asked for").
     #[getter]
-    fn access(&self, py: Python<'_>) -> PyResult<(&'static str, &'static str)> {
+    fn io(&self, py: Python<'_>) -> PyResult<(&'static str, &'static str)> {
         let opened = self.opened(py)?;
         let dataset = &opened.dataset;
-        Ok((dataset.file_access().name(), dataset.file_access_reason()))
+        Ok((dataset.io().name(), dataset.io_reason()))
     }
 
     /// Returns the numbers of the versions that the folder has, oldest first; none without a
@@ -395,15 +395,18 @@ pub fn casts(dtypes: Option<Dict<'_>>) -> PyResult<Vec<(String, tensilo::DType)>
 /// Args:
 ///     source: the path, the pattern, or the list of paths.
 ///     version: the version of a dataset with a manifest; the newest by default.
-///     access: how files are read: "mapped", "by-position" or, on Linux, "io-uring" and "direct".
-///         By default files of a local disk are mapped if they have at most half of the memory, and
-///         others are read as suits them.
-///     most_open_files: how many files are kept open: by default half of what the process may have
-///         open, at most 256; 4,096 for objects of a store.
+///     io: how files are read. "auto" (the default) maps files of a local disk into memory if they
+///         have at most half of it, and otherwise chooses "io_uring" or "pread". "mmap" maps files
+///         of any size. "pread" reads one range after the other. On Linux, "io_uring" reads all
+///         ranges of a batch at the same time, and "direct" also bypasses the page cache: for
+///         shuffled datasets larger than memory.
+///     max_open_files: the maximum number of files that stay open. The default is half of the
+///         process's limit, but at most 256, and 4,096 for objects of a store. Raise it for
+///         datasets of many files in a shuffled order.
 ///
 /// No process may change or shorten a file that is mapped: the system ends a process that reads
-/// what is gone. Files that are replaced as a whole, as tensilo does, are safe. "by-position" needs
-/// no promise.
+/// what is gone. Files that are replaced as a whole, as tensilo does, are safe. "pread" needs no
+/// promise.
 ///
 /// Raises:
 ///     FileNotFoundError: nothing is there.
@@ -412,17 +415,17 @@ pub fn casts(dtypes: Option<Dict<'_>>) -> PyResult<Vec<(String, tensilo::DType)>
 ///
 /// Cost: with a manifest the reading of one text; without, the opening of all files.
 #[pyfunction]
-#[pyo3(signature = (source, *, version=None, access=None, most_open_files=None))]
+#[pyo3(signature = (source, *, version=None, io="auto", max_open_files=None))]
 pub fn open(
     py: Python<'_>,
     source: Bound<'_, PyAny>,
     version: Option<Natural<u64>>,
-    access: Option<String>,
-    most_open_files: Option<Natural<usize>>,
+    io: &str,
+    max_open_files: Option<Natural<usize>>,
 ) -> PyResult<Dataset> {
     let uri = Uri::from_object(&source)?;
-    let (version, most_open_files) = (version.map(|version| version.0), most_open_files.map(|count| count.0));
-    Dataset::open(py, Source::new(uri, version, access, most_open_files)?)
+    let (version, max_open_files) = (version.map(|version| version.0), max_open_files.map(|count| count.0));
+    Dataset::open(py, Source::new(uri, version, io.to_owned(), max_open_files)?)
 }
 
 /// Returns the dataset of a pickle, which is opened when it is first used.
@@ -432,8 +435,8 @@ pub fn _reopened(source: Bound<'_, PyAny>, options: &Bound<'_, PyDict>, id: Stri
     let source = Source::new(
         Uri::from_object(&source)?,
         option("version")?.map(|value| value.extract()).transpose()?,
-        option("access")?.map(|value| value.extract()).transpose()?,
-        option("most_open_files")?.map(|value| value.extract()).transpose()?,
+        option("io")?.map(|value| value.extract()).transpose()?.unwrap_or_else(|| "auto".to_owned()),
+        option("max_open_files")?.map(|value| value.extract()).transpose()?,
     )?;
     let list = option("list")?;
     let list = list.as_ref().map(|list| list.cast::<PyBytes>()).transpose()?;

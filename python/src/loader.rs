@@ -38,9 +38,14 @@ use tensilo_data::{BatchIterator, LoaderMetrics, LoaderOptions, SampleReader, St
 ///         repeats samples from the beginning, "exact" delivers each sample once, in smaller
 ///         batches.
 ///     rank, world_size: the number of this rank, counted from 0, and how many there are.
-///     threads: how many decode; "auto" leaves a processor to the training.
-///     readers: how many batches are read at a time; more than threads for storage that is slow.
-///     ahead: how many batches are ready or in work at most.
+///     decode_threads: the maximum number of threads that decode at the same time. "auto" (the
+///         default) leaves a processor to the training. Raise it if ``stats()`` show more decoding
+///         than fetching, and the training waits.
+///     io_depth: the number of batches that are read at the same time. The default, 0, is the
+///         number of decode threads, and at least 4 for objects of a store. Raise it for storage
+///         with a high latency.
+///     prefetch: the maximum number of batches that are ready or in work. The default, 0, is twice
+///         the I/O depth. Raise it if the times of steps or of the storage vary much.
 ///     on_damage: "error", or "substitute": other samples take the places of damaged ones, the same
 ///         ones on every rank.
 #[pyclass(frozen, module = "tensilo", weakref)]
@@ -67,7 +72,7 @@ impl Loader {
 fn opened<'py>(source: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Dataset>> {
     match source.cast::<Dataset>() {
         Ok(dataset) => Ok(dataset.clone()),
-        Err(_) => Bound::new(source.py(), crate::dataset::open(source.py(), source.clone(), None, None, None)?),
+        Err(_) => Bound::new(source.py(), crate::dataset::open(source.py(), source.clone(), None, "auto", None)?),
     }
 }
 
@@ -77,12 +82,12 @@ impl Loader {
     #[pyo3(
         signature = (
             dataset, batch_size, *, columns=None, dtypes=None, pad=None, order=None, window=None, seed=None,
-            tail=None, rank=Natural(0), world_size=Natural(1), threads=Threads(0), readers=Natural(0),
-            ahead=Natural(0), on_damage="error",
+            tail=None, rank=Natural(0), world_size=Natural(1), decode_threads=Threads(0),
+            io_depth=Natural(0), prefetch=Natural(0), on_damage="error",
         ),
         text_signature = "(dataset, batch_size, *, columns=None, dtypes=None, pad=None, order=None, \
-            window=None, seed=None, tail=None, rank=0, world_size=1, threads='auto', readers=0, ahead=0, \
-            on_damage='error')",
+            window=None, seed=None, tail=None, rank=0, world_size=1, decode_threads='auto', io_depth=0, \
+            prefetch=0, on_damage='error')",
     )]
     #[expect(clippy::too_many_arguments, reason = "the options of Python")]
     fn new(
@@ -98,18 +103,18 @@ impl Loader {
         tail: Option<&str>,
         rank: Natural<u32>,
         world_size: Natural<u32>,
-        threads: Threads,
-        readers: Natural<usize>,
-        ahead: Natural<usize>,
+        decode_threads: Threads,
+        io_depth: Natural<usize>,
+        prefetch: Natural<usize>,
         on_damage: &str,
     ) -> PyResult<Self> {
         let opened = opened(dataset)?.get().opened(py)?;
         let (batch_size, world_size) = (batch_size.0, world_size.0);
         let mut options = LoaderOptions::new(batch_size)
             .rank(rank.0, world_size)
-            .workers(threads.0)
-            .readers(readers.0)
-            .ahead(ahead.0)
+            .decode_threads(decode_threads.0)
+            .io_depth(io_depth.0)
+            .prefetch(prefetch.0)
             .on_damage(loader_options::on_damage(on_damage)?);
         let window = window.map(|(run, window)| (run.0, window.0));
         if order.is_some() || window.is_some() {

@@ -136,8 +136,8 @@ impl Idle {
         let (out, signals) = (Arc::new(OutAllocator::default()), Arc::new(Signals::new()));
         let interrupt = signals.clone();
         let mut options = LoaderOptions::new(1)
-            .workers(1)
-            .ahead(1)
+            .decode_threads(1)
+            .prefetch(1)
             .stored_elements(true)
             .interrupt(Arc::new(move || interrupt.look()));
         if let Some(columns) = &selection.columns {

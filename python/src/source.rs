@@ -23,8 +23,8 @@ pub struct Source {
     /// The same with absolute paths, for another process.
     pub absolute: Uri,
     pub version: Option<u64>,
-    pub access: Option<String>,
-    pub most_open_files: Option<usize>,
+    pub io: String,
+    pub max_open_files: Option<usize>,
 }
 
 impl Uri {
@@ -76,17 +76,12 @@ pub fn is_pattern(path: &Path) -> bool {
 }
 
 impl Source {
-    pub fn new(
-        uri: Uri,
-        version: Option<u64>,
-        access: Option<String>,
-        most_open_files: Option<usize>,
-    ) -> PyResult<Self> {
+    pub fn new(uri: Uri, version: Option<u64>, io: String, max_open_files: Option<usize>) -> PyResult<Self> {
         let absolute = match &uri {
             Uri::Path(path) => Uri::Path(absolute(path)?),
             Uri::Files(files) => Uri::Files(files.iter().map(absolute).collect::<PyResult<_>>()?),
         };
-        Ok(Self { uri, absolute, version, access, most_open_files })
+        Ok(Self { uri, absolute, version, io, max_open_files })
     }
 
     pub fn open(&self) -> Result<Dataset> {
@@ -103,24 +98,24 @@ impl Source {
         if let Some(version) = self.version {
             options = options.version(version);
         }
-        if let Some(most) = self.most_open_files {
-            options = options.most_open_files(most.max(1));
+        if let Some(files) = self.max_open_files {
+            options = options.max_open_files(files.max(1));
         }
-        Ok(match self.access.as_deref() {
+        Ok(match self.io.as_str() {
             // SAFETY: as below.
-            None => unsafe { options.mapped_if_cached() },
-            Some("by-position") => options.by_position(),
+            "auto" => unsafe { options.mmap_if_cached() },
             // SAFETY: the documentation of `open` asks for the promise that no file changes while
             // it is mapped.
-            Some("mapped") => unsafe { options.mapped() },
+            "mmap" => unsafe { options.mmap() },
+            "pread" => options.pread(),
             #[cfg(target_os = "linux")]
-            Some("io-uring") => options.io_uring(tensilo_data::PageCache::Used),
+            "io_uring" => options.io_uring(),
             #[cfg(target_os = "linux")]
-            Some("direct") => options.io_uring(tensilo_data::PageCache::Passed),
-            Some(other) => {
+            "direct" => options.direct(),
+            other => {
                 let message = format!(
-                    "{other:?} is no way of reading files here; there are \"mapped\", \"by-position\" and, on Linux, \
-                     \"io-uring\" and \"direct\""
+                    "{other:?} is not a valid io: use \"auto\", \"mmap\", \"pread\" or, on Linux, \"io_uring\" or \
+                     \"direct\""
                 );
                 return Err(DataError::BadArgument(message));
             }
@@ -131,8 +126,8 @@ impl Source {
     pub fn arguments<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
         let options = PyDict::new(py);
         options.set_item("version", self.version)?;
-        options.set_item("access", self.access.as_deref())?;
-        options.set_item("most_open_files", self.most_open_files)?;
+        options.set_item("io", &self.io)?;
+        options.set_item("max_open_files", self.max_open_files)?;
         Ok((self.absolute.to_object(py)?, options))
     }
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
+Io = Literal["auto", "mmap", "pread", "io_uring", "direct"]
+
 
 class LoaderOptions(TypedDict, total=False):
     """Options of ``tensilo.Loader``, which describes them."""
@@ -16,17 +18,17 @@ class LoaderOptions(TypedDict, total=False):
     window: tuple[int, int] | None
     seed: int | None
     tail: Literal["drop", "pad", "exact"] | None
-    threads: int | Literal["auto"]
-    readers: int
-    ahead: int
+    decode_threads: int | Literal["auto"]
+    io_depth: int
+    prefetch: int
     on_damage: Literal["error", "substitute"]
 
 
 # What a DataLoader has instead.
 _HINTS = {
     "shuffle": 'order="shuffled" or "sequential"',
-    "num_workers": "threads",
-    "prefetch_factor": "ahead",
+    "num_workers": "decode_threads",
+    "prefetch_factor": "prefetch",
     "drop_last": 'tail="drop", "pad" or "exact"',
     "collate_fn": "pad and dtypes",
     "sampler": "order, rank and world_size, or dataset.select",

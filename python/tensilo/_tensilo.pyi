@@ -16,7 +16,7 @@ _Paths = _Path | Sequence[_Path]
 _DType = Any
 _Indices = Any
 _Profile = Literal["balanced", "fast", "small", "raw", "bitshuffle-zstd"]
-_Access = str
+_Io = Literal["auto", "mmap", "pread", "io_uring", "direct"]
 _Progress = Callable[[str, int, int | None], object]
 _Job = tuple[_Path, int, int]
 _PlannedInput = tuple[str, int, builtins.bytes]
@@ -191,7 +191,7 @@ class Dataset:
     id: str
     version: int
     uri: str | builtins.list[str]
-    access: tuple[str, str]
+    io: tuple[str, str]
     def versions(self) -> builtins.list[int]: ...
     def take(
         self,
@@ -251,9 +251,9 @@ class Loader:
         tail: Literal["drop", "pad", "exact"] | None = None,
         rank: int = 0,
         world_size: int = 1,
-        threads: int | Literal["auto"] = "auto",
-        readers: int = 0,
-        ahead: int = 0,
+        decode_threads: int | Literal["auto"] = "auto",
+        io_depth: int = 0,
+        prefetch: int = 0,
         on_damage: Literal["error", "substitute"] = "error",
     ) -> Loader: ...
     def set_epoch(self, epoch: int) -> None: ...
@@ -294,8 +294,8 @@ def open(
     source: _Path | Iterable[_Path],
     *,
     version: int | None = None,
-    access: _Access | None = None,
-    most_open_files: int | None = None,
+    io: _Io = "auto",
+    max_open_files: int | None = None,
 ) -> Dataset: ...
 def add_columns(folder: _Path, files: _Paths) -> None: ...
 def tensor(

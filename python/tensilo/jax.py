@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Unpack
 
 import jax
@@ -22,11 +22,13 @@ class Loader:
         source: a ``tensilo.Dataset``, or what ``tensilo.open`` takes.
         batch_size: the samples of a batch of this process.
         sharding: a ``jax.sharding.Sharding``: arrays are then global ones, of the batches of all processes.
-        access: how files are read, see ``tensilo.open``.
+        transform: a function of a batch, as a dict of arrays, whose result is delivered in its place. It runs
+            on the thread that iterates.
+        io: how files are read, see ``tensilo.open``.
 
         rank, world_size: those of JAX's processes by default.
 
-    Others are those of ``tensilo.Loader``: columns, dtypes, pad, order, seed, tail, threads, and more.
+    Others are those of ``tensilo.Loader``: columns, dtypes, pad, order, seed, tail, decode_threads, and more.
     """
 
     def __init__(
@@ -35,17 +37,19 @@ class Loader:
         batch_size: int,
         *,
         sharding: Any = None,
-        access: str | None = None,
+        transform: Callable[[dict[str, Any]], Any] | None = None,
+        io: _loader_options.Io = "auto",
         rank: int | None = None,
         world_size: int | None = None,
         **options: Unpack[_loader_options.LoaderOptions],
     ) -> None:
         _loader_options.check(options)
-        dataset = source if isinstance(source, _tensilo.Dataset) else _tensilo.open(source, access=access)
+        dataset = source if isinstance(source, _tensilo.Dataset) else _tensilo.open(source, io=io)
         rank = jax.process_index() if rank is None else rank
         world_size = jax.process_count() if world_size is None else world_size
         self._loader = _tensilo.Loader(dataset, batch_size, rank=rank, world_size=world_size, **options)
         self._sharding = sharding
+        self._transform = transform
 
     def __getattr__(self, name: str) -> Any:
         # epoch, batches_left, set_epoch, state_dict, load_state_dict, stats, samples
@@ -56,12 +60,13 @@ class Loader:
     def __len__(self) -> int:
         return len(self._loader)
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[Any]:
         # not a generator, which threads cannot share
         return map(self._arrays, self._loader)
 
-    def _arrays(self, batch: _tensilo.Batch) -> dict[str, Any]:
-        return {name: self._array(column) for name, column in batch.items()}
+    def _arrays(self, batch: _tensilo.Batch) -> Any:
+        arrays = {name: self._array(column) for name, column in batch.items()}
+        return self._transform(arrays) if self._transform else arrays
 
     def _array(self, column: _tensilo.BatchColumn) -> Any:
         if column.dtype in ("utf8", "bytes") or column.levels:

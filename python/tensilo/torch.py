@@ -22,8 +22,8 @@ from ._torch_tensors import dtype_of, in_shared_memory, masks_of, of_batch, or_l
 __all__ = ["Dataset", "Loader"]
 
 
-def _opened(source: Any, access: str | None) -> _tensilo.Dataset:
-    return source if isinstance(source, _tensilo.Dataset) else _tensilo.open(source, access=access)
+def _opened(source: Any, io: _loader_options.Io) -> _tensilo.Dataset:
+    return source if isinstance(source, _tensilo.Dataset) else _tensilo.open(source, io=io)
 
 
 class Dataset(_TorchDataset):
@@ -46,7 +46,7 @@ class Dataset(_TorchDataset):
         null_masks: whether a batch of a ``DataLoader`` has, for each column that may have nulls and is a
             tensor, a tensor of bool ``NAME_is_null``. Elements of nulls are zeros.
         transform: a function of a sample, or of each of a batch, which is then collated from samples.
-        access: how files are read, see ``tensilo.open``.
+        io: how files are read, see ``tensilo.open``.
     """
 
     def __init__(
@@ -58,9 +58,9 @@ class Dataset(_TorchDataset):
         pad: Mapping[str, float | tuple[float, int]] | None = None,
         null_masks: bool = False,
         transform: Callable[[dict[str, Any]], Any] | None = None,
-        access: str | None = None,
+        io: _loader_options.Io = "auto",
     ) -> None:
-        self.dataset = _opened(source, access)
+        self.dataset = _opened(source, io)
         self.columns = [columns] if isinstance(columns, str) else columns
         self.dtypes = dtypes
         self.pad = {name: how if isinstance(how, tuple) else (how, 1) for name, how in (pad or {}).items()}
@@ -230,14 +230,17 @@ class Loader(IterableDataset):
         pin_memory: whether tensors are in pinned memory, for copies to a device that do not block.
         null_masks: whether a batch has, for each column that may have nulls and is a tensor, a tensor of bool
             ``NAME_is_null``. Elements of nulls are zeros.
-        access: how files are read, see ``tensilo.open``.
+        transform: a function of a batch, as a dict of tensors, whose result is delivered in its place. It runs
+            on the thread that iterates, or in the worker of a ``DataLoader``; it takes no part in the state.
+        io: how files are read, see ``tensilo.open``.
         rank, world_size: both or none.
         columns, dtypes, pad: as those of ``Dataset``.
         order: "windowed" (the default), "shuffled", or "sequential".
         seed: that of the order; 0 by default.
         tail: how an epoch ends: "drop" (the default), "pad", or "exact".
-        threads: how many decode; "auto" (the default) leaves a processor to the training.
-        window, readers, ahead, on_damage: see ``tensilo.Loader``.
+        decode_threads: the maximum number of threads that decode at the same time; "auto" (the default) leaves
+            a processor to the training.
+        window, io_depth, prefetch, on_damage: see ``tensilo.Loader``.
     """
 
     def __init__(
@@ -249,7 +252,8 @@ class Loader(IterableDataset):
         world_size: int | None = None,
         pin_memory: bool = False,
         null_masks: bool = False,
-        access: str | None = None,
+        transform: Callable[[dict[str, Any]], Any] | None = None,
+        io: _loader_options.Io = "auto",
         **options: Unpack[_loader_options.LoaderOptions],
     ) -> None:
         _loader_options.check(options)
@@ -260,9 +264,9 @@ class Loader(IterableDataset):
         if pin_memory and not getattr(torch, "accelerator", torch.cuda).is_available():
             warnings.warn("pin_memory: there is no accelerator, so memory is not pinned", stacklevel=2)
             pin_memory = False
-        self.dataset = _opened(source, access)
+        self.dataset = _opened(source, io)
         self.batch_size, self.rank, self.world_size = batch_size, rank, world_size
-        self.pin_memory, self.null_masks = pin_memory, null_masks
+        self.pin_memory, self.null_masks, self.transform = pin_memory, null_masks, transform
         self._options = options
         self._loader = self._made()
         # where a worker of a DataLoader is, and whether it has left an epoch early
@@ -320,13 +324,13 @@ class Loader(IterableDataset):
         """Returns the numbers of the samples of a step of this rank, as a tensor."""
         return torch.from_dlpack(self._loader.samples(step))
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[Any]:
         worker = get_worker_info()
         if worker is not None:
             return self._of_worker(worker.id, worker.num_workers)
         if self._of_worker_state is not None:
             raise ValueError("this is the state of a worker of a DataLoader: load it there, with as many workers")
-        return _Batches(iter(self._loader), self.pin_memory, self.null_masks)
+        return _Batches(iter(self._loader), self.pin_memory, self.null_masks, self.transform)
 
     def _of_worker(self, worker, workers):
         """Yields every n-th batch, read by this thread."""
@@ -341,7 +345,8 @@ class Loader(IterableDataset):
             batch = reader.take(self._loader.samples(step, position=position))
             taken += 1
             self._is_left, self._of_worker_state = True, {**start, "taken": taken}
-            yield of_batch(batch, null_masks=self.null_masks)
+            tensors = of_batch(batch, null_masks=self.null_masks)
+            yield self.transform(tensors) if self.transform else tensors
         self.set_epoch(start["epoch"] + 1)
 
     def __getstate__(self):
@@ -358,15 +363,16 @@ class Loader(IterableDataset):
 class _Batches:
     """The batches of an epoch as tensors. Threads may share it: a generator would refuse all but one."""
 
-    def __init__(self, batches, pin_memory, null_masks):
+    def __init__(self, batches, pin_memory, null_masks, transform):
         self._batches = batches
-        self._pin_memory, self._null_masks = pin_memory, null_masks
+        self._pin_memory, self._null_masks, self._transform = pin_memory, null_masks, transform
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        return of_batch(next(self._batches), pin_memory=self._pin_memory, null_masks=self._null_masks)
+        tensors = of_batch(next(self._batches), pin_memory=self._pin_memory, null_masks=self._null_masks)
+        return self._transform(tensors) if self._transform else tensors
 
 
 def _rank_and_world_size():

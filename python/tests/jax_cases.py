@@ -40,6 +40,12 @@ def test_a_batch_has_arrays_and_lists(mixed):
     assert padded["mel"].shape == (5, 4, 3) and padded["mel"][0].max() == -1
 
 
+def test_batches_are_transformed(mixed):
+    options = {"columns": ["label"], "order": "sequential"}
+    batch = next(iter(tensilo.jax.Loader(mixed, 5, transform=lambda batch: batch["label"] * 2, **options)))
+    assert batch.tolist() == [2 * sample(i)["label"] for i in range(5)]
+
+
 def test_an_epoch_is_divided_and_resumed(mixed):
     def loader(rank=0, world_size=1):
         options = {"columns": ["label"], "order": "shuffled", "seed": 7, "tail": "exact"}

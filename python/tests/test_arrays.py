@@ -142,7 +142,7 @@ def test_dlpack_says_what_it_must(mixed, tmp_path):
     path = tmp_path / "raw.tsl"
     with ts.Writer(path, {"x": ts.tensor("f32", (4,))}, profile="raw") as writer:
         writer.write(x=np.zeros((3, 4), dtype=np.float32))
-    view = ts.open(path, access="mapped")["x"].view(1)
+    view = ts.open(path, io="mmap")["x"].view(1)
     for version in (None, (1, 0)):
         with pytest.raises(BufferError, match="read"):
             view.__dlpack__(max_version=version)

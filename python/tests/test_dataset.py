@@ -148,7 +148,7 @@ def test_memory_that_does_not_fit_is_refused(mixed):
         (lambda ds: ds[:3][3], IndexError, "3"),
         (lambda ds: ds[:3]["x"], KeyError, "emb"),
         (lambda ds: ts.open(ds.uri, version=9), ValueError, "9"),
-        (lambda ds: ts.open(ds.uri, access="telepathy"), ValueError, "mapped"),
+        (lambda ds: ts.open(ds.uri, io="telepathy"), ValueError, "mmap"),
         (lambda ds: ts.open([]), ValueError, "empty"),
         (lambda ds: ts.open(3), TypeError, "path"),
         (lambda ds: ts.open("not/there.tsl"), FileNotFoundError, "there"),
@@ -167,9 +167,9 @@ def test_files_are_opened_as_they_are_named(mixed_path, tmp_path):
     assert len(whole) == COUNT and whole.version == 0
     assert len(ts.open(str(mixed_path / "**/*.tsl"))) == COUNT
     assert len(ts.open(files[0])) < COUNT
-    for access in ("mapped", "by-position"):
-        dataset = ts.open(mixed_path, access=access, most_open_files=1)
-        assert dataset.access[0] == access
+    for io in ("mmap", "pread"):
+        dataset = ts.open(mixed_path, io=io, max_open_files=1)
+        assert dataset.io[0] == io
         assert dataset[::-1]["label"].tolist() == list(range(COUNT))[::-1]
     (tmp_path / "x.tsl").write_bytes(b"no tensilo file" * 9)
     with pytest.raises(ts.CorruptionError) as caught:
@@ -206,14 +206,14 @@ def test_raw_samples_of_a_mapped_file_are_viewed(tmp_path):
     path = tmp_path / "raw.tsl"
     with ts.Writer(path, {"x": ts.tensor("f32", (4,))}, profile="raw") as writer:
         writer.write(x=np.arange(400, dtype=np.float32).reshape(100, 4))
-    view = ts.open(path, access="mapped")["x"].view(17)
+    view = ts.open(path, io="mmap")["x"].view(17)
     assert view.readonly
     array = view.numpy()
     np.testing.assert_array_equal(array, [68, 69, 70, 71])
     with pytest.raises(ValueError, match="read-only"):
         array[0] = 1
     with pytest.raises(ValueError, match="mapped"):
-        ts.open(path, access="by-position")["x"].view(17)
+        ts.open(path, io="pread")["x"].view(17)
 
 
 def test_parts_have_nothing_in_common(mixed):

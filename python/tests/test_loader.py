@@ -123,8 +123,8 @@ def test_batches_are_padded_and_of_other_types(mixed):
         ({"batch_size": 1 << 40}, ValueError, "too large"),
         ({"batch_size": 1000}, ValueError, "500 samples.* tail pad or exact"),
         ({"batch_size": 5, "seed": -1}, ValueError, "below 0"),
-        ({"batch_size": 5, "ahead": -1}, ValueError, "below 0"),
-        ({"batch_size": 5, "threads": -1}, ValueError, "below 0"),
+        ({"batch_size": 5, "prefetch": -1}, ValueError, "below 0"),
+        ({"batch_size": 5, "decode_threads": -1}, ValueError, "below 0"),
         ({"batch_size": 5, "order": "random"}, ValueError, "shuffled"),
         ({"batch_size": 5, "window": (3, 3), "order": "shuffled"}, ValueError, "windowed"),
         ({"batch_size": 5, "window": (0, 3)}, ValueError, "run"),
@@ -134,7 +134,7 @@ def test_batches_are_padded_and_of_other_types(mixed):
         ({"batch_size": 5, "pad": {"label": 0}}, ValueError, "pad"),
         ({"batch_size": 5, "pad": {"mel": "zero"}}, TypeError, "pad"),
         ({"batch_size": 5, "rank": 2, "world_size": 2}, ValueError, "rank"),
-        ({"batch_size": 5, "threads": "all"}, ValueError, "auto"),
+        ({"batch_size": 5, "decode_threads": "all"}, ValueError, "auto"),
         ({"batch_size": 5, "on_damage": "ignore"}, ValueError, "substitute"),
     ],
     ids=str,
@@ -190,7 +190,7 @@ def test_batches_stay_when_the_loader_is_gone(mixed):
 
 
 def test_waiting_is_counted(mixed):
-    loader = ts.Loader(mixed, 2, columns=["mel"], threads=1, ahead=1)
+    loader = ts.Loader(mixed, 2, columns=["mel"], decode_threads=1, prefetch=1)
     for _ in loader:
         pass  # a loop that does nothing waits for every batch
     stats = loader.stats()

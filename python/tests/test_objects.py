@@ -100,8 +100,8 @@ def test_what_is_not_there_is_an_error(url):
         ts.open(f"{url}/none.tsl")
     with pytest.raises(ValueError, match="no bucket"):
         ts.open("s3:///x")
-    with pytest.raises(ValueError, match="objects are not read mapped"):
-        ts.open(url, access="mapped")
+    with pytest.raises(ValueError, match="mmap reads files, not objects"):
+        ts.open(url, io="mmap")
 
 
 def test_inputs_of_conversions_are_objects(tmp_path):

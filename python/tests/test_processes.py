@@ -45,9 +45,9 @@ def in_process(method, target, *arguments):
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("state", ["not open", "open", "used"])
-@pytest.mark.parametrize("access", [None, "by-position"])
-def test_a_dataset_works_in_another_process(mixed_path, method, state, access):
-    dataset = ts.open(mixed_path, access=access)
+@pytest.mark.parametrize("io", ["auto", "pread"])
+def test_a_dataset_works_in_another_process(mixed_path, method, state, io):
+    dataset = ts.open(mixed_path, io=io)
     if state == "not open":
         dataset = pickle.loads(pickle.dumps(dataset))
     if state == "used":
@@ -150,7 +150,7 @@ def test_a_thousand_loaders_leave_nothing_behind(mixed_path):
     before = None
     for cycle in range(1000):
         dataset = ts.open(mixed_path)
-        batches = iter(ts.Loader(dataset, 20, columns=["label"], threads=2))
+        batches = iter(ts.Loader(dataset, 20, columns=["label"], decode_threads=2))
         for _ in range(cycle % 4):
             next(batches)
         del batches, dataset

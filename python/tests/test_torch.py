@@ -80,6 +80,27 @@ def test_the_loader_delivers_tensors(mixed):
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:This DataLoader will create")
+def test_batches_are_transformed(mixed):
+    def loader(transform):
+        return Loader(mixed, 64, columns=["label"], seed=3, transform=transform)
+
+    plain, doubled = loader(None), loader(_doubled)
+    due = [batch["label"] * 2 for batch in plain]
+    found = list(doubled)
+    assert len(due) > 2 and all(torch.equal(a, b) for a, b in zip(found, due, strict=True))
+    assert doubled.state_dict() == plain.state_dict()
+    doubled.set_epoch(0)
+    for batch, expected in zip(DataLoader(doubled, batch_size=None, num_workers=2), due, strict=True):
+        assert torch.equal(batch, expected)
+    with pytest.raises(KeyError, match="absent"):
+        next(iter(loader(lambda batch: batch["absent"])))
+
+
+def _doubled(batch):
+    return batch["label"] * 2
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:This DataLoader will create")
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_workers_deliver_the_same_batches_in_the_same_order(mixed, workers):
     due = [batch["label"].tolist() for batch in Loader(mixed, 32, columns=["label"], order="shuffled", seed=1)]
@@ -170,7 +191,7 @@ def test_samples_of_a_worker_can_be_returned_as_they_are(mixed):
 def test_what_is_read_only_is_copied(tmp_path):
     with ts.Writer(tmp_path / "x.tsl", {"x": ts.tensor("f32", (4,))}, profile="raw") as writer:
         writer.write(x=torch.ones(3, 4))
-    view = ts.open(tmp_path / "x.tsl", access="mapped")["x"].view(1)
+    view = ts.open(tmp_path / "x.tsl", io="mmap")["x"].view(1)
     tensor = view.torch()
     tensor[0] = 7
     assert view.tolist() == [1, 1, 1, 1]
@@ -260,7 +281,7 @@ def test_samples_of_any_shapes_are_tensors(tmp_path):
 
 
 def test_options_of_a_data_loader_are_explained(mixed):
-    hints = {"shuffle": "order=", "num_workers": "threads", "drop_last": "tail=", "colums": "columns, dtypes"}
+    hints = {"shuffle": "order=", "num_workers": "decode_threads", "drop_last": "tail=", "colums": "columns, dtypes"}
     for name, hint in hints.items():
         with pytest.raises(TypeError, match=f"{name}.*{hint}"):
             Loader(mixed, 5, **{name: 1})

@@ -87,10 +87,10 @@ fn contenders<'a>(arguments: &Arguments, data: &'a Dataset, folder: &Path) -> Re
     let mut found: Vec<(String, Measure<'a>)> = Vec::new();
     for profile in [Profile::Fast, Profile::Balanced] {
         let file = write(&files::Tensilo(profile), data, &folder.join(format!("{}.tsl", profile.name())))?;
-        for workers in [1, threads] {
+        for decode_threads in [1, threads] {
             let path = file.clone();
-            let name = format!("{}, loader with {workers}", files::name(profile));
-            found.push((name, Box::new(move || loader(data, &path, workers, time))));
+            let name = format!("{}, loader with {decode_threads}", files::name(profile));
+            found.push((name, Box::new(move || loader(data, &path, decode_threads, time))));
         }
         let open = move || files::Tensilo(profile).open(data, &file);
         found.push((format!("{}, gathers", files::name(profile)), gathers(data, threads, time, open)));
@@ -156,12 +156,12 @@ fn gathers<'a>(
 }
 
 /// The loader, whose batches are dropped at once.
-fn loader(data: &Dataset, file: &Path, workers: usize, time: Duration) -> Result<f64> {
+fn loader(data: &Dataset, file: &Path, threads: usize, time: Duration) -> Result<f64> {
     // SAFETY: the file is in a temporary folder of this process, which does not change it once it
     // is written.
-    let dataset = unsafe { DatasetOptions::new().mapped() }.open(file)?;
+    let dataset = unsafe { DatasetOptions::new().mmap() }.open(file)?;
     let options = LoaderOptions::new(batch(data) as u32).mode(Mode::Shuffled).seed(1);
-    let loader = options.workers(workers).readers(workers).loader(&View::all(&dataset))?;
+    let loader = options.decode_threads(threads).io_depth(threads).loader(&View::all(&dataset))?;
     let (mut samples, begun) = (0, Instant::now());
     for batch in loader.epochs(0..u64::MAX) {
         samples += black_box(batch?).samples().len();

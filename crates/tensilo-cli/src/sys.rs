@@ -4,17 +4,17 @@ use std::path::Path;
 use tensilo::source::MappedFile;
 use tensilo_data::DatasetOptions;
 
-/// Maps a file. Only `bench --map` may call this: its help states what the user must ensure.
+/// Maps a file. Only `bench --io mmap` may call this: its help states what the user must ensure.
 pub(crate) fn map(path: &Path) -> tensilo::Result<MappedFile> {
     // SAFETY: the caller of `MappedFile::open` must ensure that no process changes or truncates the
     // file while it is mapped. This process opens the file for reading only. For all other
-    // processes the user ensures it: the program maps nothing without --map, and the help of that
-    // option states the condition and the consequences.
+    // processes the user ensures it: the program maps nothing without --io mmap, and the help
+    // of that option states the condition and the consequences.
     unsafe { MappedFile::open(path) }
 }
 
-/// Maps the files of a dataset. Only `bench --loader --map` may call this.
-pub(crate) fn mapped(options: DatasetOptions) -> DatasetOptions {
+/// Maps the files of a dataset. Only `bench --loader --io mmap` may call this.
+pub(crate) fn mmap(options: DatasetOptions) -> DatasetOptions {
     // SAFETY: as for `map`.
-    unsafe { options.mapped() }
+    unsafe { options.mmap() }
 }

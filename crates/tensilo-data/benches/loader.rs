@@ -52,7 +52,7 @@ fn dataset(files: u32) -> (TempDir, Dataset) {
 }
 
 fn loader(dataset: &Dataset) -> Loader {
-    let options = LoaderOptions::new(BATCH).mode(Mode::Shuffled).seed(1).workers(1);
+    let options = LoaderOptions::new(BATCH).mode(Mode::Shuffled).seed(1).decode_threads(1);
     options.loader(&View::all(dataset)).expect("options that fit")
 }
 

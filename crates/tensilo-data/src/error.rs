@@ -47,6 +47,9 @@ pub enum DataError {
         #[source]
         error: io::Error,
     },
+    /// The function of [`LoaderOptions::map`](crate::LoaderOptions::map) has failed.
+    #[error("the function that maps batches failed: {0}")]
+    Map(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A fault of this crate; please report it.
     #[error("internal error: {0}; please report it")]
     Internal(String),

@@ -79,7 +79,7 @@
 mod dataset;
 mod division;
 mod error;
-mod helpers;
+mod io_pool;
 mod loader;
 mod machine;
 mod manifest;
@@ -94,21 +94,21 @@ mod uring_file;
 mod view;
 
 pub use dataset::{
-    Changes, DataFile, Dataset, DatasetOptions, FileAccess, FoundSample, Garbage, GroupFile, JobFile, SalvagedFile,
+    Changes, DataFile, Dataset, DatasetOptions, FoundSample, Garbage, GroupFile, Io, JobFile, SalvagedFile,
     SampleGroup, WriteJob,
 };
 pub use division::{Division, Positions, Tail};
 pub use error::DataError;
 pub use loader::{
-    Batch, BatchAllocator, BatchColumn, BatchIterator, BatchMemory, Interrupt, Loader, LoaderMetrics, LoaderOptions,
-    OnDamage, Padding, ReadAhead, SampleReader,
+    Batch, BatchAllocator, BatchColumn, BatchIterator, BatchMap, BatchMemory, Interrupt, Loader, LoaderMetrics,
+    LoaderOptions, OnDamage, Padding, ReadAhead, SampleReader,
 };
 pub use order::{Mode, Order, Permutation, RunsAndWindows};
 pub use receipt::Receipt;
 pub use state::State;
 pub use substitute::substitute;
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
-pub use uring_file::{PageCache, UringFile};
+pub use uring_file::UringFile;
 pub use view::{Component, Mixture, SampleList, Split, View};
 
 /// The examples of the guide, compiled and run.

@@ -20,17 +20,6 @@ const LONGEST: u64 = 1 << 30;
 /// The bytes that are read at a time at most, unless one range is longer.
 const WAVE_BYTES: usize = 8 << 20;
 
-/// Whether the page cache of the system is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum PageCache {
-    /// Bytes that were read stay in it: for datasets that fit in memory.
-    #[default]
-    Used,
-    /// The chunks are read past it (O_DIRECT): for datasets larger than memory, of which it would
-    /// keep nothing that is wanted again. The index and the fronts of chunks still go through it.
-    Passed,
-}
-
 /// A file whose ranges are read by io_uring: all of a batch at the same time, by one system call
 /// for many. Single reads are by position.
 ///
@@ -39,28 +28,31 @@ pub enum PageCache {
 #[derive(Debug)]
 pub struct UringFile {
     positioned: PositionedFile,
-    /// The same file, opened to be read past the page cache.
+    /// The same file, opened for direct I/O.
     direct: Option<File>,
 }
 
 impl UringFile {
-    /// Opens a file for reading. Fails with [`PageCache::Passed`] if its file system refuses
-    /// O_DIRECT.
-    pub fn open(path: impl AsRef<Path>, page_cache: PageCache) -> tensilo::Result<Self> {
+    /// Opens a file for buffered I/O: bytes that were read stay in the page cache. Suits datasets
+    /// that fit in memory.
+    pub fn open(path: impl AsRef<Path>) -> tensilo::Result<Self> {
+        Ok(Self { positioned: PositionedFile::open(path)?, direct: None })
+    }
+
+    /// Opens a file for direct I/O (`O_DIRECT`): chunks bypass the page cache. Suits datasets
+    /// larger than memory, which would evict each chunk before it is read again. The index and the
+    /// block indexes of chunks still go through the page cache. Fails if the file system refuses
+    /// direct I/O.
+    pub fn open_direct(path: impl AsRef<Path>) -> tensilo::Result<Self> {
         let path = path.as_ref();
         let positioned = PositionedFile::open(path)?;
-        let direct = match page_cache {
-            PageCache::Used => None,
-            PageCache::Passed => {
-                // the same file, whatever has the path meanwhile
-                let same = format!("/proc/self/fd/{}", positioned.as_fd().as_raw_fd());
-                let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
-                let opened = OpenOptions::new().read(true).custom_flags(flags).open(same);
-                let doing = "opening the file to read it past the page cache";
-                Some(opened.map_err(|error| tensilo::Error::io(doing, error).with_path(path))?)
-            }
-        };
-        Ok(Self { positioned, direct })
+        // the same file, whatever has the path meanwhile
+        let same = format!("/proc/self/fd/{}", positioned.as_fd().as_raw_fd());
+        let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
+        let opened = OpenOptions::new().read(true).custom_flags(flags).open(same);
+        let doing = "opening the file for direct I/O";
+        let direct = opened.map_err(|error| tensilo::Error::io(doing, error).with_path(path))?;
+        Ok(Self { positioned, direct: Some(direct) })
     }
 
     /// Returns why this process cannot use io_uring; `None` if it can. Cost: makes a ring.

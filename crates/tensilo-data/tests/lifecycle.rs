@@ -143,9 +143,9 @@ mod linux {
     }
 
     fn open(fault: Fault, folder: &Path, random: &mut Random) -> Dataset {
-        let options = DatasetOptions::new().most_open_files(3);
+        let options = DatasetOptions::new().max_open_files(3);
         #[cfg(feature = "io-uring")]
-        let options = if random.one_in(2) { options.io_uring(tensilo_data::PageCache::Used) } else { options };
+        let options = if random.one_in(2) { options.io_uring() } else { options };
         #[cfg(not(feature = "io-uring"))]
         let _ = random;
         let options = match fault {
@@ -183,7 +183,7 @@ mod linux {
         let policy = if random.one_in(2) { OnDamage::Substitute } else { OnDamage::Fail };
         let options = LoaderOptions::new(1 + random.below(60) as u32).seed(number).tail(Tail::Exact).on_damage(policy);
         let options = options.mode(if random.one_in(2) { Mode::Shuffled } else { Mode::Sequential });
-        let options = options.workers(random.index(4)).readers(random.index(7)).ahead(random.index(9));
+        let options = options.decode_threads(random.index(4)).io_depth(random.index(7)).prefetch(random.index(9));
         let options = match fault {
             Fault::NoMemory => options.allocator(Arc::new(Empty)),
             Fault::PanickingWorker => options.allocator(Arc::new(Panicking)),
@@ -276,7 +276,7 @@ mod linux {
             text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("pages") * 4096
         };
         let dataset = Dataset::open(folder).expect("a dataset");
-        let options = LoaderOptions::new(50).mode(Mode::Shuffled).workers(2);
+        let options = LoaderOptions::new(50).mode(Mode::Shuffled).decode_threads(2);
         let loader = options.loader(&View::all(&dataset)).expect("options");
         let mut before = 0;
         for batch in loader.epochs(0..1_000) {

@@ -43,7 +43,7 @@ fn c_cursor(path: &std::path::Path) -> (*mut tensilo_reader, *mut tensilo_cursor
     let (mut reader, mut cursor) = (ptr::null_mut(), ptr::null_mut());
     let options = tensilo_open_options {
         struct_size: size_of::<tensilo_open_options>(),
-        access: TENSILO_ACCESS_MAPPED,
+        io: TENSILO_IO_MMAP,
         verification: TENSILO_VERIFY_FIRST_TOUCH,
         max_chunk_bytes: 0,
     };

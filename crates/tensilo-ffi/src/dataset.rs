@@ -1,15 +1,15 @@
 //! Datasets of one or many files.
 
-use crate::access::*;
 use crate::arguments::{fill, flag, options as read_options, path as read_path, shared};
 use crate::call::{HandlePlace, call, close};
 use crate::error::{Result, tensilo_error};
+use crate::io::*;
 use crate::schema::tensilo_schema;
 use crate::status::tensilo_status;
 use crate::versioned::{Options, Output};
 use std::ffi::c_char;
 use std::ptr;
-use tensilo_data::{Dataset, DatasetOptions, View};
+use tensilo_data::{Dataset, DatasetOptions, Io, View};
 
 /// An open dataset: files that are read as one sequence of samples.
 ///
@@ -32,10 +32,11 @@ pub struct tensilo_dataset_options {
     /// Whether `version` is set: 0 or 1.
     pub has_version: u32,
     /// How files are read.
-    pub access: tensilo_access,
-    /// How many files are kept open; 0 for half of what the process may have
-    /// open, but at most 256, and 4,096 for objects of a store.
-    pub most_open_files: usize,
+    pub io: tensilo_io,
+    /// The maximum number of files that the dataset keeps open. 0 for half of the process's limit,
+    /// but at most 256, and 4,096 for objects of a store. Raise it for datasets of many files in a
+    /// shuffled order.
+    pub max_open_files: usize,
 }
 
 // SAFETY: `repr(C)`, and begins with its size.
@@ -56,7 +57,7 @@ pub struct tensilo_dataset_info {
     /// The id, which a dataset keeps for its life; zeros without a manifest.
     pub dataset_id: [u8; 16],
     /// How files are read.
-    pub access: tensilo_access,
+    pub io: tensilo_io,
 }
 
 // SAFETY: `repr(C)`, and begins with its size.
@@ -77,35 +78,33 @@ fn options(told: &tensilo_dataset_options) -> Result<DatasetOptions> {
     if flag(told.has_version, "has_version")? {
         options = options.version(told.version);
     }
-    if told.most_open_files > 0 {
-        options = options.most_open_files(told.most_open_files);
+    if told.max_open_files > 0 {
+        options = options.max_open_files(told.max_open_files);
     }
-    match told.access {
-        TENSILO_ACCESS_DEFAULT => Ok(options),
-        TENSILO_ACCESS_BY_POSITION => Ok(options.by_position()),
-        TENSILO_ACCESS_MAPPED => mapped(options),
-        TENSILO_ACCESS_IO_URING => io_uring(options, false),
-        TENSILO_ACCESS_DIRECT => io_uring(options, true),
-        other => Err(tensilo_error::bad_argument(format!("{other} is no tensilo_access"))),
+    match told.io {
+        TENSILO_IO_AUTO => Ok(options),
+        TENSILO_IO_PREAD => Ok(options.pread()),
+        TENSILO_IO_MMAP => mmap(options),
+        TENSILO_IO_IO_URING => io_uring(options, false),
+        TENSILO_IO_DIRECT => io_uring(options, true),
+        other => Err(tensilo_error::bad_argument(format!("{other} is not a valid tensilo_io"))),
     }
 }
 
 #[cfg(feature = "mmap")]
-fn mapped(options: DatasetOptions) -> Result<DatasetOptions> {
-    // SAFETY: by asking for `TENSILO_ACCESS_MAPPED`, the caller promises that nobody changes the
-    // files.
-    Ok(unsafe { options.mapped() })
+fn mmap(options: DatasetOptions) -> Result<DatasetOptions> {
+    // SAFETY: by setting `TENSILO_IO_MMAP`, the caller promises that nobody changes the files.
+    Ok(unsafe { options.mmap() })
 }
 
 #[cfg(not(feature = "mmap"))]
-fn mapped(_: DatasetOptions) -> Result<DatasetOptions> {
+fn mmap(_: DatasetOptions) -> Result<DatasetOptions> {
     Err(tensilo_error::not_built("mmap", "a memory map"))
 }
 
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
 fn io_uring(options: DatasetOptions, is_direct: bool) -> Result<DatasetOptions> {
-    use tensilo_data::PageCache;
-    Ok(options.io_uring(if is_direct { PageCache::Passed } else { PageCache::Used }))
+    Ok(if is_direct { options.direct() } else { options.io_uring() })
 }
 
 #[cfg(not(all(target_os = "linux", feature = "io-uring")))]
@@ -113,13 +112,13 @@ fn io_uring(_: DatasetOptions, _: bool) -> Result<DatasetOptions> {
     Err(tensilo_error::not_built("io-uring", "io_uring (Linux only)"))
 }
 
-fn access(dataset: &Dataset) -> tensilo_access {
-    match dataset.file_access().name() {
-        "by-position" => TENSILO_ACCESS_BY_POSITION,
-        "mapped" => TENSILO_ACCESS_MAPPED,
-        "io-uring" => TENSILO_ACCESS_IO_URING,
-        "direct" => TENSILO_ACCESS_DIRECT,
-        _ => TENSILO_ACCESS_DEFAULT,
+fn io(dataset: &Dataset) -> tensilo_io {
+    match dataset.io() {
+        Io::Pread => TENSILO_IO_PREAD,
+        Io::Mmap => TENSILO_IO_MMAP,
+        Io::IoUring => TENSILO_IO_IO_URING,
+        Io::Direct => TENSILO_IO_DIRECT,
+        _ => TENSILO_IO_AUTO,
     }
 }
 
@@ -180,7 +179,7 @@ pub unsafe extern "C" fn tensilo_dataset_get_info(
                 sample_count: dataset.sample_count(),
                 version: dataset.version(),
                 dataset_id: dataset.id(),
-                access: access(dataset),
+                io: io(dataset),
             };
             fill(info, found, "info")
         })

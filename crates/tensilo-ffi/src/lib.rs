@@ -20,7 +20,6 @@
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
-mod access;
 mod arguments;
 mod arrow;
 #[cfg(not(feature = "arrow"))]
@@ -38,6 +37,7 @@ mod cursor;
 mod dataset;
 mod dtype;
 mod error;
+mod io;
 mod lent_memory;
 mod loader;
 mod loader_options;
@@ -51,7 +51,6 @@ mod verify;
 mod version;
 mod versioned;
 
-pub use access::*;
 pub use arrow::*;
 pub use arrow_structs::*;
 pub use batch::*;
@@ -61,6 +60,7 @@ pub use cursor::*;
 pub use dataset::*;
 pub use dtype::*;
 pub use error::*;
+pub use io::*;
 pub use lent_memory::*;
 pub use loader::*;
 pub use loader_options::*;

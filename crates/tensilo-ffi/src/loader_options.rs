@@ -93,12 +93,15 @@ pub struct tensilo_loader_options {
     pub seed: u64,
     /// Whether `seed` is set: 0 or 1.
     pub has_seed: u32,
-    /// The threads that decode; 0 for one less than there are processors.
-    pub worker_count: u32,
-    /// The batches that are read at a time; 0 for the number of workers.
-    pub reader_count: u32,
-    /// The batches that are ready or in work at most; 0 for twice the number of readers.
-    pub ahead: u32,
+    /// The maximum number of threads that decode at the same time; 0 for one less than the
+    /// processors. Raise it if `tensilo_metrics` show more decoding than fetching.
+    pub decode_threads: u32,
+    /// The number of batches that are read at the same time; 0 for the decode threads, and at least
+    /// 4 for objects of a store. Raise it for storage with a high latency.
+    pub io_depth: u32,
+    /// The maximum number of batches that are ready or in work; 0 for twice the I/O depth. Raise it
+    /// if the times of steps or of the storage vary much.
+    pub prefetch: u32,
     /// The names of `column_count` columns; NULL for all. Columns of decimals with a scale or more
     /// than 18 digits, and of intervals, are refused: their stored elements are not their values.
     pub columns: *const *const c_char,
@@ -169,9 +172,9 @@ pub(crate) unsafe fn loader_options(told: &tensilo_loader_options, view: &View) 
     let mut options = LoaderOptions::new(told.batch_size)
         .rank(told.rank, told.world_size.max(1))
         .on_damage(on_damage(told.on_damage)?)
-        .workers(count(told.worker_count))
-        .readers(count(told.reader_count))
-        .ahead(count(told.ahead));
+        .decode_threads(count(told.decode_threads))
+        .io_depth(count(told.io_depth))
+        .prefetch(count(told.prefetch));
     if let Some(mode) = mode(told, view)? {
         options = options.mode(mode);
     }

@@ -1,9 +1,9 @@
 //! One open file.
 
-use crate::access::*;
 use crate::arguments::{fill, options as read_options, path as read_path, shared};
 use crate::call::{HandlePlace, call, close};
 use crate::error::{Result, tensilo_error};
+use crate::io::*;
 use crate::schema::tensilo_schema;
 use crate::status::tensilo_status;
 use crate::versioned::{Options, Output};
@@ -38,7 +38,7 @@ pub struct tensilo_open_options {
     /// `sizeof(tensilo_open_options)`, set by the caller.
     pub struct_size: usize,
     /// How the file is read.
-    pub access: tensilo_access,
+    pub io: tensilo_io,
     /// When chunks are checked.
     pub verification: tensilo_verification,
     /// The bytes to which a chunk may decode at most; 0 for the limit of the format, 4 GiB. A
@@ -93,21 +93,20 @@ fn open(path: &Path, options: &tensilo_open_options) -> Result<Reader> {
     if options.max_chunk_bytes > 0 {
         how = how.max_chunk_bytes(u32::try_from(options.max_chunk_bytes).unwrap_or(u32::MAX));
     }
-    match options.access {
-        TENSILO_ACCESS_DEFAULT if is_address(path) => open_object(path, how),
-        TENSILO_ACCESS_DEFAULT | TENSILO_ACCESS_BY_POSITION => Ok(how.open_file(path)?),
-        TENSILO_ACCESS_MAPPED => map(path, how),
-        TENSILO_ACCESS_IO_URING | TENSILO_ACCESS_DIRECT => {
-            Err(tensilo_error::bad_argument("access: io_uring reads datasets; use tensilo_dataset_open"))
+    match options.io {
+        TENSILO_IO_AUTO if is_address(path) => open_object(path, how),
+        TENSILO_IO_AUTO | TENSILO_IO_PREAD => Ok(how.open_file(path)?),
+        TENSILO_IO_MMAP => map(path, how),
+        TENSILO_IO_IO_URING | TENSILO_IO_DIRECT => {
+            Err(tensilo_error::bad_argument("io: io_uring reads datasets; use tensilo_dataset_open"))
         }
-        other => Err(tensilo_error::bad_argument(format!("{other} is no tensilo_access"))),
+        other => Err(tensilo_error::bad_argument(format!("{other} is not a valid tensilo_io"))),
     }
 }
 
 #[cfg(feature = "mmap")]
 fn map(path: &Path, options: OpenOptions) -> Result<Reader> {
-    // SAFETY: by asking for `TENSILO_ACCESS_MAPPED`, the caller promises that nobody changes the
-    // file.
+    // SAFETY: by setting `TENSILO_IO_MMAP`, the caller promises that nobody changes the file.
     Ok(unsafe { options.map_file(path) }?)
 }
 

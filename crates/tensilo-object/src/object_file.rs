@@ -210,12 +210,9 @@ impl OpenObject {
         requests.fill(short, config).map_err(|error| of_range(io::Error::other(error)))?;
         let first_range = |request: usize| requests.needed(request).iter().map(|(_, range)| *range).min();
         let mut pending: Vec<bool> = vec![true; requests.ranges().len()];
-        let mut failed: Option<RangeError> = None;
+        let (mut left, mut failed) = (pending.len(), None::<RangeError>);
         let answers = self.answers(requests.ranges(), config.max_in_flight).map_err(of_range)?;
-        while pending.iter().enumerate().any(|(request, is_pending)| {
-            let range = failed.as_ref().map_or(usize::MAX, |failed| failed.range);
-            *is_pending && first_range(request).is_some_and(|first| first < range)
-        }) {
+        while left > 0 {
             let (request, answer) = answers.recv().map_err(|_| of_range(gone()))?;
             pending.get_mut(request).into_iter().for_each(|is_pending| *is_pending = false);
             let start = requests.ranges().get(request).map_or(0, |bytes| bytes.start);
@@ -231,6 +228,14 @@ impl OpenObject {
                     failed = earlier(failed, Some(RangeError { range, error }));
                 }
             }
+            left = match &failed {
+                None => left.saturating_sub(1),
+                // only what comes before it counts
+                Some(failed) => {
+                    let is_before = |request: usize| first_range(request).is_some_and(|first| first < failed.range);
+                    (0..).zip(&pending).filter(|(request, is_pending)| **is_pending && is_before(*request)).count()
+                }
+            };
         }
         failed.map_or(Ok(()), Err)
     }
@@ -379,6 +384,7 @@ impl Source for ObjectFile {
             self.0.has_runs.store(true, Ordering::Relaxed);
         }
         let inside = ranges.iter().map(|range| range.start..range.end.min(self.byte_count()));
+        let inside = inside.filter(|range| !range.is_empty());
         // what a cache has takes no round trip
         let is_cached = |range: &Range<u64>| self.0.cached.as_ref().is_some_and(|cached| cached.has_all(range));
         let missing = inside.filter(|range| is_run(range) || !is_cached(range));

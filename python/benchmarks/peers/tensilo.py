@@ -37,7 +37,7 @@ def _values(values, column):
 
 
 class TensiloLoader(_Tensilo):
-    """``tensilo.torch.Loader``: as many threads as others have workers."""
+    """``tensilo.torch.Loader``: as many decode threads as others have workers."""
 
     orders = {
         "sequential": "in order",
@@ -56,7 +56,7 @@ class TensiloLoader(_Tensilo):
             order=spec.order,
             seed=spec.seed,
             pad=ragged,
-            threads=max(spec.workers, 1),
+            decode_threads=max(spec.workers, 1),
             rank=spec.rank,
             world_size=spec.world,
         )

@@ -15,7 +15,7 @@ use rustix::fs::{Advice as CacheAdvice, fadvise};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tensilo_data::{DatasetOptions, LoaderOptions, Mode, PageCache, View};
+use tensilo_data::{DatasetOptions, LoaderOptions, Mode, View};
 
 /// Measures samples that are in no cache: the loader of tensilo, plain reads by position, and maps
 /// with the default advice and with that for random access.
@@ -79,25 +79,25 @@ fn random<'a>(arguments: &Arguments, files: &'a Files) -> Result<Vec<Contender<'
         };
         Contender { name: name.to_owned(), file: &files.raw, measure }
     };
-    let shuffled = |name: &str, options: fn() -> DatasetOptions, readers: usize| Contender {
-        name: format!("tensilo, shuffled, {name}, {readers} readers"),
+    let shuffled = |name: &str, options: fn() -> DatasetOptions, io_depth: usize| Contender {
+        name: format!("tensilo, shuffled, {name}, I/O depth {io_depth}"),
         file: &files.encoded,
-        measure: Box::new(move || loader(files, options(), readers, Mode::Shuffled, time)),
+        measure: Box::new(move || loader(files, options(), io_depth, Mode::Shuffled, time)),
     };
     Ok(vec![
         plain("plain reads", None),
         plain("map, default advice", Some(Advice::Normal)),
         plain("map, advice for random access", Some(Advice::Random)),
-        shuffled("io_uring", || DatasetOptions::new().io_uring(PageCache::Used), 2),
-        shuffled("past the page cache", || DatasetOptions::new().io_uring(PageCache::Passed), 2),
-        shuffled("by position", || DatasetOptions::new().by_position(), threads),
+        shuffled("io_uring", || DatasetOptions::new().io_uring(), 2),
+        shuffled("direct", || DatasetOptions::new().direct(), 2),
+        shuffled("pread", || DatasetOptions::new().pread(), threads),
     ])
 }
 
 fn in_order<'a>(arguments: &Arguments, files: &'a Files) -> Vec<Contender<'a>> {
     let time = Duration::from_millis(arguments.ms);
     let ordered = |name: &str, mode: fn(&Files) -> Mode| Contender {
-        name: format!("tensilo, {name}, 2 readers"),
+        name: format!("tensilo, {name}, I/O depth 2"),
         file: &files.encoded,
         measure: Box::new(move || loader(files, DatasetOptions::new(), 2, mode(files), time)),
     };
@@ -139,9 +139,9 @@ fn drop_from_cache(file: &Path) -> Result<()> {
 }
 
 /// The loader, whose batches are dropped at once. Reads no sample twice.
-fn loader(files: &Files, options: DatasetOptions, readers: usize, mode: Mode, time: Duration) -> Result<f64> {
+fn loader(files: &Files, options: DatasetOptions, io_depth: usize, mode: Mode, time: Duration) -> Result<f64> {
     let dataset = options.open(&files.encoded)?;
-    let options = LoaderOptions::new(BATCH).mode(mode).seed(1).workers(2).readers(readers);
+    let options = LoaderOptions::new(BATCH).mode(mode).seed(1).decode_threads(2).io_depth(io_depth);
     let loader = options.loader(&View::all(&dataset))?;
     let (mut samples, begun) = (0, Instant::now());
     for batch in loader.epoch(0) {

@@ -12,19 +12,19 @@ Examples:
   tensilo bench train.tsl -c mel --batch 256     gathers of 256 samples
   tensilo bench train.tsl --pattern shuffled --threads 8
   tensilo bench train.tsl --cold --pattern sequential
-  tensilo bench train.tsl --map                  from a memory map
+  tensilo bench train.tsl --io mmap              from a memory map
   tensilo bench train.tsl --json | jq .ns_per_sample_p99
   tensilo bench train/ --loader --gpus 8 --step-ms 200
-  tensilo bench train/ --loader --workers 4 --order shuffled --svg loader.svg
+  tensilo bench train/ --loader --decode-threads 4 --order shuffled --svg loader.svg
 
 A sample of a fixed shape is read into allocated memory. A ragged sample is read
 and copied. A batch is one gather.
 
-The file is read by position, or from a memory map with --map. Only map a file
-that no process changes or truncates meanwhile: a truncated file kills this
+One column is read with pread, or from a memory map with --io mmap. Only map a
+file that no process changes or truncates meanwhile: a truncated file kills this
 program (SIGBUS), a changed file gives wrong values or undefined behaviour. A
 file that is replaced by renaming, as tensilo does, is safe. Network file
-systems give no such guarantee; read their files by position.
+systems give no such guarantee; read their files with pread.
 
 Warm: every chunk is read once before, for at most five times --seconds.
 Cold: the pages of the file are dropped from the page cache, and a new reader is
@@ -54,7 +54,7 @@ tensilo-data.
 JSON, schema tensilo.bench/1 (members may be added; those named here stay; an
 unknown number is null):
   schema, file, column, dtype, sample_count, pattern, batch, threads, cold
-  access       by-position or mapped
+  io           pread or mmap
   warmed_up    whether all chunks were read before
   verification first-touch, always or never
   samples, seconds, samples_per_s, decoded_gb_per_s, memcpy_gb_per_s (10^9)
@@ -63,12 +63,12 @@ unknown number is null):
   requests_per_sample  of the file; also of a batch, divided by its samples
 
 JSON with --loader, schema tensilo.bench-loader/1:
-  schema, file, sample_count, files, stored_bytes, order, batch, access, cold
+  schema, file, sample_count, files, stored_bytes, order, batch, io, cold
   gpus, step_s, sample_bytes, required_gb_per_s, verdict
-  runs         for each number of workers: workers, readers, samples, seconds,
-               samples_per_s, delivered_gb_per_s, ns_per_batch_p50,
-               ns_per_batch_p99, waiting_share, first_batch_s, read_bytes,
-               planning_s, fetching_s, decoding_s
+  runs         for each number of decode threads: decode_threads, io_depth,
+               samples, seconds, samples_per_s, delivered_gb_per_s,
+               ns_per_batch_p50, ns_per_batch_p99, waiting_share,
+               first_batch_s, read_bytes, planning_s, fetching_s, decoding_s
   quality      null, or order and true_shuffle, each with neighbours, distance,
                run_distance, labels_per_batch";
 
@@ -97,9 +97,9 @@ pub(crate) struct BenchArgs {
     /// Drop the file from the page cache first (Linux, Android, FreeBSD)
     #[arg(long)]
     pub(crate) cold: bool,
-    /// Map the file instead of reading it by position; nothing may change or truncate it meanwhile
-    #[arg(long)]
-    pub(crate) map: bool,
+    /// How files are read
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) io: IoName,
     /// The duration of the measurement
     #[arg(long, value_name = "S", value_parser = seconds, default_value = "1")]
     pub(crate) seconds: Duration,
@@ -120,10 +120,32 @@ impl BenchArgs {
         self.column.is_some() || !is_usual
     }
 
+    /// Returns whether one column is read from a memory map.
+    pub(super) fn is_mapped(&self) -> bool {
+        self.io == IoName::Mmap
+    }
+
     /// Returns the samples per read, without a loader.
     pub(crate) fn batch(&self) -> u32 {
         self.batch.unwrap_or(1)
     }
+}
+
+/// The values of `--io`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IoName {
+    /// As suits the file system and the size of the files; the report says why
+    #[default]
+    Auto,
+    /// Memory maps; no process may change or truncate the files meanwhile
+    Mmap,
+    /// One range after the other
+    Pread,
+    /// All ranges of a batch at the same time (Linux, with --loader)
+    #[value(name = "io_uring")]
+    IoUring,
+    /// The same with direct I/O (O_DIRECT), for datasets larger than memory
+    Direct,
 }
 
 /// The values of `--pattern`.

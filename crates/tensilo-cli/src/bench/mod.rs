@@ -18,7 +18,7 @@ use crate::output::{Output, write_json};
 use crate::sys;
 use crate::terminal::note;
 use access::access;
-use args::WARM_UP;
+use args::{IoName, WARM_UP};
 use measure::{Counts, Worker, on_threads};
 use pattern::{Sequence, share};
 use report::BenchReport;
@@ -45,9 +45,12 @@ pub(crate) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
         return loader::run(args);
     }
     let about = |error| Failure::about(&args.file, error);
-    match args.map {
-        true => run_on(args, quiet, sys::map(&args.file).map_err(about)?),
-        false => run_on(args, quiet, PositionedFile::open(&args.file).map_err(about)?),
+    match args.io {
+        IoName::Mmap => run_on(args, quiet, sys::map(&args.file).map_err(about)?),
+        IoName::Auto | IoName::Pread => run_on(args, quiet, PositionedFile::open(&args.file).map_err(about)?),
+        IoName::IoUring | IoName::Direct => {
+            Err(Failure::Usage("--io: io_uring reads batches; add --loader, or use pread or mmap".to_owned()))
+        }
     }
 }
 

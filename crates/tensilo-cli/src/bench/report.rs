@@ -34,9 +34,14 @@ impl BenchReport<'_> {
         quotient(amount, self.counts.samples as f64) // an approximation
     }
 
+    /// Returns how the file is read.
+    fn io(&self) -> &'static str {
+        if self.args.is_mapped() { "mmap" } else { "pread" }
+    }
+
     /// Returns what was read from the file; `None` if it was mapped.
     fn file_reads(&self) -> Option<FileReads> {
-        (!self.args.map).then_some(self.counts.file_reads)
+        (!self.args.is_mapped()).then_some(self.counts.file_reads)
     }
 
     fn read_amplification(&self) -> Option<f64> {
@@ -60,7 +65,7 @@ impl BenchReport<'_> {
             "pattern": args.pattern.name(),
             "batch": args.batch(),
             "threads": self.threads,
-            "access": if args.map { "mapped" } else { "by-position" },
+            "io": self.io(),
             "cold": args.cold,
             "warmed_up": self.warmed_up,
             "verification": args.verification.name(),
@@ -84,7 +89,7 @@ impl BenchReport<'_> {
         let mut table = Table::new(&[("file", Cells::Text), (&file, Cells::Prose)]);
         let mut row = |what: &str, is: String| table.row(vec![what.to_owned(), is]);
         row("column", self.column_text());
-        row("access", if self.args.map { "mapped" } else { "by position" }.to_owned());
+        row("io", self.io().to_owned());
         row("reads", self.reads_text());
         row("measured", format!("{} samples in {:.2} s", self.counts.samples, self.counts.busy.as_secs_f64()));
         row("samples/s", text(self.per_second(self.counts.samples), |rate| format!("{rate:.0}")));
@@ -113,7 +118,7 @@ impl BenchReport<'_> {
     }
 
     fn file_text(&self) -> String {
-        if self.args.map {
+        if self.args.is_mapped() {
             return "cannot be told of a map".to_owned();
         }
         let reads = self.counts.file_reads;

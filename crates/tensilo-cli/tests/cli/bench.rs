@@ -197,8 +197,8 @@ fn a_mapped_file_is_measured_and_named_as_such() {
     let folder = Folder::new();
     let path = folder.samples("a.tsl");
     for column in ["x", "r"] {
-        let document = bench(&path, &format!("--map -c {column} --threads 2 --batch 3"));
-        assert_eq!(document["access"], "mapped");
+        let document = bench(&path, &format!("--io mmap -c {column} --threads 2 --batch 3"));
+        assert_eq!(document["io"], "mmap");
         assert!(document["samples_per_s"].as_f64().unwrap() > 0.0, "{document}");
         assert_eq!(
             ["stored_bytes_per_sample", "requests_per_sample", "read_amplification"].map(|key| &document[key]),
@@ -206,7 +206,7 @@ fn a_mapped_file_is_measured_and_named_as_such() {
         );
     }
     let text = |words: &str| on("bench", &path, &format!("--seconds 0.01 {words}")).done().text();
-    assert!(text("").contains("\naccess         by position\n"));
-    on("bench", &folder.path("missing.tsl"), "--map").failed(3, "missing.tsl");
-    on("bench", &folder.file("empty.tsl", b""), "--map").failed(1, "empty.tsl");
+    assert!(text("").contains("\nio             pread\n"));
+    on("bench", &folder.path("missing.tsl"), "--io mmap").failed(3, "missing.tsl");
+    on("bench", &folder.file("empty.tsl", b""), "--io mmap").failed(1, "empty.tsl");
 }

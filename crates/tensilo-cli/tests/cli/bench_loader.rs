@@ -12,34 +12,36 @@ fn a_file_and_a_folder_are_measured() {
     for (file, files) in [("data/a.tsl", 1), ("data", 2)] {
         for words in [
             "",
-            "--map",
-            "--access by-position",
+            "--io mmap",
+            "--io pread",
             "--order shuffled",
-            "--workers 2 --readers 3 --columns x,r --batch 10",
+            "--decode-threads 2 --io-depth 3 --columns x,r --batch 10",
         ] {
             let words = format!("--loader --json --seconds 0.02 {words}");
             let document = on("bench", &folder.path(file), &words).done().json();
             assert_eq!(document["schema"], "tensilo.bench-loader/1");
             assert_eq!(document["sample_count"], SAMPLES * files);
             assert_eq!(document["files"], files);
-            let access = document["access"].as_str().unwrap();
+            let io = document["io"].as_str().unwrap();
             match () {
-                () if words.contains("--map") => assert_eq!(access, "mapped"),
-                () if words.contains("by-position") => assert_eq!(access, "by-position"),
-                () => assert!(["io-uring", "by-position"].contains(&access), "{access}"),
+                () if words.contains("mmap") => assert_eq!(io, "mmap"),
+                () if words.contains("pread") => assert_eq!(io, "pread"),
+                () => assert!(["io_uring", "pread"].contains(&io), "{io}"),
             }
             assert_eq!(document["batch"], if words.contains("--batch") { 10 } else { SAMPLES * files });
             assert_eq!(document["quality"].is_object(), words.contains("--order"));
             let runs = document["runs"].as_array().unwrap();
             for run in runs {
-                for member in ["workers", "samples_per_s", "delivered_gb_per_s", "ns_per_batch_p50", "decoding_s"] {
+                for member in
+                    ["decode_threads", "samples_per_s", "delivered_gb_per_s", "ns_per_batch_p50", "decoding_s"]
+                {
                     assert!(run[member].as_f64().unwrap() > 0.0, "{member}: {run}");
                 }
                 assert!((0.0..=1.0).contains(&run["waiting_share"].as_f64().unwrap()));
             }
-            if words.contains("--workers") {
+            if words.contains("--decode-threads") {
                 assert_eq!(
-                    (runs.len(), &runs[0]["workers"], &runs[0]["readers"]),
+                    (runs.len(), &runs[0]["decode_threads"], &runs[0]["io_depth"]),
                     (1, &Value::from(2), &Value::from(3))
                 );
             }
@@ -48,14 +50,14 @@ fn a_file_and_a_folder_are_measured() {
 }
 
 #[test]
-fn the_verdict_says_how_many_workers_are_enough() {
+fn the_verdict_says_how_many_decode_threads_are_enough() {
     let folder = Folder::new();
     let path = folder.samples("a.tsl");
     let verdict = |words: &str| {
         let document = on("bench", &path, &format!("--loader --json --seconds 0.02 {words}")).done().json();
         document["verdict"].as_str().unwrap().to_owned()
     };
-    assert!(verdict("--gpus 1 --step-ms 3600000").starts_with("1 worker is enough"));
+    assert!(verdict("--gpus 1 --step-ms 3600000").starts_with("1 decode thread is enough"));
     let starving = verdict("--gpus 4294967295 --step-ms 0.001");
     assert!(starving.starts_with("not enough: ") && starving.contains("100 % of the time"), "{starving}");
     let text = on("bench", &path, "--loader --seconds 0.02 --order windowed").done().text();
@@ -83,9 +85,10 @@ fn what_cannot_be_measured_is_refused() {
     let path = folder.samples("data/a.tsl");
     on("bench", &folder.path("data"), "-c x").failed(2, "this is a dataset");
     on("bench", &folder.path("data"), "--pattern sequential").failed(2, "this is a dataset");
-    on("bench", &path, "--workers 2").failed(2, "--loader");
+    on("bench", &path, "--decode-threads 2").failed(2, "--loader");
     on("bench", &path, "--loader --pattern random").failed(2, "--pattern");
-    on("bench", &path, "--loader --access by-position --map").failed(2, "--map");
+    on("bench", &path, "--loader --io fast").failed(2, "--io");
+    on("bench", &path, "--io direct").failed(2, "--loader");
     on("bench", &path, "--loader --columns nothing").failed(2, "nothing");
     on("bench", &path, "--loader --batch 1000000").failed(2, "--batch");
 }

@@ -149,7 +149,7 @@ impl Epoch {
         let (requests, bytes) = (of_batch(steps.traffic.requests()), of_batch(steps.traffic.bytes()));
         let waits = of_batch(steps.traffic.waits);
         let waited_bytes = of_batch(steps.traffic.small_bytes + steps.traffic.range_bytes);
-        let thread_seconds = storage.seconds(waits, waited_bytes) / storage.readers as f64;
+        let thread_seconds = storage.seconds(waits, waited_bytes) / storage.io_depth as f64;
         let stored = dataset.stored(dataset.chunk_samples) as f64 / dataset.chunk_samples as f64;
         Self {
             requests: requests * epoch_steps as f64,

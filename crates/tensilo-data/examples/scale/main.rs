@@ -79,7 +79,7 @@ fn measure() -> Result<(), Failure> {
     let measured = Measured { folder: &folder.path("samples"), model: &model, batch: 256, steps: 300 };
     title("Reads of 300 batches of 256 of 10^8 samples in 10^3 files");
     print!("{}", reads::table(&measured, &[NEAR, FAR, FAR_IN_LINES], &modes)?);
-    title("A step of 32 samples, 32 readers, each read answered after 20 ms");
+    title("A step of 32 samples, I/O depth 32, each read answered after 20 ms");
     let measured = Measured { batch: 32, steps: 128, ..measured };
     print!("{}", reads::times(&measured, &[FAR, FAR_ALL_OPEN, FAR_IN_LINES], &modes, 32)?);
     title("A manifest of 10^5 files with 10^12 samples");

@@ -22,7 +22,7 @@ const COALESCED_GAPS: u64 = 16;
 pub struct Reading {
     /// `Source::gap_bytes`.
     pub gap: u64,
-    /// `DatasetOptions::most_open_files`.
+    /// `DatasetOptions::max_open_files`.
     pub open_files: usize,
     /// The source reads small structures in aligned lines of so many bytes, which it keeps while
     /// the file is open.

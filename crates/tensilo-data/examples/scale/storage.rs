@@ -17,8 +17,8 @@ pub struct Storage {
     pub shared_requests: f64,
     /// The ranges of one call that are read at the same time.
     pub at_once: u64,
-    /// `LoaderOptions::readers` of each rank.
-    pub readers: u64,
+    /// `LoaderOptions::io_depth` of each rank.
+    pub io_depth: u64,
     pub reading: Reading,
     pub cache: Option<CacheSize>,
     /// Runs of a windowed order are read into the cache ahead of time.
@@ -40,7 +40,7 @@ pub const OBJECTS: Storage = Storage {
     requests: 10_000.0,
     shared_requests: 16.0 * 5500.0,
     at_once: 16,
-    readers: 32,
+    io_depth: 32,
     reading: Reading { gap: MIB, open_files: 256, line: None },
     cache: None,
     announces: false,
@@ -70,13 +70,13 @@ pub const NVME: Storage = Storage {
     requests: 64.0 / 80e-6, // a depth of 64
     shared_requests: f64::INFINITY,
     at_once: 64,
-    readers: 4,
+    io_depth: 4,
     reading: Reading { gap: 4 * KIB, open_files: 256, line: None },
     cache: Some(CacheSize { line: 4 * KIB, bytes: 64 * GIB }),
     announces: true,
 };
 
-/// A parallel file system, read by position. The requests per second of a client are assumed.
+/// A parallel file system, read with `pread`. The requests per second of a client are assumed.
 pub const PARALLEL: Storage = Storage {
     name: "parallel file system",
     latency: 1e-3,
@@ -84,7 +84,7 @@ pub const PARALLEL: Storage = Storage {
     node: 2e9,
     requests: 50_000.0,
     at_once: 1,
-    readers: 16,
+    io_depth: 16,
     ..NVME
 };
 

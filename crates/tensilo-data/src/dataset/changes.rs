@@ -1,11 +1,11 @@
 //! Chapter 9: a version in the making.
 
-use super::access::Opener;
 use super::data_file::DataFile;
 use super::data_folder::DataFolder;
 use super::dataset_place::place_of;
 use super::facts::FileFacts;
 use super::handle::Dataset;
+use super::io::Opener;
 use super::layouts;
 use super::location::Location;
 use super::open;

@@ -1,7 +1,7 @@
 //! The place that a path names: a folder, a file, or what an object store has.
 
-use super::access::{Access, FileAccess};
 use super::folder::Folder;
+use super::io::{Io, IoChoice};
 #[cfg(feature = "object")]
 pub(super) use super::objects::remote;
 use super::options::DatasetOptions;
@@ -45,24 +45,24 @@ pub(super) fn source_at(path: &Path) -> Result<Arc<dyn Source>> {
 /// Returns the place of a dataset, and the options for reading it there.
 pub(super) fn place_of(folder: &Path, options: DatasetOptions) -> Result<(Arc<dyn Store>, DatasetOptions)> {
     Ok(match remote(folder, &options.remote)? {
-        Some(remote) => (remote.store, options.for_remote(folder, remote.access)?),
+        Some(remote) => (remote.store, options.for_remote(folder, remote.io)?),
         None => (Arc::new(Folder(folder.to_path_buf())), options),
     })
 }
 
 impl DatasetOptions {
     /// Returns the options for files in a store.
-    pub(super) fn for_remote(self, path: &Path, access: Access) -> Result<Self> {
-        let access = match self.access {
-            None => access,
-            Some(access) if access.how == FileAccess::Custom => access,
-            Some(access) => {
-                let (path, how) = (tensilo::error::display_path(path), access.how.name());
-                let message = format!("{path}: objects are not read {how}; leave the access out");
+    pub(super) fn for_remote(self, path: &Path, of_store: IoChoice) -> Result<Self> {
+        let io = match self.io {
+            None => of_store,
+            Some(choice) if choice.kind == Io::Custom => choice,
+            Some(choice) => {
+                let (path, io) = (tensilo::error::display_path(path), choice.kind.name());
+                let message = format!("{path}: {io} reads files, not objects of a store; omit this option");
                 return Err(DataError::BadArgument(message));
             }
         };
-        let most_open_files = Some(self.most_open_files.unwrap_or(OPEN_OBJECTS));
-        Ok(Self { access: Some(access), if_cached: None, most_open_files, ..self })
+        let max_open_files = Some(self.max_open_files.unwrap_or(OPEN_OBJECTS));
+        Ok(Self { io: Some(io), if_cached: None, max_open_files, ..self })
     }
 }

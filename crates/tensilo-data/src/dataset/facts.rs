@@ -1,6 +1,6 @@
 //! The facts of a file that a manifest lists, found in the file.
 
-use super::access::Opener;
+use super::io::Opener;
 use crate::error::{DataError, Result};
 use crate::manifest::{Hex, ListedFile};
 use std::path::Path;

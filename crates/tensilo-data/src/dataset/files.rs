@@ -1,6 +1,6 @@
 //! The open files of a dataset, of which there is a bounded number.
 
-use super::access::{Access, Opener};
+use super::io::{IoChoice, Opener};
 use super::place::FilePlace;
 use crate::error::Result;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use tensilo::Reader;
 #[derive(Debug)]
 pub(super) struct OpenFiles {
     most: usize,
-    access: Access,
+    io: IoChoice,
     process: u32,
     readers: Mutex<Readers>,
 }
@@ -34,26 +34,26 @@ impl fmt::Debug for Readers {
 }
 
 impl OpenFiles {
-    pub(super) fn new(most: usize, access: Access) -> Self {
-        Self { most: most.max(1), access, process: process::id(), readers: Mutex::default() }
+    pub(super) fn new(most: usize, io: IoChoice) -> Self {
+        Self { most: most.max(1), io, process: process::id(), readers: Mutex::default() }
     }
 
     /// Returns the same without open files.
     pub(super) fn reopened(&self) -> Self {
-        self.with_access(self.access.clone())
+        self.with_io(self.io.clone())
     }
 
     /// Returns the same without open files, which are opened in another way.
-    pub(super) fn with_access(&self, access: Access) -> Self {
-        Self::new(self.most, access)
+    pub(super) fn with_io(&self, io: IoChoice) -> Self {
+        Self::new(self.most, io)
     }
 
-    pub(super) fn access(&self) -> &Access {
-        &self.access
+    pub(super) fn io(&self) -> &IoChoice {
+        &self.io
     }
 
     pub(super) fn opener(&self) -> &Opener {
-        &self.access.opener
+        &self.io.opener
     }
 
     /// Returns the reader of a file, and whether it was opened now. Of threads that ask for the

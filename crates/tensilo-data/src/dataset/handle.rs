@@ -1,11 +1,11 @@
 //! An open dataset: the handle that callers keep.
 
-use super::access::{Access, FileAccess};
 use super::dataset_place::{place_of, remote};
 use super::files::OpenFiles;
 use super::folder::Folder;
 use super::found::{FoundColumns, FoundFile, FoundGroup};
 use super::groups::{Groups, Place, PlacedGroup};
+use super::io::{Io, IoChoice};
 use super::listed_reader::{self, Listing};
 use super::location::Location;
 use super::open;
@@ -134,14 +134,14 @@ impl DatasetOptions {
         let files: Vec<PathBuf> = files.into_iter().map(|file| file.as_ref().to_path_buf()).collect();
         let first = files.first().map_or(Path::new(""), PathBuf::as_path);
         match remote(first, &self.remote)? {
-            Some(remote) => self.for_remote(first, remote.access)?.open_all(files),
+            Some(remote) => self.for_remote(first, remote.io)?.open_all(files),
             None => self.open_all(files),
         }
     }
 
     /// Opens files whose place is known.
     fn open_all(self, files: Vec<PathBuf>) -> Result<Dataset> {
-        let version = without_manifest::version(&files, &self.access_of_new_files())?;
+        let version = without_manifest::version(&files, &self.io_of_new_files())?;
         let store = Arc::new(Folder(PathBuf::new()));
         Ok(Dataset::new(store, Location::Anywhere, version, Hex::default(), self))
     }
@@ -158,13 +158,13 @@ impl Dataset {
         let columns = version.columns.iter().map(|column| column.schema.clone()).collect();
         let schema = Schema { columns, metadata: version.metadata.clone() };
         let groups = Groups::new(&mut version);
-        let access = options.access.clone().unwrap_or_else(|| {
+        let io = options.io.clone().unwrap_or_else(|| {
             let place = Place { store: &*store, folder: location.folder(), version: &version };
             let path = location.any_path(&groups, &place);
-            let stays_cached = |_: &Access| Access::stays_cached(&path, || groups.stored_bytes(&place));
-            options.if_cached.clone().filter(stays_cached).unwrap_or_else(|| Access::choose(&path))
+            let stays_cached = |_: &IoChoice| IoChoice::stays_cached(&path, || groups.stored_bytes(&place));
+            options.if_cached.clone().filter(stays_cached).unwrap_or_else(|| IoChoice::choose(&path))
         });
-        let files = OpenFiles::new(options.most_open_files.unwrap_or_else(tensilo::source::default_open_files), access);
+        let files = OpenFiles::new(options.max_open_files.unwrap_or_else(tensilo::source::default_open_files), io);
         Self(Arc::new(OpenedDataset { store, location, options, version, digest, schema, groups, files }))
     }
 
@@ -254,19 +254,18 @@ impl Dataset {
         Ok(())
     }
 
-    /// Returns how the files are read: as the options say, else by io_uring, if the system has it
-    /// and the file system is not in memory, and by position otherwise.
+    /// Returns how the files are read. If the options do not say, this is [`Io::IoUring`] if the
+    /// system has io_uring and the file system is not in memory, and [`Io::Pread`] otherwise.
     ///
-    /// A loader of shuffled samples reads past the page cache what is larger than half of the
-    /// memory and on no network, unless the options say how
-    /// ([`Loader::file_access`](crate::Loader::file_access)).
-    pub fn file_access(&self) -> FileAccess {
-        self.0.files.access().how
+    /// If the options do not say, a loader of shuffled samples uses [`Io::Direct`] for local files
+    /// larger than half of the memory ([`Loader::io`](crate::Loader::io)).
+    pub fn io(&self) -> Io {
+        self.0.files.io().kind
     }
 
-    /// Returns why the files are read as [`Dataset::file_access`] says, in words.
-    pub fn file_access_reason(&self) -> &'static str {
-        self.0.files.access().reason()
+    /// Returns the reason for [`Dataset::io`], in words.
+    pub fn io_reason(&self) -> &'static str {
+        self.0.files.io().reason()
     }
 
     /// Returns how often a store was asked for bytes that were not at hand.

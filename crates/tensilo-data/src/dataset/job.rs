@@ -1,11 +1,11 @@
 //! A version whose data files many processes write.
 
-use super::access::Opener;
 use super::changes::Changes;
 use super::data_file::DataFile;
 use super::dataset_place::place_of;
 use super::facts::FileFacts;
 use super::handle::Dataset;
+use super::io::Opener;
 use super::open;
 use super::options::DatasetOptions;
 use super::store::Store;

@@ -1,6 +1,6 @@
 //! Opening a file that a manifest lists.
 
-use super::access::Opener;
+use super::io::Opener;
 use crate::error::Result;
 use crate::manifest::{Broken, Hex, IdentifiedColumn, Layout, ListedFile, need};
 use std::path::Path;

@@ -1,6 +1,5 @@
 //! A dataset: files that are read as one sequence of samples.
 
-mod access;
 mod changes;
 mod column_changes;
 mod data_file;
@@ -17,6 +16,7 @@ mod groups;
 mod handle;
 #[cfg(feature = "import")]
 mod import;
+mod io;
 mod job;
 mod layouts;
 mod listed_reader;
@@ -38,17 +38,17 @@ mod table;
 #[cfg(test)]
 mod tests;
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
-mod uring_access;
+mod uring_io;
 mod without_manifest;
 
-pub use access::FileAccess;
-#[cfg(feature = "mmap")]
-pub(crate) use access::{Access, Opener};
 pub use changes::Changes;
 pub use data_file::DataFile;
 pub(crate) use found::{FoundColumns, FoundFile, FoundGroup};
 pub use garbage::Garbage;
 pub use handle::{Dataset, FoundSample, GroupFile, SampleGroup};
+pub use io::Io;
+#[cfg(feature = "mmap")]
+pub(crate) use io::{IoChoice, Opener};
 pub use job::{JobFile, WriteJob};
 pub use options::DatasetOptions;
 pub use salvage::SalvagedFile;

@@ -1,7 +1,7 @@
 //! A dataset below a prefix of an object store.
 
-use super::access::{Access, FileAccess, Opener};
 use super::data_file::DataFile;
+use super::io::{Io, IoChoice, Opener};
 use super::remote::Remote;
 use super::store::Store;
 use crate::error::{DataError, Result};
@@ -22,17 +22,17 @@ pub(super) fn remote(path: &Path, options: &ObjectOptions) -> Result<Option<Remo
     }
     let address = Address::of_path(path).map_err(|error| DataError::BadArgument(error.to_string()))?;
     let storage = ObjectStorage::new(&address, options.clone());
-    let access = access(storage.clone());
+    let io = io_of(storage.clone());
     let is_file = address.name().is_some_and(|name| name.ends_with(".tsl"));
-    Ok(Some(Remote { store: Arc::new(Prefix { storage, address }), access, is_file }))
+    Ok(Some(Remote { store: Arc::new(Prefix { storage, address }), io, is_file }))
 }
 
-/// Returns a way of reading the objects of a store.
-fn access(storage: ObjectStorage) -> Access {
+/// Returns how the objects of a store are read.
+fn io_of(storage: ObjectStorage) -> IoChoice {
     let counted = storage.clone();
     let opener = Opener::new(move |path: &Path, options: OpenOptions| open(&storage, path, options));
     let opener = opener.counted(move || counted.asked());
-    Access::told(FileAccess::Object, opener).chosen_as("they are in an object store")
+    IoChoice::explicit(Io::Object, opener).chosen_as("they are in an object store")
 }
 
 fn open(storage: &ObjectStorage, path: &Path, options: OpenOptions) -> tensilo::Result<Reader> {

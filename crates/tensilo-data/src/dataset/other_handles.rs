@@ -9,8 +9,8 @@ impl Dataset {
     pub(crate) fn for_shuffled(&self) -> Self {
         let OpenedDataset { location, groups, files, .. } = &*self.0;
         let path = location.any_path(groups, &self.0.place());
-        match files.access().for_shuffled(&path, || self.stored_bytes()) {
-            Some(access) => self.with_files(files.with_access(access)),
+        match files.io().for_shuffled(&path, || self.stored_bytes()) {
+            Some(io) => self.with_files(files.with_io(io)),
             None => self.clone(),
         }
     }

@@ -1,6 +1,6 @@
 //! A place of datasets that is no folder of the system: a prefix of an object store.
 
-use super::access::Access;
+use super::io::IoChoice;
 use super::store::Store;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(super) type RemoteOptions = ();
 pub(super) struct Remote {
     pub store: Arc<dyn Store>,
     /// How its files are read.
-    pub access: Access,
+    pub io: IoChoice,
     /// Whether it is the address of one file.
     pub is_file: bool,
 }

@@ -1,11 +1,11 @@
 //! Chapter 10: files without a manifest.
 
-use super::access::{Access, FileAccess};
 use super::facts::FileFacts;
+use super::io::{Io, IoChoice};
 use super::listed_reader;
 use super::store::Store;
 use crate::error::{DataError, Result};
-use crate::helpers::on_threads;
+use crate::io_pool::IoPool;
 use crate::manifest::{Group, IdentifiedColumn, Layout, Version, content_ids, dataset_id};
 use crate::order::RunsAndWindows;
 use std::fs;
@@ -14,8 +14,8 @@ use tensilo::error::display_path;
 
 /// Files that are opened before their facts are used: so many of these are in memory.
 const TOGETHER: usize = 256;
-/// Threads that open objects, each of which takes a round trip.
-const OBJECT_HELPERS: usize = 63;
+/// Objects that are opened at the same time, because each takes a round trip.
+const OBJECTS_TOGETHER: usize = 64;
 
 /// Returns the `*.tsl` files of a folder, at least one, in the order of their names. Hidden ones
 /// are left out.
@@ -63,10 +63,10 @@ fn sorted(folder: &Path, mut files: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
 }
 
 /// Returns the version that these files are.
-pub(super) fn version(files: &[PathBuf], access: &Access) -> Result<Version> {
-    let helpers = if access.how == FileAccess::Object { OBJECT_HELPERS } else { 0 };
+pub(super) fn version(files: &[PathBuf], io: &IoChoice) -> Result<Version> {
+    let pool = IoPool::new(if io.kind == Io::Object { OBJECTS_TOGETHER } else { 1 });
     let mut found: Option<(Version, u64)> = None;
-    let facts = files.chunks(TOGETHER).flat_map(|files| on_threads(helpers, files.iter(), |path| facts(path, access)));
+    let facts = files.chunks(TOGETHER).flat_map(|files| pool.map(files.iter(), |path| facts(path, io)));
     for (path, facts) in files.iter().zip(facts) {
         let FileFacts { samples, raw_bytes, schema, listed } = facts?;
         let (version, raw) = found.get_or_insert_with(|| (first(&schema), 0));
@@ -86,12 +86,12 @@ pub(super) fn version(files: &[PathBuf], access: &Access) -> Result<Version> {
 }
 
 /// Returns the facts of a file, whose path is its name.
-fn facts(path: &Path, access: &Access) -> Result<FileFacts> {
+fn facts(path: &Path, io: &IoChoice) -> Result<FileFacts> {
     let name = path.to_str().ok_or_else(|| {
         let message = format!("{}: the path is not UTF-8; rename the file", display_path(path));
         DataError::BadArgument(message)
     })?;
-    FileFacts::of(&access.opener, path, name)
+    FileFacts::of(&io.opener, path, name)
 }
 
 /// Returns a version without files that has the columns of this schema.

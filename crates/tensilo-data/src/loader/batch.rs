@@ -144,10 +144,21 @@ impl Batch {
     /// Returns a column. Fails if the loader does not deliver it.
     pub fn column(&self, name: &str) -> Result<&BatchColumn> {
         let found = self.columns.iter().find(|column| column.name() == name);
-        found.ok_or_else(|| {
-            let all: Vec<&str> = self.columns.iter().map(BatchColumn::name).collect();
-            DataError::BadArgument(format!("the loader delivers no column {name:?}, but {}", all.join(", ")))
-        })
+        found.ok_or_else(|| self.no_column(name))
+    }
+
+    /// Returns a column, to change its values. Fails if the loader does not deliver it.
+    pub fn column_mut(&mut self, name: &str) -> Result<&mut BatchColumn> {
+        match self.columns.iter().position(|column| column.name() == name) {
+            Some(at) => self.columns.get_mut(at).ok_or_else(|| DataError::Internal("a column is lost".to_owned())),
+            None => Err(self.no_column(name)),
+        }
+    }
+
+    #[cold]
+    fn no_column(&self, name: &str) -> DataError {
+        let all: Vec<&str> = self.columns.iter().map(BatchColumn::name).collect();
+        DataError::BadArgument(format!("the loader delivers no column {name:?}, but {}", all.join(", ")))
     }
 }
 
@@ -263,17 +274,31 @@ impl BatchColumn {
     /// Returns the elements. Fails if `T` is not the type in which the column is delivered (bools,
     /// bytes and text are `u8`), or if memory of the caller is not aligned.
     pub fn values<T: Element>(&self) -> Result<&[T]> {
+        T::slice_of(self.bytes()).filter(|_| self.has_elements::<T>()).ok_or_else(|| self.other_type::<T>())
+    }
+
+    /// Returns the elements, to change them. Fails as [`BatchColumn::values`] does.
+    pub fn values_mut<T: Element>(&mut self) -> Result<&mut [T]> {
+        if !self.has_elements::<T>() || T::slice_of(self.bytes()).is_none() {
+            return Err(self.other_type::<T>());
+        }
+        Ok(T::slice_of_mut(self.bytes_mut()).unwrap_or_default()) // as for reading
+    }
+
+    fn has_elements<T: Element>(&self) -> bool {
         let dtype = self.schema.as_ref().map(|schema| schema.dtype);
         let is_bytes = T::DTYPE == tensilo::DType::U8 && dtype.is_some_and(tensilo::DType::is_byte);
-        let fits = dtype == Some(T::DTYPE) || is_bytes;
-        T::slice_of(self.bytes()).filter(|_| fits).ok_or_else(|| {
-            let found = dtype.map_or("of no batch", tensilo::DType::name);
-            let asked = T::DTYPE.name();
-            DataError::BadArgument(format!(
-                "column {:?} is {found}, and was asked for as {asked}; LoaderOptions::cast delivers another type",
-                self.name()
-            ))
-        })
+        dtype == Some(T::DTYPE) || is_bytes
+    }
+
+    #[cold]
+    fn other_type<T: Element>(&self) -> DataError {
+        let found = self.schema.as_ref().map_or("of no batch", |schema| schema.dtype.name());
+        let asked = T::DTYPE.name();
+        DataError::BadArgument(format!(
+            "column {:?} is {found}, and was asked for as {asked}; LoaderOptions::cast delivers another type",
+            self.name()
+        ))
     }
 
     /// Returns the offsets of a ragged column that is not padded, see [`ColumnBuffer::offsets`]. Of

@@ -90,7 +90,7 @@ impl BatchIterator {
 
     /// Returns what the loader did until now.
     pub fn metrics(&self) -> LoaderMetrics {
-        self.counters.metrics(self.setup.threads.workers, self.setup.threads.readers)
+        self.counters.metrics(self.setup.threads.decode_threads, self.setup.threads.io_depth)
     }
 
     /// Waits for the next batch, and counts the time.
@@ -154,11 +154,11 @@ impl Running {
         let threads = setup.threads;
         let steps = schedule.steps.saturating_sub(first);
         let shared = Shared::new(setup, schedule, first, counters);
-        let queue = Arc::new(Queue::new(steps, threads.ahead).first_alone(setup.reads_objects));
+        let queue = Arc::new(Queue::new(steps, threads.prefetch).first_alone(setup.reads_objects));
         let process = process::id();
         let mut running = Self { process, first, queue, threads: Vec::new(), refused: None };
         let most = usize::try_from(steps).unwrap_or(usize::MAX);
-        for number in 0..threads.readers.min(most) {
+        for number in 0..threads.io_depth.min(most) {
             let (mut reader, queue) = (BatchReader::new(&shared), running.queue.clone());
             let work = move || {
                 while let Some(job) = queue.claim() {
@@ -201,7 +201,7 @@ impl Drop for BatchIterator {
 
 #[cold]
 fn refused(error: &io::Error) -> DataError {
-    DataError::BadArgument(format!("a thread of the loader could not be started: {error}; use fewer readers"))
+    DataError::BadArgument(format!("a thread of the loader could not be started: {error}; use a lower I/O depth"))
 }
 
 #[cold]

@@ -13,6 +13,8 @@ use super::schedule::Schedule;
 use super::setup::Setup;
 use crate::error::{DataError, Result};
 use crate::receipt::Receipt;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tensilo::stages::Decoder;
 use tensilo::{ColumnBuffer, ErrorKind};
@@ -73,7 +75,7 @@ impl Shared {
         Self {
             setup: setup.clone(),
             schedule,
-            permits: Arc::new(Permits::new(setup.threads.workers)),
+            permits: Arc::new(Permits::new(setup.threads.decode_threads)),
             counters: counters.clone(),
             announced: Arc::new(Announced::new(setup, &schedule, first)),
         }
@@ -119,7 +121,17 @@ impl BatchReader {
         }
         let mut batch = self.batch(samples, columns, place.epoch);
         (batch.position, batch.substituted) = (place.position, substituted);
+        self.map(&mut batch)?;
         Ok(batch)
+    }
+
+    /// Calls the caller's function with a batch, as one of the threads that decode.
+    pub(super) fn map(&self, batch: &mut Batch) -> Result<()> {
+        let Some(map) = &self.setup.map else { return Ok(()) };
+        // a batch that was left half changed is dropped with the error
+        let mapped = AssertUnwindSafe(|| self.counters.time(Count::Decoding, || map(batch)));
+        let mapped = self.permits.run(|| catch_unwind(mapped));
+        mapped.unwrap_or_else(|panic| Err(text_of(&*panic).into())).map_err(DataError::Map)
     }
 
     /// Returns columns to fill, with memory that is used again.
@@ -157,9 +169,9 @@ impl BatchReader {
         // parts that wait for answers wait together; those of announced runs are on their way, and
         // none has to wait if none had to while the last batch was read
         if parts.are_new() || setup.reads_objects && !self.is_announced {
-            let (helpers, asked) = (setup.threads.helpers(), setup.asked());
+            let asked = setup.asked();
             let is_warm = !parts.are_new() && asked == std::mem::replace(&mut self.asked, asked);
-            let read = || parts.read_on_threads(helpers, || is_warm && setup.asked() == asked);
+            let read = || parts.read_together(&setup.io, || is_warm && setup.asked() == asked);
             counters.time(Count::Fetching, read).map_err(Unread::Failed)?;
         } else {
             let planned = counters.time(Count::Planning, || parts.iter_mut().try_for_each(|part| part.plan()));
@@ -264,6 +276,12 @@ impl BatchReader {
         join(parts, place, chosen, column).map_err(Unread::Fatal)?;
         deliver(chosen, column, staging, allocator).map_err(Unread::Fatal)
     }
+}
+
+/// Returns the text of a panic.
+fn text_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.map_or_else(|| "it panicked".to_owned(), |text| format!("it panicked: {text}"))
 }
 
 /// Puts the samples of a ragged or nested column into one buffer, in the order of the batch.

@@ -6,7 +6,7 @@ use super::metrics::Counters;
 use super::sample_reader::SampleReader;
 use super::schedule::{Schedule, StepStart};
 use super::setup::Setup;
-use crate::dataset::FileAccess;
+use crate::dataset::Io;
 use crate::error::Result;
 use crate::receipt::Receipt;
 use crate::state::State;
@@ -89,10 +89,10 @@ impl Loader {
         SampleReader::new(BatchReader::new(&Shared::new(&setup, schedule, 0, &counters)))
     }
 
-    /// Returns how the files of the first dataset are read, and why, in words.
-    pub fn file_access(&self) -> (FileAccess, &'static str) {
+    /// Returns how the files of the first dataset are read, and the reason, in words.
+    pub fn io(&self) -> (Io, &'static str) {
         let first = self.0.view.datasets().first();
-        first.map_or((FileAccess::Custom, ""), |first| (first.file_access(), first.file_access_reason()))
+        first.map_or((Io::Custom, ""), |first| (first.io(), first.io_reason()))
     }
 
     /// Returns the number of batches from a position of an epoch to its end.

@@ -33,10 +33,12 @@ pub struct LoaderMetrics {
     pub decoding: Duration,
     /// The batches that were ready when the consumer asked for one, summed up.
     pub ready: u64,
-    /// The threads that decode at a time, and those that read.
-    pub workers: u64,
-    /// See `workers`.
-    pub readers: u64,
+    /// The maximum number of threads that decode at a time
+    /// ([`LoaderOptions::decode_threads`](crate::LoaderOptions::decode_threads)).
+    pub decode_threads: u64,
+    /// The maximum number of batches that are read at a time
+    /// ([`LoaderOptions::io_depth`](crate::LoaderOptions::io_depth)).
+    pub io_depth: u64,
 }
 
 impl LoaderMetrics {
@@ -55,11 +57,11 @@ impl LoaderMetrics {
         }
         let (fetching, decoding) = (self.fetching.as_secs_f64(), self.decoding.as_secs_f64());
         let advice = match fetching > decoding {
-            true => "more of the work is fetching than decoding: use more readers, or faster storage",
-            false if self.workers >= processors() => {
+            true => "more of the work is fetching than decoding: use a higher I/O depth, or faster storage",
+            false if self.decode_threads >= processors() => {
                 "more of the work is decoding than fetching, by all processors: use a faster profile, or fewer columns"
             }
-            false => "more of the work is decoding than fetching: use more workers, or a faster profile",
+            false => "more of the work is decoding than fetching: use more decode threads, or a faster profile",
         };
         format!("the consumer waited {share:.0} % of the time, and {advice}")
     }
@@ -121,7 +123,7 @@ impl Counters {
         result
     }
 
-    pub(super) fn metrics(&self, workers: usize, readers: usize) -> LoaderMetrics {
+    pub(super) fn metrics(&self, decode_threads: usize, io_depth: usize) -> LoaderMetrics {
         let of = |count: Count| self.counts.get(count as usize).map_or(0, |count| count.load(Ordering::Relaxed));
         let time = |count: Count| Duration::from_nanos(of(count));
         LoaderMetrics {
@@ -137,8 +139,8 @@ impl Counters {
             fetching: time(Count::Fetching),
             decoding: time(Count::Decoding),
             ready: of(Count::Ready),
-            workers: workers as u64, // exact
-            readers: readers as u64, // exact
+            decode_threads: decode_threads as u64, // exact
+            io_depth: io_depth as u64,             // exact
         }
     }
 }

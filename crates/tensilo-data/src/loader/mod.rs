@@ -26,5 +26,5 @@ pub use memory::{BatchAllocator, BatchMemory};
 pub use metrics::LoaderMetrics;
 pub use options::LoaderOptions;
 pub use padding::Padding;
-pub use policies::{Interrupt, OnDamage, ReadAhead};
+pub use policies::{BatchMap, Interrupt, OnDamage, ReadAhead};
 pub use sample_reader::SampleReader;

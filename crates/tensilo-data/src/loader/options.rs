@@ -1,16 +1,18 @@
 //! The options of a loader.
 
+use super::batch::Batch;
 use super::columns::ChosenColumns;
 use super::handle::Loader;
 use super::memory::BatchAllocator;
 use super::padding::Padding;
-use super::policies::{Interrupt, OnDamage, ReadAhead};
+use super::policies::{BatchMap, Interrupt, OnDamage, ReadAhead};
 use super::sample_reader::SampleReader;
 use super::setup::{Setup, Threads, check_steps};
 use crate::division::{Division, Tail};
 use crate::error::Result;
 use crate::order::Mode;
 use crate::view::View;
+use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 use tensilo::DType;
@@ -53,6 +55,7 @@ pub struct LoaderOptions {
     read_ahead: ReadAhead,
     allocator: Option<Arc<dyn BatchAllocator>>,
     interrupt: Option<Interrupt>,
+    map: Option<BatchMap>,
 }
 
 impl fmt::Debug for LoaderOptions {
@@ -83,6 +86,7 @@ impl LoaderOptions {
             read_ahead: ReadAhead::Auto,
             allocator: None,
             interrupt: None,
+            map: None,
         }
     }
 
@@ -146,34 +150,38 @@ impl LoaderOptions {
         self
     }
 
-    /// Sets how many threads decode at a time. The default, 0, is one less than the processors of
-    /// the machine, and at least 1: the consumer needs one.
-    pub fn workers(mut self, workers: usize) -> Self {
-        self.threads.workers = workers;
+    /// Sets the maximum number of threads that decode at the same time.
+    ///
+    /// The default, 0, is one less than the processors of the machine, and at least 1: it leaves
+    /// one to the consumer. Raise it if [`LoaderMetrics`](super::LoaderMetrics) show more decoding
+    /// than fetching, and the consumer waits.
+    pub fn decode_threads(mut self, threads: usize) -> Self {
+        self.threads.decode_threads = threads;
         self
     }
 
-    /// Sets how many batches are read at a time, each by a thread of its own. More than there are
-    /// workers serve storage that answers slowly: while some threads wait for it, others decode.
-    /// The default, 0, is the number of workers, and at least 4 for objects of a store.
-    pub fn readers(mut self, readers: usize) -> Self {
-        self.threads.readers = readers;
+    /// Sets the number of batches that are read at the same time, each by a thread of its own.
+    /// While some of these threads wait for storage, others decode. A value below
+    /// [`decode_threads`](Self::decode_threads) is raised to it.
+    ///
+    /// The default, 0, is the number of decode threads, and at least 4 for objects of a store.
+    /// Raise it for storage with a high latency, if [`LoaderMetrics`](super::LoaderMetrics) show
+    /// more fetching than decoding.
+    ///
+    /// A batch of samples from several files opens and reads up to 16 of them at the same time, or
+    /// 128 objects of a store. An I/O depth of 1 reads one file after the other.
+    pub fn io_depth(mut self, batches: usize) -> Self {
+        self.threads.io_depth = batches;
         self
     }
 
-    /// Sets how many threads at most help with a batch that needs several files which are not open,
-    /// or are objects of a store. They open files and read from them at the same time, and end with
-    /// that; none is started for objects whose bytes a cache has. The default is 15, and 127 for
-    /// objects.
-    pub fn helpers(mut self, helpers: usize) -> Self {
-        self.threads.helpers = Some(helpers);
-        self
-    }
-
-    /// Sets how many batches are ready or in work at most, before the consumer asks for them. It is
-    /// at least the number of readers. The default, 0, is twice that.
-    pub fn ahead(mut self, batches: usize) -> Self {
-        self.threads.ahead = batches;
+    /// Sets the prefetch depth: the maximum number of batches that are ready or in work before the
+    /// consumer asks for them. A value below [`io_depth`](Self::io_depth) is raised to it.
+    ///
+    /// The default, 0, is twice the I/O depth. Raise it if the steps of the consumer, or the
+    /// answers of the storage, take times that vary much. Each batch takes memory.
+    pub fn prefetch(mut self, batches: usize) -> Self {
+        self.threads.prefetch = batches;
         self
     }
 
@@ -203,6 +211,43 @@ impl LoaderOptions {
         self
     }
 
+    /// Sets a function that changes each batch, such as a normalization or an augmentation. It runs
+    /// after casts and paddings, on the thread that decoded the batch, so that no more than
+    /// [`decode_threads`](Self::decode_threads) run at the same time. Order, states and receipts
+    /// stay the same: a function that depends on nothing but the batch gives the same values after
+    /// a resume. A [`SampleReader`] runs it, too.
+    ///
+    /// If it fails or panics, the batch is an error.
+    ///
+    /// ```
+    /// use tensilo_data::{LoaderOptions, View};
+    /// # use tensilo::{ColumnSchema, DType, Schema, Shape, Value, Writer, WriterOptions};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("mel.tsl");
+    /// # let schema = Schema::new([ColumnSchema::tensor("mel", DType::F32, Shape::fixed(&[80]))]);
+    /// # let mut writer = Writer::create(&path, schema, &WriterOptions::new())?;
+    /// # for i in 0..10 { writer.push(&[Value::tensor(&[i as f32; 80])])?; }
+    /// # writer.finish()?;
+    /// let dataset = tensilo_data::Dataset::open(folder.path())?;
+    /// let options = LoaderOptions::new(5).map(|batch| {
+    ///     for value in batch.column_mut("mel")?.values_mut::<f32>()? {
+    ///         *value = (*value - 4.5) / 2.9;
+    ///     }
+    ///     Ok(())
+    /// });
+    /// for batch in options.loader(&View::all(&dataset))?.epoch(0) {
+    ///     assert!(batch?.column("mel")?.values::<f32>()?.iter().all(|value| value.abs() < 2.0));
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn map(
+        mut self,
+        map: impl Fn(&mut Batch) -> std::result::Result<(), Box<dyn Error + Send + Sync>> + Send + Sync + 'static,
+    ) -> Self {
+        self.map = Some(Arc::new(map));
+        self
+    }
+
     /// Returns the loader of a view. Starts no thread and opens no file.
     ///
     /// Fails if an argument does not fit: a column that does not exist or differs among datasets, a
@@ -229,7 +274,7 @@ impl LoaderOptions {
         let told = (self.mode, self.seed, self.tail);
         let mut setup = Setup::new(view.clone(), division, self.rank, columns)?.told(told).threads(self.threads);
         (setup.on_damage, setup.read_ahead) = (self.on_damage, self.read_ahead);
-        (setup.allocator, setup.interrupt) = (self.allocator, self.interrupt);
+        (setup.allocator, setup.interrupt, setup.map) = (self.allocator, self.interrupt, self.map);
         if setup.mode == Mode::Shuffled {
             setup.view = setup.view.for_shuffled();
         }

@@ -4,7 +4,7 @@ use super::memory::too_large;
 use super::setup::Setup;
 use crate::dataset::{FoundColumns, FoundFile, FoundGroup};
 use crate::error::{DataError, Result};
-use crate::helpers::on_threads;
+use crate::io_pool::IoPool;
 use tensilo::stages::{FetchedBytes, ReadPlan};
 use tensilo::{Column, ColumnBuffer};
 
@@ -23,7 +23,7 @@ pub(super) struct Part {
     pub buffers: Vec<ColumnBuffer>,
 }
 
-/// The files that a thread opens for a batch before others help.
+/// The files that a thread opens for a batch before it opens several at the same time.
 const FILES_ALONE: usize = 4;
 /// The same of objects, each of which takes a round trip.
 const OBJECTS_ALONE: usize = 1;
@@ -107,8 +107,8 @@ impl Parts {
         self.count = 0;
         self.absent.clear();
         self.are_new = false;
-        if setup.reads_objects && !self.were_open && setup.threads.helpers() > 0 {
-            return self.divide_on_threads(setup, wanted);
+        if setup.reads_objects && !self.were_open && setup.io.depth() > 1 {
+            return self.divide_together(setup, wanted);
         }
         let mut opened = 0_usize;
         let alone = if setup.reads_objects { OBJECTS_ALONE } else { FILES_ALONE };
@@ -116,8 +116,8 @@ impl Parts {
             let columns = open_group(setup, &next)?;
             opened = opened.saturating_add(columns.opened);
             wanted = self.add_group(columns, next.count, wanted);
-            if opened >= alone && wanted.len() >= alone && setup.threads.helpers() > 0 {
-                self.divide_on_threads(setup, wanted)?;
+            if opened >= alone && wanted.len() >= alone && setup.io.depth() > 1 {
+                self.divide_together(setup, wanted)?;
                 self.are_new = true;
                 break;
             }
@@ -127,9 +127,8 @@ impl Parts {
     }
 
     /// Finds the groups of samples, and opens their files, several at the same time.
-    fn divide_on_threads(&mut self, setup: &Setup, mut wanted: &[Wanted]) -> Result<()> {
-        let helpers = setup.threads.helpers();
-        let found = on_threads(helpers, wanted.chunks(FILES_ALONE), |wanted| groups_of(setup, wanted));
+    fn divide_together(&mut self, setup: &Setup, mut wanted: &[Wanted]) -> Result<()> {
+        let found = setup.io.map(wanted.chunks(FILES_ALONE), |wanted| groups_of(setup, wanted));
         let mut groups: Vec<NextGroup> = Vec::new();
         for found in found {
             for next in found? {
@@ -140,7 +139,7 @@ impl Parts {
                 }
             }
         }
-        let opened = on_threads(helpers, groups.iter(), |next| open_group(setup, next));
+        let opened = setup.io.map(groups.iter(), |next| open_group(setup, next));
         for (next, columns) in groups.iter().zip(opened) {
             let columns = columns?;
             self.are_new |= columns.opened > 0;
@@ -169,13 +168,13 @@ impl Parts {
 
     /// Finds the chunks of all samples, and reads their bytes: of one file after the other while
     /// `is_at_hand` says that none of them waits, and then of many at the same time.
-    pub(super) fn read_on_threads(&mut self, helpers: usize, is_at_hand: impl Fn() -> bool) -> Result<()> {
+    pub(super) fn read_together(&mut self, io: &IoPool, is_at_hand: impl Fn() -> bool) -> Result<()> {
         let mut parts = self.parts.get_mut(..self.count).unwrap_or(&mut []).iter_mut();
         while is_at_hand() {
             let Some(part) = parts.next() else { return Ok(()) };
             part.read()?;
         }
-        on_threads(helpers, parts, Part::read).into_iter().collect()
+        io.map(parts, Part::read).into_iter().collect()
     }
 
     /// Lets go of the files of a batch that was read, so that they can be closed.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// A queue of the results of jobs `0..jobs`.
 pub(super) struct Queue<T> {
     jobs: u64,
-    ahead: usize,
+    prefetch: usize,
     /// Whether no other job is claimed before the first is done.
     first_alone: bool,
     state: Mutex<Results<T>>,
@@ -29,11 +29,11 @@ struct Results<T> {
 }
 
 impl<T> Queue<T> {
-    /// Returns a queue in which at most `ahead` results are ready or in work.
-    pub(super) fn new(jobs: u64, ahead: usize) -> Self {
+    /// Returns a queue in which at most `prefetch` results are ready or in work.
+    pub(super) fn new(jobs: u64, prefetch: usize) -> Self {
         let results = VecDeque::new();
         let state = Mutex::new(Results { next: 0, taken: 0, results, is_closed: false });
-        Self { jobs, ahead, first_alone: false, state, room: Condvar::new(), ready: Condvar::new() }
+        Self { jobs, prefetch, first_alone: false, state, room: Condvar::new(), ready: Condvar::new() }
     }
 
     /// Sets whether the first job is done before any other is claimed: what jobs share, such as a
@@ -56,7 +56,7 @@ impl<T> Queue<T> {
                 return None;
             }
             let waits_for_first = self.first_alone && state.next == 1 && matches!(state.results.front(), Some(None));
-            if state.results.len() < self.ahead && !waits_for_first {
+            if state.results.len() < self.prefetch && !waits_for_first {
                 let job = state.next;
                 state.next = job.saturating_add(1);
                 state.results.push_back(None);

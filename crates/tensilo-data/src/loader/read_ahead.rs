@@ -7,7 +7,6 @@ use super::schedule::{Schedule, StepStart};
 use super::setup::Setup;
 use crate::dataset::FoundGroup;
 use crate::error::Result;
-use crate::helpers::on_threads;
 use crate::machine;
 use crate::order::{Order, Runs};
 use std::ops::Range;
@@ -115,9 +114,8 @@ impl Announced {
     fn find(&self, setup: &Setup, schedule: &Schedule, wanted: Range<u64>, count: u64) -> Result<Vec<Piece>> {
         let wanted = wanted.map(|run| (self.epochs.start.saturating_add(run / count), run % count));
         let wanted: Vec<(u64, u64)> = wanted.filter(|(epoch, _)| self.epochs.contains(epoch)).collect();
-        let found = on_threads(helpers(setup), wanted.into_iter(), |(epoch, run)| {
-            pieces_of(setup, &schedule.order(epoch), epoch, run)
-        });
+        let found =
+            together(setup, wanted.into_iter(), |(epoch, run)| pieces_of(setup, &schedule.order(epoch), epoch, run));
         let found: Vec<Vec<Piece>> = found.into_iter().collect::<Result<_>>()?;
         if found.iter().any(Vec::is_empty) {
             self.has_gaps.store(true, Ordering::Relaxed);
@@ -126,19 +124,22 @@ impl Announced {
     }
 }
 
-/// Returns the threads that help: pages of the manifest that were not read, and objects that are
-/// not open, take round trips.
-fn helpers(setup: &Setup) -> usize {
-    if setup.reads_objects { setup.threads.helpers() } else { 0 }
+/// Does jobs at the same time if they take round trips: for pages of the manifest that were not
+/// read, and objects that are not open.
+fn together<J: Send, R: Send>(
+    setup: &Setup,
+    jobs: impl Iterator<Item = J>,
+    work: impl Fn(J) -> R + Send + Sync,
+) -> Vec<R> {
+    if setup.reads_objects { setup.io.map(jobs, work) } else { jobs.map(work).collect() }
 }
 
 /// Announces the pieces that come first for a batch. The others stay.
 fn announce_first(setup: &Setup, pieces: &mut Vec<Piece>, batch: impl FnOnce() -> BatchSamples) -> Result<()> {
-    let helpers = helpers(setup);
     // where nothing waits for answers, files are opened one after the other
-    let together = if setup.reads_objects { helpers.saturating_add(1) } else { usize::MAX };
-    let first = take_first(pieces, together, batch);
-    on_threads(helpers, first.into_iter(), |piece| piece.announce(setup)).into_iter().collect()
+    let most = if setup.reads_objects { setup.io.depth().max(1) } else { usize::MAX };
+    let first = take_first(pieces, most, batch);
+    together(setup, first.into_iter(), |piece| piece.prefetch(setup)).into_iter().collect()
 }
 
 /// Takes all pieces, if they are in at most `most` groups of files. Otherwise takes the first ones,
@@ -214,8 +215,8 @@ fn pieces_of(setup: &Setup, order: &Order, epoch: u64, run: u64) -> Result<Vec<P
 }
 
 impl Piece {
-    /// Opens the files, and announces the samples.
-    fn announce(&self, setup: &Setup) -> Result<()> {
+    /// Opens the files, and prefetches the samples.
+    fn prefetch(&self, setup: &Setup) -> Result<()> {
         let (Some(dataset), Some(columns)) =
             (setup.view.datasets().get(self.dataset), setup.columns.in_datasets.get(self.dataset))
         else {

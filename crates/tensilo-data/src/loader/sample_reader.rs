@@ -33,6 +33,8 @@ impl SampleReader {
         }
         let mut columns = self.0.columns();
         self.0.fill(samples, 0, &mut columns).map_err(Unread::into_error)?;
-        Ok(self.0.batch(samples.to_vec(), columns, 0))
+        let mut batch = self.0.batch(samples.to_vec(), columns, 0);
+        self.0.map(&mut batch)?;
+        Ok(batch)
     }
 }

@@ -3,10 +3,11 @@
 use super::batch::BatchColumn;
 use super::columns::ChosenColumns;
 use super::memory::{BatchAllocator, Pool};
-use super::policies::{Interrupt, OnDamage, ReadAhead};
-use crate::dataset::{Dataset, FileAccess};
+use super::policies::{BatchMap, Interrupt, OnDamage, ReadAhead};
+use crate::dataset::{Dataset, Io};
 use crate::division::{Division, Tail};
 use crate::error::{DataError, Result};
+use crate::io_pool::IoPool;
 use crate::order::Mode;
 use crate::view::View;
 use std::num::NonZero;
@@ -30,30 +31,31 @@ pub(super) struct Setup {
     /// The parts of the order that the caller has chosen, which a state must agree with.
     pub told: (Option<Mode>, Option<u64>, Option<Tail>),
     pub threads: Threads,
+    /// Opens and reads several files at the same time.
+    pub io: Arc<IoPool>,
     pub on_damage: OnDamage,
     pub read_ahead: ReadAhead,
     pub allocator: Option<Arc<dyn BatchAllocator>>,
     pub interrupt: Option<Interrupt>,
+    pub map: Option<BatchMap>,
     /// The memory of batches, which one epoch leaves to the next.
     pub pool: Arc<Pool<Vec<BatchColumn>>>,
 }
 
-/// The threads that help with a batch: enough that a server of a network answers many requests at
-/// the same time.
-const HELPERS: usize = 15;
-
+/// The files that are opened and read at the same time: enough that a server of a network answers
+/// many requests at the same time.
+const FILES_TOGETHER: usize = 16;
 /// The same for an object store, which answers any number of requests at the same time.
-const OBJECT_HELPERS: usize = 127;
-/// The batches that are read at a time from an object store at least.
-const OBJECT_READERS: usize = 4;
+const OBJECTS_TOGETHER: usize = 128;
+/// The default I/O depth for objects of a store, unless there are more decode threads.
+const OBJECT_IO_DEPTH: usize = 4;
 
-/// Numbers of threads and batches; 0, or `None`, is a default.
+/// Numbers of threads and batches; 0 is a default.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Threads {
-    pub workers: usize,
-    pub readers: usize,
-    pub ahead: usize,
-    pub helpers: Option<usize>,
+    pub decode_threads: usize,
+    pub io_depth: usize,
+    pub prefetch: usize,
 }
 
 impl Threads {
@@ -61,20 +63,26 @@ impl Threads {
     fn resolved(self, are_objects: bool) -> Self {
         let processors = || thread::available_parallelism().map_or(1, NonZero::get);
         let or = |number: usize, default: usize| if number == 0 { default } else { number };
-        let workers = or(self.workers, processors().saturating_sub(1).max(1));
-        let readers = or(self.readers, if are_objects { OBJECT_READERS } else { workers }).max(workers);
-        let helpers = self.helpers.or(Some(if are_objects { OBJECT_HELPERS } else { HELPERS }));
-        Self { workers, readers, ahead: or(self.ahead, readers.saturating_mul(2)).max(readers), helpers }
+        let decode_threads = or(self.decode_threads, processors().saturating_sub(1).max(1));
+        let io_depth = or(self.io_depth, if are_objects { OBJECT_IO_DEPTH } else { decode_threads });
+        let io_depth = io_depth.max(decode_threads);
+        let prefetch = or(self.prefetch, io_depth.saturating_mul(2)).max(io_depth);
+        Self { decode_threads, io_depth, prefetch }
     }
 
-    /// Returns the threads that help with a batch.
-    pub(super) fn helpers(self) -> usize {
-        self.helpers.unwrap_or(HELPERS)
+    /// Returns a pool that opens and reads several files at the same time, unless the caller has
+    /// set an I/O depth of 1.
+    fn io_pool(self, are_objects: bool) -> Arc<IoPool> {
+        Arc::new(IoPool::new(match self.io_depth {
+            1 => 1,
+            _ if are_objects => OBJECTS_TOGETHER,
+            _ => FILES_TOGETHER,
+        }))
     }
 
     /// Returns a pool for the batches in work and ready, and some that the consumer has.
     fn pool(self) -> Arc<Pool<Vec<BatchColumn>>> {
-        Pool::new(self.ahead.saturating_add(2))
+        Pool::new(self.prefetch.saturating_add(2))
     }
 }
 
@@ -84,7 +92,8 @@ impl Setup {
             let message = format!("rank {rank} of {} ranks, counted from 0", division.world());
             return Err(DataError::BadArgument(message));
         }
-        let reads_objects = view.datasets().iter().any(|dataset| dataset.file_access() == FileAccess::Object);
+        let reads_objects = view.datasets().iter().any(|dataset| dataset.io() == Io::Object);
+        let io = Threads::default().io_pool(reads_objects);
         let threads = Threads::default().resolved(reads_objects);
         Ok(Self {
             process: process::id(),
@@ -97,10 +106,12 @@ impl Setup {
             seed: 0,
             told: (None, None, None),
             threads,
+            io,
             on_damage: OnDamage::Fail,
             read_ahead: ReadAhead::Auto,
             allocator: None,
             interrupt: None,
+            map: None,
             pool: threads.pool(),
         })
     }
@@ -113,6 +124,7 @@ impl Setup {
     }
 
     pub(super) fn threads(mut self, threads: Threads) -> Self {
+        self.io = threads.io_pool(self.reads_objects);
         self.threads = threads.resolved(self.reads_objects);
         self.pool = self.threads.pool();
         self
@@ -138,7 +150,8 @@ impl Setup {
             return self.clone();
         }
         let (process, view, pool) = (process::id(), self.view.reopened(), self.threads.pool());
-        let reopened = Self { process, view, pool, ..Self::clone(self) };
+        let io = Arc::new(IoPool::new(self.io.depth()));
+        let reopened = Self { process, view, pool, io, ..Self::clone(self) };
         Arc::new(reopened)
     }
 }

@@ -1,7 +1,7 @@
 //! The only unsafe code of the crate: files in maps, and reads that io_uring does.
 
 #[cfg(feature = "mmap")]
-mod mapped;
+mod mmap;
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
 mod ring;
 

@@ -228,7 +228,7 @@ fn files_without_a_manifest_are_a_dataset_in_the_order_of_their_names() {
 fn few_files_are_open_at_once() {
     let folder = Folder::new();
     create(folder.root(), &[1; 40]);
-    let dataset = DatasetOptions::new().most_open_files(3).open(folder.root()).unwrap();
+    let dataset = DatasetOptions::new().max_open_files(3).open(folder.root()).unwrap();
     let open = || {
         fs::read_dir("/proc/self/fd").map(|entries| {
             entries

@@ -4,7 +4,7 @@ use crate::common::{check_all, create, files_below, numbers, read, write};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tensilo_data::{DataError, Dataset, DatasetOptions, FileAccess, LoaderOptions, Mode, Tail, View};
+use tensilo_data::{DataError, Dataset, DatasetOptions, Io, LoaderOptions, Mode, Tail, View};
 use tensilo_object::{Cache, ObjectOptions};
 use tensilo_testing::{Folder, HttpFault, HttpServer, asked, random_faults};
 
@@ -41,7 +41,7 @@ fn a_dataset_on_a_host_is_read_as_one_in_a_folder() {
         let remote = Dataset::open(url).unwrap();
         assert_eq!((remote.id(), remote.version(), remote.sample_count()), (local.id(), 1, 401));
         assert_eq!(remote.versions().unwrap(), [1]);
-        assert_eq!(remote.file_access(), FileAccess::Object);
+        assert_eq!(remote.io(), Io::Object);
         check_all(&remote).unwrap();
         for sample in [0, 99, 100, 101, 400] {
             assert_eq!(read(&remote, "x", sample).unwrap(), Some(sample as u32));
@@ -95,12 +95,12 @@ fn a_first_batch_opens_the_files_that_it_needs() {
     create(&folder.path("train"), &[20; 300]);
     let server = hosted(&folder.path("train"));
     let remote = Dataset::open(server.url("/train")).unwrap();
-    let options = LoaderOptions::new(32).mode(Mode::Windowed(remote.order())).readers(1).ahead(1).helpers(7);
+    let options = LoaderOptions::new(32).mode(Mode::Windowed(remote.order())).decode_threads(1).io_depth(2).prefetch(2);
     let batches = options.loader(&View::all(&remote)).unwrap().epoch(0);
     assert!(batches.wait(Duration::from_secs(20)));
     let files = |server: &HttpServer| server.take_requests().iter().filter(|r| r.path.contains("/data/")).count();
     let found = files(&server);
-    assert!(found <= 32 + 8, "{found} files for 32 samples, of which 8 are opened at the same time");
+    assert!(found <= 64 + 128, "{found} files for 64 samples, of which 128 are opened at the same time");
     assert_eq!(batches.map(|batch| batch.unwrap().samples().len()).sum::<usize>(), 6000 - 6000 % 32);
     assert_eq!(found + files(&server), 300);
 }
@@ -164,8 +164,8 @@ fn mistakes_are_told() {
     let none = error(&server.url("/none"));
     assert!(none.contains("neither a manifest nor tensilo files"), "{none}");
     assert!(error("s3:///x").contains("no bucket"));
-    let access = DatasetOptions::new().by_position().open(server.url("/none")).unwrap_err().to_string();
-    assert!(access.contains("objects are not read by-position"), "{access}");
+    let io = DatasetOptions::new().pread().open(server.url("/none")).unwrap_err().to_string();
+    assert!(io.contains("pread reads files, not objects of a store"), "{io}");
 }
 
 #[test]

@@ -110,7 +110,7 @@ proptest! {
 fn a_training_goes_on_with_the_same_batches_and_its_receipt_is_the_same() {
     let folder = Folder::new();
     let before = model::create(&folder.path("data"));
-    let options = || LoaderOptions::new(9).mode(Mode::Shuffled).seed(4).workers(1);
+    let options = || LoaderOptions::new(9).mode(Mode::Shuffled).seed(4).decode_threads(1);
     let loader = options().loader(&View::all(&before)).unwrap();
     let mut batches = loader.epochs(0..2);
     let taken: Vec<Vec<u64>> = batches.by_ref().take(7).map(|batch| batch.unwrap().samples().to_vec()).collect();

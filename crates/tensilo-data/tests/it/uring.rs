@@ -5,18 +5,15 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 use tensilo::source::{RangeError, Source};
-use tensilo_data::{PageCache, UringFile};
+use tensilo_data::UringFile;
 use tensilo_testing::{Folder, Random};
 
-/// Opens a file; `None` if its file system has no direct reads.
-fn open(path: &Path, page_cache: PageCache) -> Option<UringFile> {
-    match UringFile::open(path, page_cache) {
-        Err(error) if page_cache == PageCache::Passed => {
-            println!("not tested: {error}");
-            None
-        }
-        file => Some(file.expect("a file")),
+/// Opens a file; `None` if its file system has no direct I/O.
+fn open(path: &Path, is_direct: bool) -> Option<UringFile> {
+    if !is_direct {
+        return Some(UringFile::open(path).expect("a file"));
     }
+    UringFile::open_direct(path).inspect_err(|error| println!("not tested: {error}")).ok()
 }
 
 /// Reads ranges, and returns their bytes, one after the other.
@@ -33,13 +30,13 @@ proptest! {
         length in 1..300_000_usize,
         seed in any::<u64>(),
         count in 0..300_usize,
-        page_cache in prop::sample::select(vec![PageCache::Used, PageCache::Passed]),
+        is_direct in any::<bool>(),
     ) {
         let folder = Folder::new();
         let random = &mut Random(seed);
         let bytes = random.bytes(length);
         let path = folder.file("a", &bytes);
-        let Some(file) = open(&path, page_cache) else { return Ok(()) };
+        let Some(file) = open(&path, is_direct) else { return Ok(()) };
         let ranges: Vec<Range<u64>> = (0..count).map(|_| {
             let start = random.below(length as u64);
             let longest = (length as u64 - start).min(if random.one_in(10) { u64::MAX } else { 9000 });
@@ -55,9 +52,9 @@ proptest! {
 fn a_file_that_became_shorter_is_an_error_with_its_range() {
     let folder = Folder::new();
     let path = folder.file("a", Random(7).bytes(100_000));
-    for page_cache in [PageCache::Used, PageCache::Passed] {
+    for is_direct in [false, true] {
         fs::write(&path, Random(7).bytes(100_000)).unwrap();
-        let Some(file) = open(&path, page_cache) else { continue };
+        let Some(file) = open(&path, is_direct) else { continue };
         fs::File::options().write(true).open(&path).unwrap().set_len(50_000).unwrap();
         for _ in 0..20 {
             let error = read(&file, &[10..20, 49_990..50_010, 60_000..60_010]).expect_err("too short");

@@ -26,7 +26,7 @@ fn imported(
 }
 
 fn column(path: &Path, name: &str, indices: &[u64]) -> ArrayRef {
-    let (cursor, buffer) = (open_cursor(&open_reader(path, TENSILO_ACCESS_DEFAULT), name), new_buffer());
+    let (cursor, buffer) = (open_cursor(&open_reader(path, TENSILO_IO_AUTO), name), new_buffer());
     // SAFETY: arguments as the header asks for.
     done(|e| unsafe { tensilo_cursor_fill_buffer(cursor.0, indices.as_ptr(), indices.len(), buffer.0, e) });
     // SAFETY: arguments as the header asks for.
@@ -63,7 +63,7 @@ fn buffers_of_each_kind_are_arrays() {
 #[test]
 fn an_array_stays_when_its_buffer_is_filled_again() {
     let folder = Folder::new();
-    let cursor = open_cursor(&open_reader(&file(&folder, Profile::Raw), TENSILO_ACCESS_DEFAULT), "label");
+    let cursor = open_cursor(&open_reader(&file(&folder, Profile::Raw), TENSILO_IO_AUTO), "label");
     let buffer = new_buffer();
     let (first, second) = ([1_u64, 2], [3_u64, 4]);
     // SAFETY: arguments as the header asks for.
@@ -112,7 +112,7 @@ fn a_batch_is_an_array_of_structs() {
 fn a_file_is_a_stream() {
     let folder = Folder::new();
     let path = file(&folder, Profile::Balanced);
-    let reader = open_reader(&path, TENSILO_ACCESS_DEFAULT);
+    let reader = open_reader(&path, TENSILO_IO_AUTO);
     let names = [c_text("label"), c_text("words")];
     let columns = [names[0].as_ptr(), names[1].as_ptr()];
     let mut stream = FFI_ArrowArrayStream::empty();

@@ -17,7 +17,7 @@ fn is_refused(due: &str, call: impl FnOnce(*mut *mut tensilo_error) -> tensilo_s
 fn null_pointers_are_refused() {
     let folder = Folder::new();
     let path = c_path(&file(&folder, Profile::Raw));
-    let reader = open_reader(&folder.path("all.tsl"), TENSILO_ACCESS_DEFAULT);
+    let reader = open_reader(&folder.path("all.tsl"), TENSILO_IO_AUTO);
     let cursor = open_cursor(&reader, "label");
     let mut value = 0_u64;
     let out = (&raw mut value).cast::<u8>();
@@ -68,7 +68,7 @@ fn a_failed_open_sets_the_handle_to_null() {
 #[test]
 fn misaligned_pointers_and_lengths_of_no_memory_are_refused() {
     let folder = Folder::new();
-    let cursor = open_cursor(&open_reader(&file(&folder, Profile::Raw), TENSILO_ACCESS_DEFAULT), "label");
+    let cursor = open_cursor(&open_reader(&file(&folder, Profile::Raw), TENSILO_IO_AUTO), "label");
     let indices = [0_u64; 3];
     let mut out = [0_u8; 8];
     let (odd, out) = (indices.as_ptr().cast::<u8>().wrapping_add(1).cast::<u64>(), out.as_mut_ptr());
@@ -98,8 +98,8 @@ fn wrong_numbers_are_refused() {
         let mut reader = ptr::null_mut();
         let mut dataset = ptr::null_mut();
         let mut options: tensilo_open_options = sized();
-        options.access = 77;
-        is_refused("77 is no tensilo_access", |e| {
+        options.io = 77;
+        is_refused("77 is not a valid tensilo_io", |e| {
             tensilo_reader_open(path.as_ptr(), &raw const options, &raw mut reader, e)
         });
         options = sized();

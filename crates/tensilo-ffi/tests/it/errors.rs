@@ -16,7 +16,7 @@ fn an_error_of_a_damaged_chunk_names_its_place() {
     bytes[usize::try_from(chunk.file_range.end).unwrap() - 9] ^= 1;
     fs::write(&path, bytes).unwrap();
 
-    let cursor = open_cursor(&open_reader(&path, TENSILO_ACCESS_DEFAULT), "label");
+    let cursor = open_cursor(&open_reader(&path, TENSILO_IO_AUTO), "label");
     let (indices, mut out) = ([20_u64], [0_u8; 8]);
     let mut error = ptr::null_mut();
     // SAFETY: arguments as the header asks for.

@@ -21,7 +21,7 @@ fn options(batch_size: u32) -> tensilo_loader_options {
     // SAFETY: zeros are a value of it.
     let mut options: tensilo_loader_options = unsafe { sized() };
     (options.batch_size, options.tail) = (batch_size, TENSILO_TAIL_EXACT);
-    (options.order, options.worker_count) = (TENSILO_ORDER_SHUFFLED, 2);
+    (options.order, options.decode_threads) = (TENSILO_ORDER_SHUFFLED, 2);
     options
 }
 
@@ -234,7 +234,7 @@ fn the_integers_of_decimals_are_not_delivered() {
             assert!(text.contains("decimal64[12, 2]") && text.contains("a cast to f64"), "{text}");
         }
     }
-    let (cursor, buffer) = (open_cursor(&open_reader(&path, TENSILO_ACCESS_DEFAULT), "price"), new_buffer());
+    let (cursor, buffer) = (open_cursor(&open_reader(&path, TENSILO_IO_AUTO), "price"), new_buffer());
     // SAFETY: arguments as the header asks for.
     done(|e| unsafe { tensilo_cursor_fill_buffer(cursor.0, [0].as_ptr(), 1, buffer.0, e) });
 }

@@ -46,8 +46,8 @@ fn assert_same(buffer: &Handle<tensilo_buffer>, due: &ColumnBuffer) {
     }
 }
 
-fn columns_are_read(path: &Path, access: tensilo_access) {
-    let (reader, rust) = (open_reader(path, access), Reader::open(path).unwrap());
+fn columns_are_read(path: &Path, io: tensilo_io) {
+    let (reader, rust) = (open_reader(path, io), Reader::open(path).unwrap());
     let buffer = new_buffer();
     let indices = some_indices();
     for name in COLUMNS {
@@ -69,9 +69,9 @@ fn buffers_have_the_samples_of_any_column() {
     for profile in [Profile::Raw, Profile::Balanced] {
         let folder = Folder::new();
         let path = file(&folder, profile);
-        columns_are_read(&path, TENSILO_ACCESS_BY_POSITION);
+        columns_are_read(&path, TENSILO_IO_PREAD);
         #[cfg(feature = "mmap")]
-        columns_are_read(&path, TENSILO_ACCESS_MAPPED);
+        columns_are_read(&path, TENSILO_IO_MMAP);
     }
 }
 
@@ -79,7 +79,7 @@ fn buffers_have_the_samples_of_any_column() {
 fn samples_of_a_fixed_shape_go_to_memory_of_the_caller() {
     let folder = Folder::new();
     let path = file(&folder, Profile::Balanced);
-    let reader = open_reader(&path, TENSILO_ACCESS_DEFAULT);
+    let reader = open_reader(&path, TENSILO_IO_AUTO);
     let cursor = open_cursor(&reader, "embedding");
     drop(reader); // the cursor keeps the file open
     let mut rust = Reader::open(&path).unwrap().column("embedding").unwrap().cursor();
@@ -112,7 +112,7 @@ fn samples_of_a_fixed_shape_go_to_memory_of_the_caller() {
 #[test]
 fn one_sample_is_lent_or_copied() {
     let folder = Folder::new();
-    let reader = open_reader(&file(&folder, Profile::Balanced), TENSILO_ACCESS_DEFAULT);
+    let reader = open_reader(&file(&folder, Profile::Balanced), TENSILO_IO_AUTO);
     let cursor = open_cursor(&reader, "text");
     // SAFETY: arguments as the header asks for.
     unsafe {
@@ -147,7 +147,7 @@ fn one_sample_is_lent_or_copied() {
 #[test]
 fn schemas_have_names_shapes_and_metadata() {
     let folder = Folder::new();
-    let reader = open_reader(&file(&folder, Profile::Raw), TENSILO_ACCESS_DEFAULT);
+    let reader = open_reader(&file(&folder, Profile::Raw), TENSILO_IO_AUTO);
     // SAFETY: arguments as the header asks for.
     unsafe {
         let schema = tensilo_reader_schema(reader.0);
@@ -188,11 +188,11 @@ fn a_gather_allocates_nothing_once_it_is_warm() {
     let path = file(&folder, Profile::Balanced);
     let (indices, mut out) = (some_indices(), vec![0_u8; 8 * 400]);
     let to = out.as_mut_ptr();
-    for access in [TENSILO_ACCESS_BY_POSITION, TENSILO_ACCESS_MAPPED] {
-        if access == TENSILO_ACCESS_MAPPED && cfg!(not(feature = "mmap")) {
+    for io in [TENSILO_IO_PREAD, TENSILO_IO_MMAP] {
+        if io == TENSILO_IO_MMAP && cfg!(not(feature = "mmap")) {
             continue;
         }
-        let reader = open_reader(&path, access);
+        let reader = open_reader(&path, io);
         let (cursor, buffer) = (open_cursor(&reader, "label"), new_buffer());
         let (from, count) = (indices.as_ptr(), indices.len());
         // SAFETY: arguments as the header asks for.

@@ -102,12 +102,12 @@ pub fn done(call: impl FnOnce(*mut *mut tensilo_error) -> tensilo_status) {
     assert_eq!((status, text.as_str()), (TENSILO_OK, ""));
 }
 
-pub fn open_reader(path: &Path, access: tensilo_access) -> Handle<tensilo_reader> {
+pub fn open_reader(path: &Path, io: tensilo_io) -> Handle<tensilo_reader> {
     let mut reader = ptr::null_mut();
     let path = c_path(path);
     let options = tensilo_open_options {
         struct_size: size_of::<tensilo_open_options>(),
-        access,
+        io,
         verification: 0,
         max_chunk_bytes: 0,
     };

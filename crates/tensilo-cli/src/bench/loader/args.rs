@@ -20,13 +20,11 @@ pub(crate) struct LoaderArgs {
     pub(crate) columns: Vec<Names>,
     /// Threads that decode; auto finds how many are enough
     #[arg(long, value_name = "N|auto", requires = "loader", default_value = "auto")]
-    pub(crate) workers: Workers,
-    /// Threads that read; more than workers for storage that answers slowly [default: as workers]
+    pub(crate) decode_threads: DecodeThreads,
+    /// Batches that are read at the same time; raise it for storage with a high latency [default:
+    /// the decode threads]
     #[arg(long, value_name = "N", requires = "loader", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub(crate) readers: Option<u32>,
-    /// How files are read [default: as suits their file system and size; the report says why]
-    #[arg(long, value_enum, requires = "loader", conflicts_with = "map")]
-    pub(crate) access: Option<AccessName>,
+    pub(crate) io_depth: Option<u32>,
     /// The order of samples, and how well it shuffles [default: windowed, without the quality]
     #[arg(long, value_enum, requires = "loader")]
     pub(crate) order: Option<OrderName>,
@@ -42,7 +40,7 @@ pub(crate) struct LoaderArgs {
     /// The time of a step, in milliseconds
     #[arg(long, value_name = "MS", requires = "loader", default_value = "200", value_parser = step)]
     pub(crate) step_ms: Duration,
-    /// Draw the throughput against the workers
+    /// Draw the throughput against the decode threads
     #[arg(long, value_name = "OUT.svg", requires = "loader")]
     pub(crate) svg: Option<PathBuf>,
     /// Replace OUT.svg if it exists
@@ -50,16 +48,16 @@ pub(crate) struct LoaderArgs {
     pub(crate) force: bool,
 }
 
-/// The value of `--workers`.
+/// The value of `--decode-threads`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Workers {
+pub(crate) enum DecodeThreads {
     /// Some numbers, one after the other, until one is enough.
     Auto,
     /// This number.
     Number(u32),
 }
 
-impl FromStr for Workers {
+impl FromStr for DecodeThreads {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -69,17 +67,6 @@ impl FromStr for Workers {
             _ => Err("write auto, or a number of 1 to 1024".to_owned()),
         }
     }
-}
-
-/// The values of `--access`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AccessName {
-    /// One range after the other (pread)
-    ByPosition,
-    /// All ranges of a batch at the same time (Linux)
-    IoUring,
-    /// The same past the page cache (O_DIRECT), for datasets larger than memory
-    Direct,
 }
 
 /// The values of `--order`.
@@ -134,10 +121,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workers_and_steps_have_bounds() {
-        assert_eq!("auto".parse(), Ok(Workers::Auto));
-        assert_eq!("7".parse(), Ok(Workers::Number(7)));
-        assert!(["0", "1025", "-1", "", "all"].iter().all(|text| text.parse::<Workers>().is_err()));
+    fn decode_threads_and_steps_have_bounds() {
+        assert_eq!("auto".parse(), Ok(DecodeThreads::Auto));
+        assert_eq!("7".parse(), Ok(DecodeThreads::Number(7)));
+        assert!(["0", "1025", "-1", "", "all"].iter().all(|text| text.parse::<DecodeThreads>().is_err()));
         assert_eq!(step("200"), Ok(Duration::from_millis(200)));
         assert!(["0", "-1", "NaN", "", "3600001"].iter().all(|text| step(text).is_err()));
     }

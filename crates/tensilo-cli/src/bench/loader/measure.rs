@@ -1,4 +1,4 @@
-//! A run of the loader with a number of workers.
+//! A run of the loader with a number of decode threads.
 
 use super::super::args::{BenchArgs, WARM_UP};
 use super::super::histogram::Histogram;
@@ -7,11 +7,11 @@ use crate::failure::Outcome;
 use crate::options::values::Names;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
-use tensilo_data::{Dataset, FileAccess, LoaderMetrics, LoaderOptions, Mode, View};
+use tensilo_data::{Dataset, Io, LoaderMetrics, LoaderOptions, Mode, View};
 
 /// The results of a run.
 pub(super) struct Run {
-    pub workers: u32,
+    pub decode_threads: u32,
     pub samples: u64,
     /// The bytes of the delivered values.
     pub value_bytes: u64,
@@ -37,11 +37,11 @@ pub(super) struct LoaderBench<'a> {
 }
 
 impl LoaderBench<'_> {
-    fn options(&self, workers: u32) -> LoaderOptions {
+    fn options(&self, decode_threads: u32) -> LoaderOptions {
         let options = LoaderOptions::new(self.batch).mode(self.mode).stored_elements(true);
-        let of = |threads: u32| usize::try_from(threads).unwrap_or(usize::MAX);
-        let readers = self.args.loader.readers.unwrap_or(workers);
-        let options = options.workers(of(workers)).readers(of(readers));
+        let of = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        let io_depth = self.args.loader.io_depth.unwrap_or(0); // the default
+        let options = options.decode_threads(of(decode_threads)).io_depth(of(io_depth));
         match Names::all(&self.args.loader.columns) {
             Some(names) => options.columns(names),
             None => options,
@@ -49,8 +49,8 @@ impl LoaderBench<'_> {
     }
 
     /// Returns how the files are read that the loader reads, and why.
-    pub(super) fn file_access(&self, dataset: &Dataset) -> Outcome<(FileAccess, &'static str)> {
-        Ok(self.options(1).loader(&View::all(dataset))?.file_access())
+    pub(super) fn io(&self, dataset: &Dataset) -> Outcome<(Io, &'static str)> {
+        Ok(self.options(1).loader(&View::all(dataset))?.io())
     }
 
     /// Reads batches for some time before the measurement, so that they are in the cache. Or drops
@@ -75,8 +75,8 @@ impl LoaderBench<'_> {
     }
 
     /// Takes batches as fast as they come.
-    pub(super) fn run(&self, dataset: &Dataset, workers: u32) -> Outcome<Run> {
-        let loader = self.options(workers).loader(&View::all(dataset))?;
+    pub(super) fn run(&self, dataset: &Dataset, decode_threads: u32) -> Outcome<Run> {
+        let loader = self.options(decode_threads).loader(&View::all(dataset))?;
         let (mut samples, mut value_bytes, mut times) = (0_u64, 0_u64, Histogram::new());
         let mut batches = loader.epochs(0..if self.args.cold { 1 } else { u64::MAX });
         let begun = Instant::now();
@@ -95,6 +95,6 @@ impl LoaderBench<'_> {
             last = now;
         }
         let elapsed = last.duration_since(begun);
-        Ok(Run { workers, samples, value_bytes, elapsed, times, metrics: batches.metrics() })
+        Ok(Run { decode_threads, samples, value_bytes, elapsed, times, metrics: batches.metrics() })
     }
 }

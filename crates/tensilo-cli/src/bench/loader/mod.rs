@@ -1,7 +1,7 @@
 //! `tensilo bench --loader`
 
-mod access;
 mod args;
+mod io;
 mod measure;
 mod plot;
 mod report;
@@ -13,7 +13,7 @@ use super::args::BenchArgs;
 use crate::dataset::DatasetSize;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Data, Destination, Inputs, Output, write_json};
-use args::{OrderName, Workers};
+use args::{DecodeThreads, OrderName};
 use measure::LoaderBench;
 use report::LoaderReport;
 use std::thread::available_parallelism;
@@ -24,7 +24,7 @@ const USUAL_BATCH: u32 = 256;
 
 /// Measures how fast a loader delivers batches.
 pub(super) fn run(args: &BenchArgs) -> Outcome {
-    let dataset = access::open(args)?;
+    let dataset = io::open(args)?;
     let inputs = Inputs::Dataset(&dataset);
     let svg = args.loader.svg.as_deref();
     let svg = svg.map(|path| Destination::new(path, args.loader.force, Data::Text, inputs)).transpose()?;
@@ -55,18 +55,18 @@ fn measure<'a>(args: &'a BenchArgs, dataset: &Dataset) -> Outcome<LoaderReport<'
     }
     let size = DatasetSize::of(dataset)?;
     let quality = args.loader.order.map(|_| shuffle::quality(bench.mode, sample_count, batch));
-    let access = bench.file_access(dataset)?;
-    let mut report = LoaderReport { args, access, order, batch, sample_count, size, runs: Vec::new(), quality };
+    let io = bench.io(dataset)?;
+    let mut report = LoaderReport { args, io, order, batch, sample_count, size, runs: Vec::new(), quality };
     if !args.cold {
         bench.prepare(dataset)?;
     }
-    for workers in numbers(args.loader.workers) {
+    for threads in numbers(args.loader.decode_threads) {
         let run = match args.cold {
             true => {
                 bench.prepare(dataset)?;
-                bench.run(&access::open(args)?, workers)?
+                bench.run(&io::open(args)?, threads)?
             }
-            false => bench.run(dataset, workers)?,
+            false => bench.run(dataset, threads)?,
         };
         report.runs.push(run);
         if report.is_enough() {
@@ -76,11 +76,11 @@ fn measure<'a>(args: &'a BenchArgs, dataset: &Dataset) -> Outcome<LoaderReport<'
     Ok(report)
 }
 
-/// Returns the numbers of workers that are tried.
-fn numbers(workers: Workers) -> Vec<u32> {
-    match workers {
-        Workers::Number(number) => vec![number],
-        Workers::Auto => {
+/// Returns the numbers of decode threads that are tried.
+fn numbers(threads: DecodeThreads) -> Vec<u32> {
+    match threads {
+        DecodeThreads::Number(number) => vec![number],
+        DecodeThreads::Auto => {
             let processors = available_parallelism().map_or(1, |number| u32::try_from(number.get()).unwrap_or(1));
             let doubled = std::iter::successors(Some(1_u32), |number| number.checked_mul(2));
             doubled.take_while(|number| *number < processors).chain([processors]).collect()

@@ -1,8 +1,8 @@
 //! The report of `tensilo bench --loader`, as a JSON document and as text.
 
 use super::super::args::BenchArgs;
-use super::access::describe;
 use super::args::OrderName;
+use super::io::describe;
 use super::measure::Run;
 use super::plot;
 use super::shuffle::Quality;
@@ -12,18 +12,18 @@ use crate::text::human;
 use crate::text::{Cells, Table};
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use tensilo_data::FileAccess;
+use tensilo_data::Io;
 
 /// The results of all runs.
 pub(super) struct LoaderReport<'a> {
     pub args: &'a BenchArgs,
     /// How files are read, and why.
-    pub access: (FileAccess, &'static str),
+    pub io: (Io, &'static str),
     pub order: OrderName,
     pub batch: u32,
     pub sample_count: u64,
     pub size: DatasetSize,
-    /// At least one, by ascending workers.
+    /// At least one, by ascending decode threads.
     pub runs: Vec<Run>,
     /// The quality of the order and of a true shuffle, if it was asked for.
     pub quality: Option<[Quality; 2]>,
@@ -52,9 +52,9 @@ impl LoaderReport<'_> {
         self.runs.last().is_some_and(|run| self.waiting(run) == 0.0)
     }
 
-    /// Returns the bytes per second for each number of workers.
+    /// Returns the bytes per second for each number of decode threads.
     pub(super) fn rates(&self) -> Vec<(u32, f64)> {
-        self.runs.iter().map(|run| (run.workers, run.per_second(run.value_bytes))).collect()
+        self.runs.iter().map(|run| (run.decode_threads, run.per_second(run.value_bytes))).collect()
     }
 
     fn verdict(&self) -> String {
@@ -62,15 +62,16 @@ impl LoaderReport<'_> {
         let enough = self.runs.iter().find(|run| self.waiting(run) == 0.0);
         if let Some(run) = enough {
             let times = run.per_second(run.value_bytes) / self.required().max(1.0);
-            let workers =
-                if run.workers == 1 { "1 worker is".to_owned() } else { format!("{} workers are", run.workers) };
-            return format!("{workers} enough: the loader delivers {times:.1} times what {gpus} GPUs take");
+            let threads = human::count(run.decode_threads, "decode thread");
+            let are = if run.decode_threads == 1 { "is" } else { "are" };
+            return format!("{threads} {are} enough: the loader delivers {times:.1} times what {gpus} GPUs take");
         }
         let best = self.runs.iter().min_by(|a, b| self.waiting(a).total_cmp(&self.waiting(b)));
         best.map_or_else(String::new, |run| {
-            let (waiting, workers) = (self.waiting(run) * 100.0, human::count(run.workers, "worker"));
+            let waiting = self.waiting(run) * 100.0;
+            let threads = human::count(run.decode_threads, "decode thread");
             format!(
-                "not enough: with {workers}, {gpus} GPUs would wait {waiting:.0} % of the time; {}",
+                "not enough: with {threads}, {gpus} GPUs would wait {waiting:.0} % of the time; {}",
                 run.metrics.verdict()
             )
         })
@@ -82,8 +83,8 @@ impl LoaderReport<'_> {
         let run = |run: &Run| {
             let metrics = &run.metrics;
             json!({
-                "workers": run.workers,
-                "readers": metrics.readers,
+                "decode_threads": run.decode_threads,
+                "io_depth": metrics.io_depth,
                 "samples": run.samples,
                 "seconds": run.elapsed.as_secs_f64(),
                 "samples_per_s": run.per_second(run.samples),
@@ -114,7 +115,7 @@ impl LoaderReport<'_> {
             "stored_bytes": self.size.bytes,
             "order": self.order.name(),
             "batch": self.batch,
-            "access": self.access.0.name(),
+            "io": self.io.0.name(),
             "cold": args.cold,
             "gpus": args.loader.gpus,
             "step_s": args.loader.step_ms.as_secs_f64(),
@@ -139,7 +140,7 @@ impl LoaderReport<'_> {
         row("samples", format!("{} in {files} of {stored} together", self.sample_count));
         row("batches", format!("{} samples of {:.0} B, {}", self.batch, self.sample_bytes(), self.order.name()));
         let cache = if self.args.cold { "cold" } else { "warm" };
-        row("access", format!("{}; {cache}", describe(self.access)));
+        row("io", format!("{}; {cache}", describe(self.io)));
         let (gpus, step) = (self.args.loader.gpus, human::nanoseconds(self.args.loader.step_ms.as_secs_f64() * 1e9));
         row("required", format!("{:.3} GB/s: a batch for each of {gpus} GPUs every {step}", self.required() / 1e9));
         table.write(output, width)?;
@@ -156,12 +157,12 @@ impl LoaderReport<'_> {
     }
 
     fn write_runs(&self, output: &mut impl Write, width: usize) -> io::Result<()> {
-        let headings = ["workers", "samples/s", "GB/s", "p50", "p99", "first batch", "GPUs wait"];
+        let headings = ["decode threads", "samples/s", "GB/s", "p50", "p99", "first batch", "GPUs wait"];
         let mut table = Table::new(&headings.map(|heading| (heading, Cells::Number)));
         for run in &self.runs {
             let time = |percent| run.times.percentile(percent).map_or_else(|| "-".to_owned(), human::nanoseconds);
             table.row(vec![
-                run.workers.to_string(),
+                run.decode_threads.to_string(),
                 format!("{:.0}", run.per_second(run.samples)),
                 format!("{:.3}", run.per_second(run.value_bytes) / 1e9),
                 time(50),

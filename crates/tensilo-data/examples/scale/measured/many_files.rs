@@ -56,7 +56,7 @@ pub fn times(folder: &Path) -> Result<Table, Failure> {
         let first: Result<Vec<f64>, Failure> = (0..ROUNDS)
             .map(|_| {
                 let dataset = Dataset::open(folder)?;
-                let options = LoaderOptions::new(256).mode(mode).seed(1).workers(1).read_ahead(ReadAhead::Never);
+                let options = LoaderOptions::new(256).mode(mode).seed(1).decode_threads(1).read_ahead(ReadAhead::Never);
                 let loader = options.loader(&View::all(&dataset))?;
                 let (time, _) = timed(|| loader.epoch(0).next().transpose())?;
                 Ok(time)

@@ -52,8 +52,8 @@ impl Measured<'_> {
         let counts = Arc::new(Counts::default());
         let dataset = counted(reading, Duration::ZERO, &counts).open(self.folder)?;
         let options = LoaderOptions::new(self.batch).mode(mode).seed(1).read_ahead(ahead);
-        // helpers would open files in any order, so that others are open for the next batch
-        let options = options.workers(1).readers(1).helpers(0).ahead(1);
+        // several threads would open files in any order, and others would be open for the next batch
+        let options = options.decode_threads(1).io_depth(1).prefetch(1);
         let mut batches = options.loader(&View::all(&dataset))?.epoch(0);
         take(&mut batches, self.steps - 1)?;
         batches.wait(LONG); // the last one was read, and none after it is begun
@@ -62,9 +62,9 @@ impl Measured<'_> {
 
     /// Measures a step if each read is answered after `latency`, after as many steps, and returns
     /// that of the model beside it.
-    pub fn timed(&self, mode: Mode, reading: Reading, readers: u64) -> Result<[TimedStep; 2], Failure> {
+    pub fn timed(&self, mode: Mode, reading: Reading, io_depth: u64) -> Result<[TimedStep; 2], Failure> {
         let unlimited = f64::INFINITY;
-        let storage = Storage { reading, readers, stream: unlimited, node: unlimited, at_once: u64::MAX, ..OBJECTS };
+        let storage = Storage { reading, io_depth, stream: unlimited, node: unlimited, at_once: u64::MAX, ..OBJECTS };
         let storage = Storage { requests: unlimited, shared_requests: unlimited, ..storage };
         let job = self.job();
         let mut node = Node::new(self.model, &job, mode, &storage)?;
@@ -77,7 +77,7 @@ impl Measured<'_> {
         let counts = Arc::new(Counts::default());
         let dataset = counted(reading, latency, &counts).open(self.folder)?;
         let options = LoaderOptions::new(self.batch).mode(mode).seed(1).read_ahead(ReadAhead::Never);
-        let loader = options.workers(1).readers(readers as usize).loader(&View::all(&dataset))?;
+        let loader = options.decode_threads(1).io_depth(io_depth as usize).loader(&View::all(&dataset))?;
         let mut batches = loader.epoch(0);
         take(&mut batches, self.steps)?;
         let opened = || counts.opened.load(Ordering::Relaxed);
@@ -139,15 +139,15 @@ pub fn times(
     measured: &Measured<'_>,
     readings: &[(&str, Reading)],
     modes: &[(&str, Mode)],
-    readers: u64,
+    io_depth: u64,
 ) -> Result<Table, Failure> {
     let head =
         ["mode", "read as", "opened", "opened, measured", "step", "step, so many opened", "measured", "difference"];
     let mut table = Table::new(&head);
     for (name, reading) in readings {
         for (mode_name, mode) in modes {
-            let [due, found] = measured.timed(*mode, *reading, readers)?;
-            let opening = OBJECTS.latency * (measured.model.opening.len() as f64 + PAGE_READS) / readers as f64;
+            let [due, found] = measured.timed(*mode, *reading, io_depth)?;
+            let opening = OBJECTS.latency * (measured.model.opening.len() as f64 + PAGE_READS) / io_depth as f64;
             let more = (found.opened - due.opened) / opening_threads(due.opened);
             let with_opened = due.seconds + more * opening;
             table.row(&[

@@ -64,7 +64,7 @@ pub fn counted(reading: Reading, latency: Duration, counts: &Arc<Counts>) -> Dat
         counts.opened.fetch_add(1, Ordering::Relaxed);
         options.open(Counted::new(PositionedFile::open(path)?, reading, latency, &counts))
     };
-    DatasetOptions::new().most_open_files(reading.open_files).open_with(open)
+    DatasetOptions::new().max_open_files(reading.open_files).open_with(open)
 }
 
 impl Counted {

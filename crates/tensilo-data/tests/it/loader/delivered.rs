@@ -38,28 +38,29 @@ proptest! {
         world in 1..4_u32,
         seed in any::<u64>(),
         epoch in 0..3_u64,
-        workers in 1..4_usize,
-        readers in 0..6_usize,
-        ahead in 0..8_usize,
+        decode_threads in 1..4_usize,
+        io_depth in 0..6_usize,
+        prefetch in 0..8_usize,
         open_files in 1..4_usize,
-        access in 0..4_u8,
+        io in 0..4_u8,
         columns in prop::sample::subsequence(COLUMNS.to_vec(), 1..=COLUMNS.len()),
     ) {
-        let options = DatasetOptions::new().most_open_files(open_files);
-        let options = match access {
+        let options = DatasetOptions::new().max_open_files(open_files);
+        let options = match io {
             // SAFETY: nothing changes the files of this test.
-            0 => unsafe { options.mapped() },
+            0 => unsafe { options.mmap() },
             // SAFETY: as above.
-            3 => unsafe { options.mapped_if_cached() },
+            3 => unsafe { options.mmap_if_cached() },
             #[cfg(all(target_os = "linux", feature = "io-uring"))]
-            1 => options.io_uring(tensilo_data::PageCache::Used),
+            1 => options.io_uring(),
             _ => options,
         };
         let dataset = options.open(folder()).unwrap();
         let mut delivered: Vec<u64> = Vec::new();
         for rank in 0..world {
             let options = LoaderOptions::new(batch).mode(mode).seed(seed).rank(rank, world).tail(Tail::Exact);
-            let options = options.columns(columns.clone()).workers(workers).readers(readers).ahead(ahead);
+            let options = options.decode_threads(decode_threads).io_depth(io_depth).prefetch(prefetch);
+            let options = options.columns(columns.clone());
             let loader = options.loader(&View::all(&dataset)).unwrap();
             let batches = loader.epoch(epoch);
             prop_assert_eq!(batches.batches_left(), loader.batches_per_epoch());

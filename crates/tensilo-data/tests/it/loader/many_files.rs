@@ -42,8 +42,8 @@ fn samples_of_files_that_are_not_open_are_delivered() {
     let samples = dataset(&folder).sample_count();
     let without_y = samples - u64::from(3 * FILES);
     for (open_files, batch) in [(1, 300), (4, 64), (40, 64), (1000, 100)] {
-        let dataset = DatasetOptions::new().most_open_files(open_files).open(folder.path("data")).unwrap();
-        let options = LoaderOptions::new(batch).mode(Mode::Shuffled).tail(Tail::Exact).workers(2);
+        let dataset = DatasetOptions::new().max_open_files(open_files).open(folder.path("data")).unwrap();
+        let options = LoaderOptions::new(batch).mode(Mode::Shuffled).tail(Tail::Exact).decode_threads(2);
         let mut delivered = 0;
         for batch in options.loader(&View::all(&dataset)).unwrap().epochs(0..2) {
             let batch = batch.unwrap();
@@ -69,7 +69,7 @@ fn files_are_opened_at_the_same_time() {
         options.open(PositionedFile::open(path)?)
     });
     let dataset = options.open(folder.path("data")).unwrap();
-    let loader = LoaderOptions::new(250).mode(Mode::Shuffled).workers(1).loader(&View::all(&dataset)).unwrap();
+    let loader = LoaderOptions::new(250).mode(Mode::Shuffled).decode_threads(1).loader(&View::all(&dataset)).unwrap();
     loader.epoch(0).next().unwrap().unwrap();
     assert!(opened.load(Ordering::SeqCst) > 80);
 }

@@ -73,7 +73,8 @@ fn values_are_in_memory_of_the_caller() {
 fn memory_is_aligned_and_used_again() {
     let folder = Folder::new();
     let view = View::all(&create(&folder.path("data")));
-    let options = LoaderOptions::new(16).mode(Mode::Shuffled).workers(1).ahead(2).columns(["vector", "tokens"]);
+    let options =
+        LoaderOptions::new(16).mode(Mode::Shuffled).decode_threads(1).prefetch(2).columns(["vector", "tokens"]);
     let loader = options.pad("tokens", Padding::new().multiple(16)).loader(&view).unwrap();
     let (mut met, mut batches) = (HashSet::new(), 0);
     for batch in loader.epochs(0..50) {

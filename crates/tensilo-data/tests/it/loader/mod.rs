@@ -4,6 +4,7 @@ mod conversions;
 mod damage;
 mod delivered;
 mod many_files;
+mod mapped;
 mod memory;
 pub mod model;
 mod read_ahead;

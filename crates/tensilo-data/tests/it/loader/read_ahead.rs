@@ -40,7 +40,7 @@ fn each_run_is_announced_once() {
         let dataset = DatasetOptions::new().open_with(open).open(folder.path("data")).unwrap();
         let mode = Mode::Windowed(RunsAndWindows::new(5, 3).unwrap());
         let options = LoaderOptions::new(10).mode(mode).tail(Tail::Exact).columns(["id"]).rank(0, world);
-        let loader = options.workers(1).read_ahead(read_ahead).loader(&View::all(&dataset)).unwrap();
+        let loader = options.decode_threads(1).read_ahead(read_ahead).loader(&View::all(&dataset)).unwrap();
         for batch in loader.epochs(0..epochs) {
             let batch = batch.unwrap();
             check(&batch, batch.samples());

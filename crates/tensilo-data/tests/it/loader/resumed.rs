@@ -8,7 +8,7 @@ use tensilo_data::{
 use tensilo_testing::Folder;
 
 fn options(rank: u32, world: u32, batch: u32) -> LoaderOptions {
-    LoaderOptions::new(batch).columns(["id"]).rank(rank, world).workers(1)
+    LoaderOptions::new(batch).columns(["id"]).rank(rank, world).decode_threads(1)
 }
 
 /// Takes some batches, and returns their samples.

@@ -36,7 +36,8 @@ fn waiting_for_a_batch_is_counted() {
     let folder = Folder::new();
     let view = View::all(&create(&folder.path("data")));
     let gate = Arc::new(Mutex::new(()));
-    let options = LoaderOptions::new(8).columns(["id"]).workers(1).ahead(1).allocator(Arc::new(Gate(gate.clone())));
+    let options =
+        LoaderOptions::new(8).columns(["id"]).decode_threads(1).prefetch(1).allocator(Arc::new(Gate(gate.clone())));
     let patience = Duration::from_millis(5);
     let closed = gate.lock().unwrap();
     let mut batches = options.loader(&view).unwrap().epoch(0);

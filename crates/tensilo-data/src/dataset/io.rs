@@ -5,31 +5,34 @@ use std::path::Path;
 use std::sync::Arc;
 use tensilo::{OpenOptions, Reader};
 
-/// A way of reading files.
+/// The I/O method that reads the files of a dataset.
+///
+/// [`DatasetOptions`](crate::DatasetOptions) chooses it, and [`Dataset::io`](crate::Dataset::io)
+/// returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum FileAccess {
-    /// By position (`pread`), one range after the other; ranges with small gaps as one.
-    ByPosition,
-    /// In memory maps.
-    Mapped,
-    /// By io_uring, all ranges of a batch at the same time.
+pub enum Io {
+    /// `pread`: one range after the other; ranges with small gaps are coalesced.
+    Pread,
+    /// Memory maps.
+    Mmap,
+    /// io_uring with buffered I/O: all ranges of a batch at the same time.
     IoUring,
-    /// By io_uring past the page cache (O_DIRECT).
+    /// io_uring with direct I/O (`O_DIRECT`), which bypasses the page cache.
     Direct,
-    /// By requests to an object store, all ranges of a batch at the same time.
+    /// Requests to an object store, all ranges of a batch at the same time.
     Object,
-    /// By a function of the caller.
+    /// A function of the caller ([`DatasetOptions::open_with`](crate::DatasetOptions::open_with)).
     Custom,
 }
 
-impl FileAccess {
-    /// Returns the name, as in the options and JSON documents of the program.
+impl Io {
+    /// Returns the name, as in the options of Python and the program, and in JSON documents.
     pub fn name(self) -> &'static str {
         match self {
-            Self::ByPosition => "by-position",
-            Self::Mapped => "mapped",
-            Self::IoUring => "io-uring",
+            Self::Pread => "pread",
+            Self::Mmap => "mmap",
+            Self::IoUring => "io_uring",
             Self::Direct => "direct",
             Self::Object => "object",
             Self::Custom => "custom",
@@ -37,12 +40,12 @@ impl FileAccess {
     }
 }
 
-/// A way of reading files, the reason for it, and the function that opens them.
+/// How files are read, the reason for it, and the function that opens them.
 #[derive(Clone, Debug)]
-pub(crate) struct Access {
-    pub how: FileAccess,
+pub(crate) struct IoChoice {
+    pub kind: Io,
     pub opener: Opener,
-    /// Why it was chosen; `None` if the caller has asked for it.
+    /// Why it was chosen; `None` if the caller chose it.
     pub chosen: Option<&'static str>,
 }
 
@@ -82,17 +85,17 @@ impl Opener {
     }
 }
 
-impl Access {
-    /// Returns a way that the caller has asked for.
-    pub(crate) fn told(how: FileAccess, opener: Opener) -> Self {
-        Self { how, opener, chosen: None }
+impl IoChoice {
+    /// Returns the choice of the caller.
+    pub(crate) fn explicit(kind: Io, opener: Opener) -> Self {
+        Self { kind, opener, chosen: None }
     }
 
-    pub(crate) fn by_position() -> Self {
-        Self::told(FileAccess::ByPosition, Opener::new(|path, options| options.open_file(path)))
+    pub(crate) fn pread() -> Self {
+        Self::explicit(Io::Pread, Opener::new(|path, options| options.open_file(path)))
     }
 
-    /// Returns the same, as it was chosen for a reason.
+    /// Returns the same choice, made by the library for this reason.
     pub(crate) fn chosen_as(self, why: &'static str) -> Self {
         Self { chosen: Some(why), ..self }
     }
@@ -103,10 +106,10 @@ impl Access {
 }
 
 #[cfg(not(all(target_os = "linux", feature = "io-uring")))]
-impl Access {
+impl IoChoice {
     /// Chooses how to read files at a path.
     pub(super) fn choose(_: &Path) -> Self {
-        Self::by_position().chosen_as("this build has no io_uring")
+        Self::pread().chosen_as("this build has no io_uring")
     }
 
     /// Returns whether files at a path that have so many bytes in all stay in the page cache.

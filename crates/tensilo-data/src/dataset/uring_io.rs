@@ -1,8 +1,8 @@
-//! The choice between io_uring and reading by position.
+//! The choice between io_uring and `pread`.
 
-use super::access::{Access, FileAccess, Opener};
+use super::io::{Io, IoChoice, Opener};
 use crate::machine;
-use crate::uring_file::{PageCache, UringFile};
+use crate::uring_file::UringFile;
 use rustix::fs::FsWord;
 use std::path::Path;
 use tensilo::OpenOptions;
@@ -26,25 +26,26 @@ const OF_A_NETWORK: [FsWord; 12] = [
     0x6573_5546,
 ];
 
-impl Access {
-    pub(super) fn io_uring(page_cache: PageCache) -> Self {
-        let how = match page_cache {
-            PageCache::Used => FileAccess::IoUring,
-            PageCache::Passed => FileAccess::Direct,
-        };
-        let open = move |path: &Path, options: OpenOptions| options.open(UringFile::open(path, page_cache)?);
-        Self::told(how, Opener::new(open))
+impl IoChoice {
+    pub(super) fn io_uring() -> Self {
+        let open = |path: &Path, options: OpenOptions| options.open(UringFile::open(path)?);
+        Self::explicit(Io::IoUring, Opener::new(open))
+    }
+
+    pub(super) fn direct() -> Self {
+        let open = |path: &Path, options: OpenOptions| options.open(UringFile::open_direct(path)?);
+        Self::explicit(Io::Direct, Opener::new(open))
     }
 
     /// Chooses how to read files at a path.
     pub(super) fn choose(path: &Path) -> Self {
         if is_of(&IN_MEMORY, path) {
-            return Self::by_position().chosen_as("the file system is in memory");
+            return Self::pread().chosen_as("the file system is in memory");
         }
         if UringFile::unavailable().is_some() {
-            return Self::by_position().chosen_as("this system has no io_uring, or forbids it");
+            return Self::pread().chosen_as("this system has no io_uring, or forbids it");
         }
-        Self::io_uring(PageCache::Used).chosen_as("it reads all ranges of a batch at the same time")
+        Self::io_uring().chosen_as("it reads all ranges of a batch at the same time")
     }
 
     /// Returns whether files at a path that have so many bytes in all stay in the page cache.
@@ -53,20 +54,20 @@ impl Access {
     }
 
     /// Returns another way that suits samples in any order better, of files at a path that have so
-    /// many bytes in all: past the page cache, if that would keep little of them. Windows of runs
+    /// many bytes in all: direct I/O, if the page cache would keep little of them. Windows of runs
     /// stay in it, and so need it.
     pub(super) fn for_shuffled(&self, path: &Path, file_bytes: impl FnOnce() -> u64) -> Option<Self> {
-        let is_suitable = self.chosen.is_some() && self.how == FileAccess::IoUring && !is_of(&OF_A_NETWORK, path);
+        let is_suitable = self.chosen.is_some() && self.kind == Io::IoUring && !is_of(&OF_A_NETWORK, path);
         if !is_suitable || !machine::is_larger_than_memory(file_bytes()) {
             return None;
         }
         let open = |path: &Path, options: OpenOptions| {
-            // what the file system refuses to read past it is read through it
-            let file = UringFile::open(path, PageCache::Passed).or_else(|_| UringFile::open(path, PageCache::Used));
+            // some file systems refuse direct I/O
+            let file = UringFile::open_direct(path).or_else(|_| UringFile::open(path));
             options.open(file?)
         };
         let why = "samples are shuffled, and the page cache would keep little of files larger than half of the memory";
-        Some(Self::told(FileAccess::Direct, Opener::new(open)).chosen_as(why))
+        Some(Self::explicit(Io::Direct, Opener::new(open)).chosen_as(why))
     }
 }
 
@@ -80,35 +81,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shuffled_files_are_read_past_the_page_cache_if_they_do_not_stay_in_it() {
+    fn shuffled_files_are_read_with_direct_io_if_they_do_not_stay_cached() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let chosen = Access::choose(here);
+        let chosen = IoChoice::choose(here);
         assert!(chosen.chosen.is_some());
         if UringFile::unavailable().is_some() || is_of(&IN_MEMORY, here) {
-            assert_eq!(chosen.how, FileAccess::ByPosition);
+            assert_eq!(chosen.kind, Io::Pread);
             assert!(chosen.for_shuffled(here, || u64::MAX).is_none());
             return;
         }
-        assert_eq!(chosen.how, FileAccess::IoUring);
-        let shuffled = |access: &Access, bytes| access.for_shuffled(here, || bytes).map(|access| access.how);
+        assert_eq!(chosen.kind, Io::IoUring);
+        let shuffled = |choice: &IoChoice, bytes| choice.for_shuffled(here, || bytes).map(|choice| choice.kind);
         assert_eq!(shuffled(&chosen, 1), None);
-        let due = if is_of(&OF_A_NETWORK, here) { None } else { Some(FileAccess::Direct) };
+        let due = if is_of(&OF_A_NETWORK, here) { None } else { Some(Io::Direct) };
         assert_eq!(shuffled(&chosen, u64::MAX), due);
-        assert_eq!(shuffled(&Access::io_uring(PageCache::Used), u64::MAX), None, "asked for");
+        assert_eq!(shuffled(&IoChoice::io_uring(), u64::MAX), None, "asked for");
     }
 
     #[test]
     fn files_stay_cached_if_they_are_local_and_fit() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        assert_eq!(Access::stays_cached(here, || 1), !is_of(&OF_A_NETWORK, here));
-        assert!(!Access::stays_cached(here, || u64::MAX));
+        assert_eq!(IoChoice::stays_cached(here, || 1), !is_of(&OF_A_NETWORK, here));
+        assert!(!IoChoice::stays_cached(here, || u64::MAX));
     }
 
     #[test]
-    fn files_in_memory_are_read_by_position() {
+    fn files_in_memory_are_read_with_pread() {
         let memory = Path::new("/dev/shm");
         if is_of(&IN_MEMORY, memory) {
-            assert_eq!(Access::choose(memory).how, FileAccess::ByPosition);
+            assert_eq!(IoChoice::choose(memory).kind, Io::Pread);
         }
     }
 }

@@ -1,0 +1,38 @@
+//! Memory maps of files.
+
+use crate::dataset::{DatasetOptions, Io, IoChoice, Opener};
+
+/// Returns the choice of memory maps. Only functions whose callers make the promise of
+/// [`DatasetOptions::mmap`] may use it.
+fn map() -> IoChoice {
+    // SAFETY: the callers' promise is the one that is asked for.
+    let opener = Opener::new(|path, options| unsafe { options.map_file(path) });
+    IoChoice::explicit(Io::Mmap, opener)
+}
+
+impl DatasetOptions {
+    /// Maps files into memory: no copies of stored bytes, and no system calls. Suits local files
+    /// that fit in memory.
+    ///
+    /// # Safety
+    ///
+    /// No process may change or truncate a file of the dataset as long as the dataset, or a reader,
+    /// a loader or a batch iterator of it lives, see
+    /// [`MappedFile::open`](tensilo::source::MappedFile::open). Files that appear and vanish as a
+    /// whole, as those of a dataset with a manifest do, are safe, unless they are on a network file
+    /// system.
+    pub unsafe fn mmap(self) -> Self {
+        self.io(map())
+    }
+
+    /// Maps files into memory if they stay in the page cache: they are on a local file system, and
+    /// have at most half of the machine's memory. Otherwise, or if the system or the build cannot
+    /// tell, files are read as suits them.
+    ///
+    /// # Safety
+    ///
+    /// As [`DatasetOptions::mmap`].
+    pub unsafe fn mmap_if_cached(self) -> Self {
+        self.if_cached(map().chosen_as("files of this size stay in the page cache"))
+    }
+}
