@@ -88,7 +88,8 @@ fn split_at_commas(list: &str) -> Vec<&str> {
     parts.into_iter().filter(|part| !part.trim().is_empty()).collect()
 }
 
-/// Returns the paths of at least two segments that code names, with their offsets.
+/// Returns the paths of at least two segments that code names, with their offsets. How far an item
+/// is visible, as in `pub(in crate::read)`, is no use of that module.
 pub fn paths(body: &str) -> Vec<(Vec<String>, usize)> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let (mut paths, mut next) = (Vec::new(), 0);
@@ -98,7 +99,11 @@ pub fn paths(body: &str) -> Vec<(Vec<String>, usize)> {
         }
         let start = body[..at].rfind(|c| !is_name(c)).map_or(0, |before| before + 1);
         let macro_variable = body[..start].ends_with('$');
-        if start == at || body[..start].ends_with("::") || (macro_variable && &body[start..at] != "crate") {
+        if start == at
+            || body[..start].ends_with("::")
+            || body[..start].ends_with("pub(in ")
+            || (macro_variable && &body[start..at] != "crate")
+        {
             continue;
         }
         let rest = &body[start..];

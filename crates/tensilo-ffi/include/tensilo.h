@@ -282,8 +282,8 @@ typedef struct tensilo_sample {
   bool is_null;
 } tensilo_sample;
 
-// A way of reading files.
-typedef uint32_t tensilo_access;
+// The I/O method that reads files.
+typedef uint32_t tensilo_io;
 
 // The options for opening a dataset. Zero in each member is the default.
 typedef struct tensilo_dataset_options {
@@ -294,10 +294,11 @@ typedef struct tensilo_dataset_options {
   // Whether `version` is set: 0 or 1.
   uint32_t has_version;
   // How files are read.
-  tensilo_access access;
-  // How many files are kept open; 0 for half of what the process may have
-  // open, but at most 256, and 4,096 for objects of a store.
-  size_t most_open_files;
+  tensilo_io io;
+  // The maximum number of files that the dataset keeps open. 0 for half of the process's limit,
+  // but at most 256, and 4,096 for objects of a store. Raise it for datasets of many files in a
+  // shuffled order.
+  size_t max_open_files;
 } tensilo_dataset_options;
 
 // Facts about an open dataset.
@@ -311,7 +312,7 @@ typedef struct tensilo_dataset_info {
   // The id, which a dataset keeps for its life; zeros without a manifest.
   uint8_t dataset_id[16];
   // How files are read.
-  tensilo_access access;
+  tensilo_io io;
 } tensilo_dataset_info;
 
 // The fields of an error. Texts live as long as the error; a text that is not known is NULL.
@@ -419,12 +420,15 @@ typedef struct tensilo_loader_options {
   uint64_t seed;
   // Whether `seed` is set: 0 or 1.
   uint32_t has_seed;
-  // The threads that decode; 0 for one less than there are processors.
-  uint32_t worker_count;
-  // The batches that are read at a time; 0 for the number of workers.
-  uint32_t reader_count;
-  // The batches that are ready or in work at most; 0 for twice the number of readers.
-  uint32_t ahead;
+  // The maximum number of threads that decode at the same time; 0 for one less than the
+  // processors. Raise it if `tensilo_metrics` show more decoding than fetching.
+  uint32_t decode_threads;
+  // The number of batches that are read at the same time; 0 for the decode threads, and at least
+  // 4 for objects of a store. Raise it for storage with a high latency.
+  uint32_t io_depth;
+  // The maximum number of batches that are ready or in work; 0 for twice the I/O depth. Raise it
+  // if the times of steps or of the storage vary much.
+  uint32_t prefetch;
   // The names of `column_count` columns; NULL for all. Columns of decimals with a scale or more
   // than 18 digits, and of intervals, are refused: their stored elements are not their values.
   const char *const *columns;
@@ -458,7 +462,7 @@ typedef struct tensilo_open_options {
   // `sizeof(tensilo_open_options)`, set by the caller.
   size_t struct_size;
   // How the file is read.
-  tensilo_access access;
+  tensilo_io io;
   // When chunks are checked.
   tensilo_verification verification;
   // The bytes to which a chunk may decode at most; 0 for the limit of the format, 4 GiB. A
@@ -597,25 +601,6 @@ typedef struct tensilo_damage {
   tensilo_damage_kind kind;
 } tensilo_damage;
 
-// As suits the file: by position, a dataset by io_uring if the build and the system have it.
-#define TENSILO_ACCESS_DEFAULT 0
-
-// By position (`pread`): safe, and right on network file systems.
-#define TENSILO_ACCESS_BY_POSITION 1
-
-// By memory maps, without system calls and copies. As long as a handle that has come from the file
-// lives, no process may change or cut off its bytes up to the last commit: they would change under
-// their reader, which is undefined behaviour, and a page beyond a new end kills the process
-// (`SIGBUS`). tensilo does neither: it replaces files by renaming and appends after the last
-// commit. Do not map files on a network file system.
-#define TENSILO_ACCESS_MAPPED 2
-
-// By io_uring, all ranges of a batch at the same time (datasets, Linux).
-#define TENSILO_ACCESS_IO_URING 3
-
-// By io_uring past the page cache (datasets, Linux).
-#define TENSILO_ACCESS_DIRECT 4
-
 // The upper half of a float of 4 bytes: 1 sign, 8 exponent and 7 mantissa bits.
 #define TENSILO_BF16 1
 
@@ -693,6 +678,26 @@ typedef struct tensilo_damage {
 
 // Two `float`: the real and the imaginary part.
 #define TENSILO_COMPLEX64 26
+
+// As suits the file: `pread`; for a dataset io_uring, if the build and the system have it.
+#define TENSILO_IO_AUTO 0
+
+// `pread`: safe, and right on network file systems.
+#define TENSILO_IO_PREAD 1
+
+// Memory maps: no system calls and no copies. As long as a handle that has come from the file
+// lives, no process may change or cut off its bytes up to the last commit: they would change under
+// their reader, which is undefined behaviour, and a page beyond a new end kills the process
+// (`SIGBUS`). tensilo does neither: it replaces files by renaming and appends after the last
+// commit. Do not map files on a network file system.
+#define TENSILO_IO_MMAP 2
+
+// io_uring with buffered I/O, all ranges of a batch at the same time (datasets, Linux).
+#define TENSILO_IO_IO_URING 3
+
+// io_uring with direct I/O (`O_DIRECT`), which bypasses the page cache (datasets, Linux): for
+// shuffled datasets larger than memory.
+#define TENSILO_IO_DIRECT 4
 
 // As `TENSILO_ORDER_WINDOWED`, with the sizes that the dataset records.
 #define TENSILO_ORDER_DEFAULT 0

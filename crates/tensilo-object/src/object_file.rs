@@ -25,11 +25,11 @@ use tokio::task::JoinSet;
 
 /// An object that is open for reading.
 ///
-/// All ranges of a read are requested at the same time, in parts. Small structures are read in lines
-/// of 64 KiB, which are cached, as is what [`Source::prefetch`] asks for. Ranges are coalesced by
-/// [`Requests`] and not by `object_store`, because some of their bytes are cached or in flight.
-/// If the object is replaced, reads fail with [`io::ErrorKind::StaleNetworkFileHandle`]: bytes of
-/// two versions are never mixed.
+/// All ranges of a read are requested at the same time, in parts. Small structures are read in
+/// lines of 64 KiB, which are cached, as is what [`Source::prefetch`] asks for. Ranges are
+/// coalesced by [`Requests`] and not by `object_store`, because some of their bytes are cached or
+/// in flight. If the object is replaced, reads fail with [`io::ErrorKind::StaleNetworkFileHandle`]:
+/// bytes of two versions are never mixed.
 #[derive(Debug)]
 pub struct ObjectFile(Arc<OpenObject>);
 
@@ -150,8 +150,8 @@ impl OpenObject {
         Ok(cache::read(client, self.key.clone(), self.pinned.clone(), self.cached.clone(), range))
     }
 
-    /// Fills `out` with ranges: what is in memory first, then what has to be requested, then what is
-    /// in flight.
+    /// Fills `out` with ranges: what is in memory first, then what has to be requested, then what
+    /// is in flight.
     fn fill(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {
         let mut starts = Vec::with_capacity(ranges.len());
         let mut end = 0_usize;

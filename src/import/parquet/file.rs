@@ -21,8 +21,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The pages of a row group are prefetched from a store if they have at most so many bytes together:
-/// it keeps them all until they are decoded.
+/// The pages of a row group are prefetched from a store if they have at most so many bytes
+/// together: it keeps them all until they are decoded.
 const ANNOUNCED_BYTES: u64 = 128 << 20;
 
 /// Opens a Parquet file. The id of a file made from it depends on the footer, which is returned

@@ -48,9 +48,9 @@ impl FirstError {
     }
 }
 
-/// Fetches the bytes of tasks, and calls `run` with the number of each task and its bytes: first the
-/// tasks whose bytes are at hand, then the others by their offsets in the file. Reads as many bytes
-/// at a time as the source has in flight, so that they are decoded while they are in a cache.
+/// Fetches the bytes of tasks, and calls `run` with the number of each task and its bytes: first
+/// the tasks whose bytes are at hand, then the others by their offsets in the file. Reads as many
+/// bytes at a time as the source has in flight, so that they are decoded while they are in a cache.
 ///
 /// All tasks before one that fails are run, so that the error does not depend on the offsets.
 pub(in crate::read) fn fetch(

@@ -55,7 +55,7 @@ impl FetchedBytes {
     /// [`ReadPlan::fetch`]. Returns the memory for them: the bytes of each of
     /// [`ReadPlan::ranges`], one after the other, without gaps. What the caller leaves unfilled
     /// does not match its checksums, and is not checked with
-    /// [`Verification::Never`](crate::read::Verification::Never).
+    /// [`Verification::Never`](crate::Verification::Never).
     pub fn begin(&mut self, plan: &ReadPlan) -> Result<&mut [u8]> {
         self.ranges.clear();
         self.starts.clear();

@@ -14,12 +14,12 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelI
 use std::sync::{Mutex, PoisonError};
 
 /// Gathers samples of one column by many threads, see
-/// [`Column::parallel_cursor`](crate::read::Column::parallel_cursor). It owns the memory that each of
+/// [`Column::parallel_cursor`](crate::Column::parallel_cursor). It owns the memory that each of
 /// them needs, and keeps it from one call to the next. A call allocates a few lists as long as the
 /// request.
 ///
 /// Calls run on the rayon pool in which they are made: inside of `pool.install(..)` on that pool,
-/// else on the global one. Results are those of a [`Cursor`](crate::read::Cursor), whatever the number of
+/// else on the global one. Results are those of a [`Cursor`](crate::Cursor), whatever the number of
 /// threads. If several chunks are damaged, the error is the same, too.
 pub struct ParallelCursor {
     column: OpenedColumn,
@@ -47,7 +47,7 @@ impl ParallelCursor {
         &self.column
     }
 
-    /// As [`Cursor::gather_slice`](crate::read::Cursor::gather_slice), by all threads of the pool. Each
+    /// As [`Cursor::gather_slice`](crate::Cursor::gather_slice), by all threads of the pool. Each
     /// takes some chunks, and copies or decodes their samples straight to their destinations.
     ///
     /// Cost: that of `gather_slice` divided by the threads; finding the chunks is not divided.
@@ -56,13 +56,13 @@ impl ParallelCursor {
         self.gather_bytes(indices, pod::as_bytes_mut(out))
     }
 
-    /// As [`Cursor::gather_bytes`](crate::read::Cursor::gather_bytes), by all threads of the pool. Cost:
+    /// As [`Cursor::gather_bytes`](crate::Cursor::gather_bytes), by all threads of the pool. Cost:
     /// as [`ParallelCursor::gather_slice`].
     pub fn gather_bytes(&mut self, indices: &[u64], out: &mut [u8]) -> Result<usize> {
         self.gather(indices, Destination::Bytes(out))
     }
 
-    /// As [`Cursor::gather_into`](crate::read::Cursor::gather_into), by all threads of the pool. Cost: as
+    /// As [`Cursor::gather_into`](crate::Cursor::gather_into), by all threads of the pool. Cost: as
     /// [`ParallelCursor::gather_slice`]; values of ragged samples are copied once more, by the
     /// calling thread.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {

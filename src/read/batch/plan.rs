@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// The plan of a read: for samples of one or several columns the chunks, the byte ranges of the
 /// file, and the destination of each sample.
 ///
-/// A read has three stages. Cursors and [`Rows`](crate::read::Rows) run all of them; a loader can run
+/// A read has three stages. Cursors and [`Rows`](crate::Rows) run all of them; a loader can run
 /// each of them on its own:
 ///
 /// 1. *Plan*: [`ReadPlan::select`] finds the chunks by the index.

@@ -24,7 +24,7 @@ impl ReadPlan {
     /// Plans samples `indices` of columns of one reader, in this order and repeated ones each time.
     ///
     /// Cost: sorts the samples, and looks up the chunk of each: I/O for pages of the index that are
-    /// not in memory. With [`Verification::Never`](crate::read::Verification::Never) also the heads of
+    /// not in memory. With [`Verification::Never`](crate::Verification::Never) also the heads of
     /// raw chunks. Fails if a sample is not in the file, or if the index is damaged.
     pub fn select(&mut self, columns: &[Column], indices: &[u64]) -> Result<()> {
         self.list.selection.set_samples(indices)?;

@@ -2,8 +2,8 @@
 //!
 //! A [`decoder`] holds one chunk and decodes tasks of a plan: no I/O, any thread, in memory that it
 //! reuses. Samples of a fixed shape go straight to their destination. Ragged ones are staged until
-//! the lengths of all are known. A plan is divided into [`parts`] whose destinations do not overlap,
-//! so that threads need no lock.
+//! the lengths of all are known. A plan is divided into [`parts`] whose destinations do not
+//! overlap, so that threads need no lock.
 
 pub(in crate::read) mod decoder;
 pub(in crate::read) mod destination;

@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// [`LogicalType::of`](crate::LogicalType::of) tells what they stand for.
 ///
 /// A cursor belongs to one thread; take one for each from
-/// [`Column::cursor`](crate::read::Column::cursor).
+/// [`Column::cursor`](crate::Column::cursor).
 pub struct Cursor {
     pub(in crate::read) gatherer: Gatherer,
     request: RequestScratch,

@@ -9,7 +9,7 @@ use crate::read::locate::chunk_location::ChunkLocation;
 use crate::{Profile, Result};
 
 /// The composition of a chunk, and its size in other encodings: see
-/// [`Column::explain`](crate::read::Column::explain).
+/// [`Column::explain`](crate::Column::explain).
 ///
 /// For a nullable, ragged or nested column, this describes the values alone. Only
 /// [`Explanation::chunk_bytes`] and [`ChunkInfo::raw_bytes`] include nulls, extents and lists.
@@ -88,7 +88,7 @@ pub(in crate::read) fn explain(column: &OpenedColumn, location: &ChunkLocation) 
     })
 }
 
-/// Returns the regret of a profile for a chunk: see [`Column::regret`](crate::read::Column::regret).
+/// Returns the regret of a profile for a chunk: see [`Column::regret`](crate::Column::regret).
 pub(in crate::read) fn regret(column: &OpenedColumn, location: &ChunkLocation, profile: Profile) -> Result<f64> {
     profile.check_built()?;
     with_values(column, location, |values| values.regret(profile))

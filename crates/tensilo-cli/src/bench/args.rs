@@ -15,7 +15,7 @@ Examples:
   tensilo bench train.tsl --io mmap              from a memory map
   tensilo bench train.tsl --json | jq .ns_per_sample_p99
   tensilo bench train/ --loader --gpus 8 --step-ms 200
-  tensilo bench train/ --loader --decode-threads 4 --order shuffled --svg loader.svg
+  tensilo bench train/ --loader --order shuffled --svg loader.svg
 
 A sample of a fixed shape is read into allocated memory. A ragged sample is read
 and copied. A batch is one gather.

@@ -52,7 +52,8 @@ impl Measured<'_> {
         let counts = Arc::new(Counts::default());
         let dataset = counted(reading, Duration::ZERO, &counts).open(self.folder)?;
         let options = LoaderOptions::new(self.batch).mode(mode).seed(1).read_ahead(ahead);
-        // several threads would open files in any order, and others would be open for the next batch
+        // several threads would open files in any order, and others would be open for the next
+        // batch
         let options = options.decode_threads(1).io_depth(1).prefetch(1);
         let mut batches = options.loader(&View::all(&dataset))?.epoch(0);
         take(&mut batches, self.steps - 1)?;
