@@ -22,7 +22,7 @@ use crate::open::{Source, open_header, open_last_commit};
 /// file needs a newer release or another build. Works on files that cannot be opened.
 ///
 /// Cost: one pass over the file, at the speed of its source or of CRC-32 on each thread. Small
-/// chunks are fetched several MiB at a time, see [`Source::gap_bytes`]. Memory: 40 bytes for each
+/// chunks are fetched several MiB at a time, see [`Source::coalesce`]. Memory: 40 bytes for each
 /// chunk of a commit, and for each thread at most 7 MiB and, if it decodes, the largest chunk,
 /// stored and decoded. A damaged chunk in blocks is read again, and its validity and shape are
 /// decoded.
