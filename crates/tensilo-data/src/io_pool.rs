@@ -7,10 +7,11 @@
 //! its threads: there, work runs on the calling thread, and the loader makes another pool.
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 use std::mem::ManuallyDrop;
 use std::process;
 use std::sync::OnceLock;
+use std::thread::{self, JoinHandle};
 
 /// Threads that wait for I/O.
 pub(crate) struct IoPool {
@@ -18,13 +19,19 @@ pub(crate) struct IoPool {
     /// The process that made the pool.
     process: u32,
     /// `None` if threads cannot be started.
-    pool: OnceLock<Option<ManuallyDrop<ThreadPool>>>,
+    threads: OnceLock<Option<Threads>>,
+}
+
+/// The pool, and its threads, which end with it.
+struct Threads {
+    pool: ManuallyDrop<ThreadPool>,
+    handles: Vec<JoinHandle<()>>,
 }
 
 impl IoPool {
     /// Returns a pool for so many jobs at the same time. Starts no thread.
     pub(crate) fn new(depth: usize) -> Self {
-        Self { depth, process: process::id(), pool: OnceLock::new() }
+        Self { depth, process: process::id(), threads: OnceLock::new() }
     }
 
     /// Returns the number of jobs that run at the same time.
@@ -50,22 +57,34 @@ impl IoPool {
         if self.depth <= 1 || self.process != process::id() {
             return None;
         }
-        let start = || {
-            let builder = ThreadPoolBuilder::new().num_threads(self.depth);
-            builder.thread_name(|_| "tensilo-io".to_owned()).build().ok().map(ManuallyDrop::new)
+        self.threads.get_or_init(|| Threads::start(self.depth)).as_ref().map(|threads| &*threads.pool)
+    }
+}
+
+impl Threads {
+    fn start(count: usize) -> Option<Self> {
+        let mut handles = Vec::new();
+        let spawn = |thread: ThreadBuilder| {
+            handles.push(thread::Builder::new().name("tensilo-io".to_owned()).spawn(|| thread.run())?);
+            Ok(())
         };
-        self.pool.get_or_init(start).as_deref()
+        let pool = ThreadPoolBuilder::new().num_threads(count).spawn_handler(spawn).build().ok()?;
+        Some(Self { pool: ManuallyDrop::new(pool), handles })
     }
 }
 
 impl Drop for IoPool {
+    /// Waits until the threads have ended. In a forked process it does nothing: locks of the pool
+    /// may be held by threads that are not here.
     fn drop(&mut self) {
-        if let Some(Some(pool)) = self.pool.take()
+        if let Some(Some(Threads { pool, handles })) = self.threads.take()
             && self.process == process::id()
         {
-            drop(ManuallyDrop::into_inner(pool));
+            drop(ManuallyDrop::into_inner(pool)); // tells them to end
+            for handle in handles {
+                let _ = handle.join(); // a panic of a job was one of its caller
+            }
         }
-        // in a forked process its locks may be held by threads that are not here
     }
 }
 
@@ -73,7 +92,7 @@ impl Drop for IoPool {
 mod tests {
     use super::*;
     use std::sync::Barrier;
-    use std::thread;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn jobs_wait_together_on_the_same_threads_each_time() {
@@ -91,6 +110,25 @@ mod tests {
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids.len(), 8);
+    }
+
+    #[test]
+    fn threads_end_with_the_pool() {
+        struct Ended<'a>(&'a AtomicUsize);
+        impl Drop for Ended<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        static ENDED: AtomicUsize = AtomicUsize::new(0);
+        thread_local!(static HERE: Ended<'static> = const { Ended(&ENDED) });
+        let (pool, all) = (IoPool::new(8), Barrier::new(8));
+        pool.map(0..8, |_| {
+            HERE.with(|_| ());
+            all.wait();
+        });
+        drop(pool);
+        assert_eq!(ENDED.load(Ordering::SeqCst), 8);
     }
 
     #[test]
