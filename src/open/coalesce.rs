@@ -117,7 +117,7 @@ pub(crate) fn length(range: &Range<u64>) -> usize {
     usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)
 }
 
-/// Returns the bytes of a range out of those of a request that begins at `start`.
+/// Returns the bytes of a range, given `bytes` of a request that begins at `start`.
 #[inline]
 pub(crate) fn bytes_of<'a>(start: u64, bytes: &'a [u8], range: &Range<u64>) -> &'a [u8] {
     let at = |offset: u64| length(&(start..offset));

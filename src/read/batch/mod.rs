@@ -5,7 +5,7 @@
 //! ([`coalesce`](crate::open::coalesce)), which a source reads at the same time, and then each task
 //! is decoded to where its samples belong. [`gather`] does all of that in one call and decodes some
 //! requests before it reads the next ones; [`stages`] give each step to a caller who runs it
-//! elsewhere. The error is always that of the first sample that fails, whatever was read first.
+//! elsewhere. The first sample that fails determines the error, whatever was read first.
 
 pub(in crate::read) mod fetch;
 pub(in crate::read) mod fetched_bytes;
