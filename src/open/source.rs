@@ -26,8 +26,8 @@ pub trait Source: Send + Sync {
         CoalesceConfig::MEMORY
     }
 
-    /// Reads many ranges of bytes, none of which is empty or ends after the file. `out` is as long
-    /// as all of them together, and gets their bytes one after the other.
+    /// Reads many ranges of bytes. They are not empty, and end inside the file. `out` is as long as
+    /// all of them together, and gets their bytes one after the other.
     ///
     /// The ranges are coalesced already. An implementation reads as many at the same time as its
     /// [`CoalesceConfig`] says. If one fails, those before it have been read.

@@ -93,7 +93,7 @@ fn options(told: &tensilo_dataset_options) -> Result<DatasetOptions> {
 
 #[cfg(feature = "mmap")]
 fn mmap(options: DatasetOptions) -> Result<DatasetOptions> {
-    // SAFETY: by setting `TENSILO_IO_MMAP`, the caller promises that nobody changes the files.
+    // SAFETY: by setting `TENSILO_IO_MMAP`, the caller promises that no process changes the files.
     Ok(unsafe { options.mmap() })
 }
 

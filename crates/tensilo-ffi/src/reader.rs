@@ -106,7 +106,7 @@ fn open(path: &Path, options: &tensilo_open_options) -> Result<Reader> {
 
 #[cfg(feature = "mmap")]
 fn map(path: &Path, options: OpenOptions) -> Result<Reader> {
-    // SAFETY: by setting `TENSILO_IO_MMAP`, the caller promises that nobody changes the file.
+    // SAFETY: by setting `TENSILO_IO_MMAP`, the caller promises that no process changes the file.
     Ok(unsafe { options.map_file(path) }?)
 }
 

@@ -75,7 +75,7 @@ impl FetchedBytes {
         self.bytes.get_mut(..end).ok_or_else(|| Error::internal("memory for fetched bytes is too short"))
     }
 
-    /// Refuses bytes that are not those of the plan.
+    /// Refuses bytes that were not fetched for the plan.
     pub(in crate::read) fn check(&self, plan: &ReadPlan) -> Result<()> {
         let is_same_file = match (&self.file, plan.columns.first()) {
             (Some(file), Some(column)) => Arc::ptr_eq(file, &column.file),

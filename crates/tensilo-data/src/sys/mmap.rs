@@ -19,8 +19,7 @@ impl DatasetOptions {
     /// No process may change or truncate a file of the dataset as long as the dataset, or a reader,
     /// a loader or a batch iterator of it lives, see
     /// [`MappedFile::open`](tensilo::source::MappedFile::open). Files that appear and vanish as a
-    /// whole, as those of a dataset with a manifest do, are safe, unless they are on a network file
-    /// system.
+    /// whole, as in a dataset with a manifest, are safe, unless they are on a network file system.
     pub unsafe fn mmap(self) -> Self {
         self.io(map())
     }

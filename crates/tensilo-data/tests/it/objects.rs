@@ -100,7 +100,7 @@ fn a_first_batch_opens_the_files_that_it_needs() {
     assert!(batches.wait(Duration::from_secs(20)));
     let files = |server: &HttpServer| server.take_requests().iter().filter(|r| r.path.contains("/data/")).count();
     let found = files(&server);
-    assert!(found <= 64 + 128, "{found} files for 64 samples, of which 128 are opened at the same time");
+    assert!(found <= 64 + 128, "{found} files for 64 samples; 128 are opened at the same time");
     assert_eq!(batches.map(|batch| batch.unwrap().samples().len()).sum::<usize>(), 6000 - 6000 % 32);
     assert_eq!(found + files(&server), 300);
 }
