@@ -156,6 +156,7 @@ pub mod source {
     pub use crate::mmap::MappedFile;
     pub use crate::open::{
         CoalesceConfig, FileIdentity, InMemory, PositionedFile, RangeError, Requests, Source, default_open_files,
+        is_on_network, range_length,
     };
     #[cfg(feature = "glob")]
     pub use crate::pattern::paths_matching;

@@ -4,6 +4,7 @@ use super::chunk::ChunkEntry;
 use super::region::{FileId, HEAD, RegionHead, RegionKind, region_head};
 use crate::le::{structure, u64_of};
 use crate::{Error, Result};
+use std::ops::Range;
 
 structure! {
     /// Chapter 6: the fields that only the head of an index page has.
@@ -162,11 +163,15 @@ impl Run {
         self.offset.saturating_add(page.saturating_mul(PAGE_BYTES))
     }
 
+    /// Returns the range in the file of page `page` of the run: head and body.
+    pub(crate) fn page_range(&self, page: u64) -> Range<u64> {
+        let (start, entries) = (self.page_offset(page), self.page_entries(page).saturating_mul(ENTRY));
+        start..start.saturating_add(HEAD).saturating_add(entries)
+    }
+
     /// Returns the offset at which the last page ends.
     pub(crate) fn end(&self) -> u64 {
-        let last = self.page_count().saturating_sub(1);
-        let entries = self.page_entries(last).saturating_mul(ENTRY);
-        self.page_offset(last).saturating_add(HEAD).saturating_add(entries)
+        self.page_range(self.page_count().saturating_sub(1)).end
     }
 }
 

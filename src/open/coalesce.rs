@@ -38,6 +38,9 @@ impl CoalesceConfig {
     /// the page cache takes less time than a system call, and 256 KiB stay in the second-level
     /// cache until they are decoded.
     pub const LOCAL_FILE: Self = Self { gap_bytes: 4 << 10, max_request_bytes: 256 << 10, max_in_flight: 1 };
+    /// For files on the file system of a network, of which the system fetches many ranges at the
+    /// same time: a round trip of 1 ms at 64 MB/s for each request.
+    pub const NETWORK_FILE: Self = Self { gap_bytes: 64 << 10, max_request_bytes: 1 << 20, max_in_flight: 16 };
     /// For object stores in the same region.
     pub const OBJECT_STORE: Self = Self { gap_bytes: 64 << 10, max_request_bytes: 8 << 20, max_in_flight: 16 };
 
@@ -111,16 +114,16 @@ impl Requests {
     }
 }
 
-/// Returns the length of a range; `usize::MAX` if no memory has as many bytes.
+/// Returns the length of a range of a file in memory; `usize::MAX` if no memory has as many bytes.
 #[inline]
-pub(crate) fn length(range: &Range<u64>) -> usize {
+pub fn range_length(range: &Range<u64>) -> usize {
     usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)
 }
 
 /// Returns the bytes of a range, given `bytes` of a request that begins at `start`.
 #[inline]
 pub(crate) fn bytes_of<'a>(start: u64, bytes: &'a [u8], range: &Range<u64>) -> &'a [u8] {
-    let at = |offset: u64| length(&(start..offset));
+    let at = |offset: u64| range_length(&(start..offset));
     bytes.get(at(range.start)..at(range.end)).unwrap_or(&[])
 }
 

@@ -11,7 +11,7 @@ pub(crate) mod source;
 mod table_slot;
 mod window;
 
-pub use coalesce::{CoalesceConfig, RangeError, Requests};
+pub use coalesce::{CoalesceConfig, RangeError, Requests, range_length};
 pub use facts::ColumnFacts;
 pub(crate) use first_bytes::FirstBytes;
 pub(crate) use head_scan::{BlockSizes, HeadScan};
@@ -19,7 +19,7 @@ pub use identity::FileIdentity;
 pub(crate) use identity::refuse_same;
 #[cfg(feature = "import")]
 pub(crate) use positioned::check_regular;
-pub use positioned::{PositionedFile, default_open_files};
+pub use positioned::{PositionedFile, default_open_files, is_on_network};
 pub use source::{InMemory, Source};
 pub(crate) use table_slot::{TableSlot, no_table};
 

@@ -1,8 +1,8 @@
 //! Files read by position.
 
 use super::FileIdentity;
-use super::coalesce::CoalesceConfig;
-use super::source::Source;
+use super::coalesce::{CoalesceConfig, RangeError};
+use super::source::{Source, read_each};
 use crate::foreign::explain_missing;
 use crate::{Error, Result};
 use std::fs::{self, File, Metadata};
@@ -14,10 +14,14 @@ use std::path::Path;
 
 /// A file that is read with `pread`: no mapping, no file position, no locks. A file that is
 /// truncated by another process while it is open gives an ordinary error.
+///
+/// Of a file on a network, all ranges of a read are prefetched before the first is waited for: the
+/// system then fetches them at the same time.
 #[derive(Debug)]
 pub struct PositionedFile {
     file: File,
     byte_count: u64,
+    is_on_network: bool,
 }
 
 impl PositionedFile {
@@ -38,7 +42,7 @@ impl PositionedFile {
     pub(crate) fn of(file: File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         check_regular(&metadata)?;
-        Ok(Self { byte_count: metadata.len(), file })
+        Ok(Self { byte_count: metadata.len(), is_on_network: is_network(&file), file })
     }
 
     pub(crate) fn file(&self) -> &File {
@@ -110,7 +114,14 @@ impl Source for PositionedFile {
     }
 
     fn coalesce(&self) -> CoalesceConfig {
-        CoalesceConfig::LOCAL_FILE
+        if self.is_on_network { CoalesceConfig::NETWORK_FILE } else { CoalesceConfig::LOCAL_FILE }
+    }
+
+    fn read_ranges(&self, ranges: &[Range<u64>], out: &mut [u8]) -> std::result::Result<(), RangeError> {
+        if self.is_on_network && ranges.len() > 1 {
+            self.prefetch(ranges);
+        }
+        read_each(self, ranges, out)
     }
 
     fn prefetch(&self, ranges: &[Range<u64>]) {
@@ -119,6 +130,51 @@ impl Source for PositionedFile {
 
     fn identity(&self) -> Option<FileIdentity> {
         FileIdentity::of(&self.file).ok().flatten()
+    }
+}
+
+/// Returns whether a path is on the file system of a network, where each request takes a round
+/// trip. `false` if the system does not say; only Linux does.
+pub fn is_on_network(path: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    return rustix::fs::statfs(path).is_ok_and(|found| network::has(&found));
+    #[cfg(not(target_os = "linux"))]
+    return false;
+}
+
+#[cfg(target_os = "linux")]
+fn is_network(file: &File) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|found| network::has(&found))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_network(_: &File) -> bool {
+    false
+}
+
+#[cfg(target_os = "linux")]
+mod network {
+    use rustix::fs::{FsWord, StatFs};
+
+    /// The types of file systems of a network: NFS, SMB (three), Ceph, Lustre, GPFS, BeeGFS, 9P,
+    /// AFS (two), FUSE.
+    const TYPES: [FsWord; 12] = [
+        0x6969,
+        0x517B,
+        0xFF53_4D42,
+        0xFE53_4D42,
+        0x00C3_6400,
+        0x0BD0_0BD0,
+        0x4750_4653,
+        0x1983_0326,
+        0x0102_1997,
+        0x5346_414F,
+        0x6B41_4653,
+        0x6573_5546,
+    ];
+
+    pub(super) fn has(found: &StatFs) -> bool {
+        TYPES.contains(&found.f_type)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sources of a file's bytes.
 
 use super::FileIdentity;
-use super::coalesce::{CoalesceConfig, RangeError, length};
+use super::coalesce::{CoalesceConfig, RangeError, range_length};
 use crate::le::u64_of;
 use crate::{Error, Result, memory};
 use std::io;
@@ -35,13 +35,7 @@ pub trait Source: Send + Sync {
     /// Default: copies the bytes of a source that is in memory. Otherwise reads one range after the
     /// other with [`Source::read_exact_at`].
     fn read_ranges(&self, ranges: &[Range<u64>], out: &mut [u8]) -> std::result::Result<(), RangeError> {
-        let mut rest = out;
-        for (range, bytes) in ranges.iter().enumerate() {
-            let to = rest.split_off_mut(..length(bytes)).ok_or(io::ErrorKind::InvalidInput.into());
-            let read = to.and_then(|to| self.read_exact_at(bytes.start, to));
-            read.map_err(|error| RangeError { range, error })?;
-        }
-        Ok(())
+        read_each(self, ranges, out)
     }
 
     /// Takes a hint that these ranges will be read soon, and returns at once. A source begins to
@@ -58,6 +52,21 @@ pub trait Source: Send + Sync {
     fn identity(&self) -> Option<FileIdentity> {
         None
     }
+}
+
+/// Reads one range after the other, see [`Source::read_ranges`].
+pub(super) fn read_each<S: Source + ?Sized>(
+    source: &S,
+    ranges: &[Range<u64>],
+    out: &mut [u8],
+) -> std::result::Result<(), RangeError> {
+    let mut rest = out;
+    for (range, bytes) in ranges.iter().enumerate() {
+        let to = rest.split_off_mut(..range_length(bytes)).ok_or(io::ErrorKind::InvalidInput.into());
+        let read = to.and_then(|to| source.read_exact_at(bytes.start, to));
+        read.map_err(|error| RangeError { range, error })?;
+    }
+    Ok(())
 }
 
 /// A file that is in memory: a `Vec<u8>`, an `Arc<[u8]>`, a `&[u8]`, a memory map of the caller's.

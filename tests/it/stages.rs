@@ -8,15 +8,15 @@ use crate::support::reversed::Reversed;
 use proptest::prelude::*;
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use tensilo::sink::Stream;
 use tensilo::source::{CoalesceConfig, InMemory, Source};
 use tensilo::stages::{Decoder, FetchedBytes, PlanPart, ReadPlan};
 use tensilo::{
-    Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, OpenOptions, Profile, Reader, Schema,
-    Shape, Verification, Writer, WriterOptions,
+    Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, Extent, OpenOptions, Profile, Reader,
+    Schema, Shape, Value, Verification, Writer, WriterOptions,
 };
 use tensilo_testing::Random;
 
@@ -240,6 +240,99 @@ fn a_file_in_memory_needs_no_bytes() {
     plan.fetch(&mut fetched).unwrap();
     Decoder::new().decode(&plan, &fetched, &mut out).unwrap();
     assert_eq!(out[0].values::<u32>().unwrap()[256], 600 * 256);
+}
+
+// ---- step by step
+
+/// A source that notes what is prefetched, and what is read.
+struct Noted {
+    file: InMemory<Vec<u8>>,
+    prefetched: Mutex<Vec<Range<u64>>>,
+    read: Mutex<Vec<Range<u64>>>,
+}
+
+impl Source for Noted {
+    fn byte_count(&self) -> u64 {
+        self.file.byte_count()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.read.lock().unwrap().push(offset..offset + out.len() as u64);
+        self.file.read_exact_at(offset, out)
+    }
+
+    fn prefetch(&self, ranges: &[Range<u64>]) {
+        self.prefetched.lock().unwrap().extend_from_slice(ranges);
+    }
+}
+
+/// Chunks of 8 blocks, of as many samples each, or of lengths that differ: several index pages.
+fn file_of_many_chunks(is_ragged: bool) -> Vec<u8> {
+    let shape = if is_ragged { Shape::new([Extent::Varying]) } else { Shape::fixed(&[64]) };
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, shape)]);
+    let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(8 << 10).block_bytes(1 << 10);
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
+    let mut random = Random(1);
+    for sample in 0..20_000_u64 {
+        let length = if is_ragged { 32 + random.below(64) as u32 } else { 64 };
+        let elements = vec![sample as i32; length as usize];
+        let extents = [length];
+        let value = if is_ragged { Value::ragged(&elements, &extents) } else { Value::tensor(&elements) };
+        writer.push(&[value]).unwrap();
+    }
+    writer.finish().unwrap().sink.0
+}
+
+#[test]
+fn each_step_of_planning_reads_what_the_step_before_has_prefetched() {
+    for is_ragged in [false, true] {
+        let (prefetched, read) = (Mutex::default(), Mutex::default());
+        let source = Arc::new(Noted { file: InMemory(file_of_many_chunks(is_ragged)), prefetched, read });
+        let reader = OpenOptions::new().open(source.clone()).unwrap();
+        let column = reader.column("x").unwrap();
+        let take = |ranges: &Mutex<Vec<Range<u64>>>| std::mem::take(&mut *ranges.lock().unwrap());
+        take(&source.read);
+        let (mut plan, mut random) = (ReadPlan::new(), Random(2));
+        for round in 0..10 {
+            let indices: Vec<u64> = (0..20).map(|_| random.below(20_000)).collect();
+            plan.begin(std::slice::from_ref(&column), &indices).unwrap();
+            assert_eq!(take(&source.read), [], "{is_ragged}, round {round}: beginning waits for nothing");
+            let mut missed = 0;
+            let mut is_complete = false;
+            while !is_complete {
+                let prefetched = take(&source.prefetched);
+                is_complete = plan.advance().unwrap();
+                let is_at_hand =
+                    |read: &&Range<u64>| prefetched.iter().any(|at| at.start <= read.start && read.end <= at.end);
+                missed += take(&source.read).iter().filter(|read| !is_at_hand(read)).count();
+            }
+            // where chunks differ in length, pages are guessed
+            assert!(missed <= if is_ragged { 2 } else { 0 }, "{is_ragged}, round {round}: {missed} reads were missed");
+        }
+    }
+}
+
+#[test]
+fn a_plan_that_is_not_complete_is_refused() {
+    let reader = Reader::from_bytes(raw_file(640)).unwrap();
+    let columns = [reader.column("x").unwrap()];
+    let (mut plan, mut bytes, mut out) = (ReadPlan::new(), FetchedBytes::new(), [ColumnBuffer::new()]);
+    plan.begin(&columns, &[5]).unwrap();
+    for _ in 0..2 {
+        assert_eq!(plan.fetch(&mut bytes).unwrap_err().kind(), ErrorKind::BadArgument);
+        let decoded = Decoder::new().decode(&plan, &bytes, &mut out);
+        assert_eq!(decoded.unwrap_err().kind(), ErrorKind::BadArgument);
+        let decoded = plan.decode_by(2, &mut out, |_| Ok(()));
+        assert_eq!(decoded.unwrap_err().kind(), ErrorKind::BadArgument);
+        assert!(!plan.advance().unwrap_or(false));
+        plan.begin(&columns, &[640]).unwrap();
+        while plan.advance().is_ok_and(|is_complete| !is_complete) {}
+    }
+    plan.begin_range(&columns, 3..5).unwrap();
+    while !plan.advance().unwrap() {}
+    plan.fetch(&mut bytes).unwrap();
+    Decoder::new().decode(&plan, &bytes, &mut out).unwrap();
+    assert_eq!(out[0].sample_count(), 2);
 }
 
 // ---- what goes wrong

@@ -34,11 +34,6 @@ impl IoPool {
         Self { depth, process: process::id(), threads: OnceLock::new() }
     }
 
-    /// Returns the number of jobs that run at the same time.
-    pub(crate) fn depth(&self) -> usize {
-        self.depth
-    }
-
     /// Runs `work` for each job, many at the same time, and returns the results in the order of the
     /// jobs. The caller waits for all of them.
     pub(crate) fn map<J: Send, R: Send>(

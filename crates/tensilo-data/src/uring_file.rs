@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process;
-use tensilo::source::{CoalesceConfig, FileIdentity, PositionedFile, RangeError, Source};
+use tensilo::source::{CoalesceConfig, FileIdentity, PositionedFile, RangeError, Source, range_length};
 
 /// The reads that a thread has in flight at most.
 const DEPTH: u32 = 64;
@@ -75,7 +75,7 @@ impl UringFile {
     fn wave(&self, ranges: &[Range<u64>]) -> usize {
         let mut bytes = 0_usize;
         let fits = |range: &&Range<u64>| {
-            bytes = bytes.saturating_add(length(&self.widened(range)));
+            bytes = bytes.saturating_add(range_length(&self.widened(range)));
             bytes <= WAVE_BYTES
         };
         ranges.iter().take_while(fits).count().max(1)
@@ -91,10 +91,10 @@ impl UringFile {
         for range in ranges {
             let widened = self.widened(range);
             // memory is aligned, and direct reads are whole sectors
-            let place = end..end.saturating_add(length(&widened));
+            let place = end..end.saturating_add(range_length(&widened));
             end = place.end;
             reads.push(ReadAt { offset: widened.start, place });
-            destinations.push(rest.split_off_mut(..length(range)).unwrap_or(&mut []));
+            destinations.push(rest.split_off_mut(..range_length(range)).unwrap_or(&mut []));
         }
         let mut failed: Option<RangeError> = None;
         let file = self.direct.as_ref().map_or(self.positioned.as_fd(), AsFd::as_fd);
@@ -125,11 +125,6 @@ impl UringFile {
     }
 }
 
-/// Returns the length of a range; `usize::MAX` if no memory has as many bytes.
-fn length(range: &Range<u64>) -> usize {
-    usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)
-}
-
 impl Source for UringFile {
     fn byte_count(&self) -> u64 {
         self.positioned.byte_count()
@@ -153,7 +148,7 @@ impl Source for UringFile {
             let (mut first, mut rest) = (0, &mut *out);
             while let Some(left) = ranges.get(first..).filter(|left| !left.is_empty()) {
                 let wave = left.get(..self.wave(left)).unwrap_or(left);
-                let bytes = wave.iter().map(length).fold(0, usize::saturating_add);
+                let bytes = wave.iter().map(range_length).fold(0, usize::saturating_add);
                 let to = rest.split_off_mut(..bytes).ok_or_else(|| too_short(first))?;
                 self.read_wave(ring, wave, to)
                     .map_err(|error| RangeError { range: first.saturating_add(error.range), ..error })?;

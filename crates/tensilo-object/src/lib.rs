@@ -43,7 +43,7 @@ pub use cache::{Cache, CacheFacts};
 pub use error::ObjectError;
 #[cfg(feature = "import")]
 pub use inputs::ObjectInputs;
-pub use object_file::ObjectFile;
+pub use object_file::{ObjectFile, OpeningObject};
 pub use options::ObjectOptions;
 pub use storage::ObjectStorage;
 pub use upload::ObjectUpload;

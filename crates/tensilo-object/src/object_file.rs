@@ -6,7 +6,7 @@ use crate::error::{ObjectError, io_error};
 use crate::lines::{LINE_BYTES, widened};
 use crate::pieces::{Part, split};
 use crate::request::{Pinned, answer};
-use crate::runtime::{caught_later, gone, threads, wait};
+use crate::runtime::{Task, Waiting, begin, caught_later, gone, threads};
 use crate::sequence::Sequence;
 use crate::storage::{ObjectStorage, failed};
 use bytes::Bytes;
@@ -20,7 +20,7 @@ use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
-use tensilo::source::{CoalesceConfig, RangeError, Requests, Source};
+use tensilo::source::{CoalesceConfig, RangeError, Requests, Source, range_length};
 use tokio::task::JoinSet;
 
 /// An object that is open for reading.
@@ -54,6 +54,8 @@ struct OpenObject {
 const CACHED_GAP_BYTES: u64 = 4 << 10;
 /// An object of at most so many bytes is read as a whole when it is opened.
 const WHOLE_BYTES: u64 = 1 << 20;
+/// The maximum number of bytes that are read of an object's end when it is opened.
+const MAX_END_BYTES: u64 = 8 << 20;
 /// A prefetched range of this length is a run. Shorter ones are chunks that are read at once.
 const RUN_BYTES: u64 = 256 << 10;
 
@@ -61,42 +63,64 @@ impl ObjectStorage {
     /// Opens an object for reading. Cost: one round trip, of two requests that read its begin and
     /// its end.
     pub fn open(&self, address: &Address) -> Result<ObjectFile, ObjectError> {
-        self.open_within(address, None)
+        self.begin_open(address, None)?.wait()
     }
 
-    /// As [`ObjectStorage::open`], of an object that is expected to have so many bytes. Cost: one
-    /// round trip; if there are at most 1 MiB, of one request that reads all.
-    pub fn open_sized(&self, address: &Address, bytes: u64) -> Result<ObjectFile, ObjectError> {
-        self.open_within(address, Some(bytes).filter(|bytes| (1..=WHOLE_BYTES).contains(bytes)))
-    }
-
-    /// Opens an object, and reads the first bytes only if a number is given.
-    fn open_within(&self, address: &Address, whole: Option<u64>) -> Result<ObjectFile, ObjectError> {
+    /// Begins to open an object, and returns at once: many objects are then opened in the time of
+    /// one round trip. `end` is the range that opening reads of its end, if that is known: from the
+    /// footer to the last byte. Fails if the address is not one of this store, or if the options
+    /// are wrong.
+    ///
+    /// Cost: one round trip, for which [`OpeningObject::wait`] waits; of one request that reads all
+    /// if the object is expected to have at most 1 MiB, otherwise of two, for begin and end.
+    pub fn begin_open(&self, address: &Address, end: Option<Range<u64>>) -> Result<OpeningObject, ObjectError> {
         self.check(address)?;
-        ObjectFile::open(self.clone(), address.key().clone(), whole).map_err(|error| failed(address, "opening", error))
+        let begun = ObjectFile::begin_open(self, address.key(), end);
+        let opened = begun.map_err(|error| failed(address, "opening", error))?;
+        Ok(OpeningObject { storage: self.clone(), address: address.clone(), opened })
+    }
+}
+
+/// An object whose opening was begun. If it is dropped, its requests end.
+#[derive(Debug)]
+pub struct OpeningObject {
+    storage: ObjectStorage,
+    address: Address,
+    opened: Waiting<Opened>,
+}
+
+/// An object as it was found, and the ranges of it that were read.
+type Opened = (Pinned, Vec<(Range<u64>, Bytes)>);
+
+impl OpeningObject {
+    /// Waits until the object is open.
+    pub fn wait(self) -> Result<ObjectFile, ObjectError> {
+        let Self { storage, address, opened } = self;
+        let object = opened.wait().and_then(|opened| ObjectFile::new(storage, address.key().clone(), opened));
+        object.map_err(|error| failed(&address, "opening", error))
     }
 }
 
 impl ObjectFile {
-    fn open(storage: ObjectStorage, key: Path, whole: Option<u64>) -> io::Result<Self> {
-        let client = storage.client()?.clone();
-        storage.asks();
-        let opened_key = key.clone();
+    fn begin_open(storage: &ObjectStorage, key: &Path, end: Option<Range<u64>>) -> io::Result<Waiting<Opened>> {
+        let (client, key) = (storage.client()?.clone(), key.clone());
         let has_cache = storage.cache()?.is_some();
-        let (pinned, ends) = wait(async move {
-            match whole {
-                _ if has_cache => open_alone(&*client, &opened_key).await,
-                Some(bytes) => open_whole(&*client, &opened_key, bytes).await,
-                None => open(&*client, &opened_key).await,
+        begin(async move {
+            match end {
+                _ if has_cache => open_alone(&*client, &key).await,
+                Some(end) if (1..=WHOLE_BYTES).contains(&end.end) => open_whole(&*client, &key, end.end).await,
+                end => open(&*client, &key, end).await,
             }
-        })?;
+        })
+    }
+
+    fn new(storage: ObjectStorage, key: Path, (pinned, parts): Opened) -> io::Result<Self> {
         let cached = storage.cached(&key, &pinned)?;
         let number = storage.pieces().number_of(&key, &pinned);
-        for (range, bytes) in ends {
+        for (range, bytes) in parts {
             for claimed in storage.pieces().claim(number, &range, LINE_BYTES) {
-                let start = usize::try_from(claimed.start - range.start).unwrap_or(usize::MAX);
-                let length = usize::try_from(claimed.end - claimed.start).unwrap_or(usize::MAX);
-                let piece = bytes.slice(start..start.saturating_add(length));
+                let start = range_length(&(range.start..claimed.start));
+                let piece = bytes.slice(start..start.saturating_add(range_length(&claimed)));
                 storage.pieces().finish(number, &claimed, Some(piece));
             }
         }
@@ -146,7 +170,6 @@ impl OpenObject {
     fn read(&self, range: Range<u64>) -> io::Result<impl Future<Output = io::Result<Bytes>> + Send + use<>> {
         let client = self.storage.client()?.clone();
         self.has_copies.store(true, Ordering::Relaxed);
-        self.storage.asks();
         Ok(cache::read(client, self.key.clone(), self.pinned.clone(), self.cached.clone(), range))
     }
 
@@ -157,12 +180,12 @@ impl OpenObject {
         let mut end = 0_usize;
         for range in ranges {
             starts.push(end);
-            end = end.saturating_add(length(range));
+            end = end.saturating_add(range_length(range));
         }
         // the place of the bytes at an offset in `out`
         let place = |range: usize, offset: u64| {
             let (start, before) = starts.get(range).zip(ranges.get(range))?;
-            start.checked_add(length(&(before.start..offset)))
+            start.checked_add(range_length(&(before.start..offset)))
         };
         let mut put = |range: usize, offset: u64, bytes: &[u8]| {
             let to = place(range, offset).and_then(|start| out.get_mut(start..)?.get_mut(..bytes.len()));
@@ -213,13 +236,13 @@ impl OpenObject {
         let (mut left, mut failed) = (pending.len(), None::<RangeError>);
         let answers = self.answers(requests.ranges(), config.max_in_flight).map_err(of_range)?;
         while left > 0 {
-            let (request, answer) = answers.recv().map_err(|_| of_range(gone()))?;
+            let (request, answer) = answers.receiver.recv().map_err(|_| of_range(gone()))?;
             pending.get_mut(request).into_iter().for_each(|is_pending| *is_pending = false);
             let start = requests.ranges().get(request).map_or(0, |bytes| bytes.start);
             match answer {
                 Ok(bytes) => {
                     for (part, range) in requests.needed(request) {
-                        let of = |offset: u64| length(&(start..offset)).min(bytes.len());
+                        let of = |offset: u64| range_length(&(start..offset)).min(bytes.len());
                         put(*range, part.start, bytes.get(of(part.start)..of(part.end)).unwrap_or(&[]));
                     }
                 }
@@ -240,12 +263,12 @@ impl OpenObject {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Sends requests, at most `max_in_flight` at a time, and returns where their answers arrive,
-    /// each with the number of its request. Requests end when the receiver is dropped.
-    fn answers(&self, ranges: &[Range<u64>], max_in_flight: usize) -> io::Result<Receiver<Answer>> {
+    /// Sends requests, at most `max_in_flight` at a time. They end when what this returns is
+    /// dropped.
+    fn answers(&self, ranges: &[Range<u64>], max_in_flight: usize) -> io::Result<Answers> {
         let (sender, receiver) = mpsc::channel();
         let reads = ranges.iter().map(|range| self.read(range.clone())).collect::<io::Result<Vec<_>>>()?;
-        threads()?.spawn(async move {
+        let task = threads()?.spawn(async move {
             let mut waiting = reads.into_iter().enumerate();
             let mut in_flight = JoinSet::new();
             loop {
@@ -256,12 +279,18 @@ impl OpenObject {
                 let Some(answer) = in_flight.join_next().await else { return };
                 let is_received = answer.is_ok_and(|answer| sender.send(answer).is_ok());
                 if !is_received {
-                    return; // the reader has gone, or gets an error when the channel closes
+                    return; // the reader gets an error when the channel closes
                 }
             }
         });
-        Ok(receiver)
+        Ok(Answers { receiver, _task: Task(task) })
     }
+}
+
+/// Where the answers to requests arrive, each with the number of its request.
+struct Answers {
+    receiver: Receiver<Answer>,
+    _task: Task<()>,
 }
 
 /// The number of a request, and its bytes.
@@ -276,17 +305,18 @@ fn earlier(one: Option<RangeError>, other: Option<RangeError>) -> Option<RangeEr
     }
 }
 
-/// Returns the length of a range; `usize::MAX` if no memory has as many bytes.
-fn length(range: &Range<u64>) -> usize {
-    usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)
-}
-
 /// Opens an object: reads its begin and its end, where most files have all that opening them takes.
-/// Returns the object, and these parts.
-async fn open(store: &dyn ObjectStore, key: &Path) -> io::Result<(Pinned, Vec<(Range<u64>, Bytes)>)> {
+/// `end` is the end, if it is known.
+async fn open(store: &dyn ObjectStore, key: &Path, end: Option<Range<u64>>) -> io::Result<Opened> {
     let ranged = |range| answer(store, key, GetOptions { range: Some(range), ..GetOptions::default() });
-    let (first, last) =
-        future::join(ranged(GetRange::Bounded(0..LINE_BYTES)), ranged(GetRange::Suffix(LINE_BYTES))).await;
+    let last = match end {
+        Some(Range { start, end }) => {
+            let start = start.min(end.saturating_sub(LINE_BYTES)).max(end.saturating_sub(MAX_END_BYTES));
+            GetRange::Bounded(start..end)
+        }
+        None => GetRange::Suffix(LINE_BYTES),
+    };
+    let (first, last) = future::join(ranged(GetRange::Bounded(0..LINE_BYTES)), ranged(last)).await;
     let (meta, range, bytes) = match last {
         Ok(last) => last,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {
@@ -308,16 +338,15 @@ async fn open(store: &dyn ObjectStore, key: &Path) -> io::Result<(Pinned, Vec<(R
     Ok((pinned, ends))
 }
 
-/// Opens an object, and reads nothing of it: a cache may have what is wanted. Returns as [`open`]
-/// does.
-async fn open_alone(store: &dyn ObjectStore, key: &Path) -> io::Result<(Pinned, Vec<(Range<u64>, Bytes)>)> {
+/// Opens an object, and reads nothing of it: a cache may have what is wanted.
+async fn open_alone(store: &dyn ObjectStore, key: &Path) -> io::Result<Opened> {
     let options = GetOptions { head: true, ..GetOptions::default() };
     let meta = store.get_opts(key, options).await.map_err(io_error)?.meta;
     Ok((Pinned::of(&meta), Vec::new()))
 }
 
-/// Opens an object of about so many bytes, and reads these. Returns as [`open`] does.
-async fn open_whole(store: &dyn ObjectStore, key: &Path, bytes: u64) -> io::Result<(Pinned, Vec<(Range<u64>, Bytes)>)> {
+/// Opens an object of about so many bytes, and reads these.
+async fn open_whole(store: &dyn ObjectStore, key: &Path, bytes: u64) -> io::Result<Opened> {
     let options = GetOptions { range: Some(GetRange::Bounded(0..bytes)), ..GetOptions::default() };
     let (meta, range, bytes) = answer(store, key, options).await?;
     Ok((Pinned::of(&meta), vec![(range, bytes)]))

@@ -6,15 +6,16 @@ use crate::per_process::PerProcess;
 use futures_util::FutureExt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 
 /// The threads at most. They wait more than they work: the bytes that arrive are decoded elsewhere.
 const MOST_THREADS: usize = 4;
-/// The requests of the process that are in flight at most.
-const MOST_REQUESTS: usize = 128;
+/// The maximum number of requests of the process that are in flight.
+const MOST_REQUESTS: usize = 256;
 
 /// The threads of this process, and the requests that it may send.
 #[derive(Debug)]
@@ -55,7 +56,7 @@ pub(crate) fn threads() -> io::Result<&'static Threads> {
 
 impl Threads {
     /// Starts work on these threads.
-    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> tokio::task::JoinHandle<()> {
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
         self.handle.spawn(work)
     }
 }
@@ -68,11 +69,41 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
 /// Returns the result of work on the threads of this process, which the caller waits for. The
 /// caller may be a thread of another runtime.
 pub(crate) fn wait<T: Send + 'static>(work: impl Future<Output = io::Result<T>> + Send + 'static) -> io::Result<T> {
+    begin(work)?.wait()
+}
+
+/// Begins work on the threads of this process, for which the caller waits later.
+pub(crate) fn begin<T: Send + 'static>(
+    work: impl Future<Output = io::Result<T>> + Send + 'static,
+) -> io::Result<Waiting<T>> {
     let (sender, receiver) = mpsc::sync_channel(1);
-    threads()?.spawn(async move {
+    let task = threads()?.spawn(async move {
         let _ = sender.send(caught_later(work).await); // the caller is gone
     });
-    receiver.recv().unwrap_or_else(|_| Err(gone()))
+    Ok(Waiting { receiver, _task: Task(task) })
+}
+
+/// Work that was begun. If it is dropped, the work ends.
+#[derive(Debug)]
+pub(crate) struct Waiting<T> {
+    receiver: Receiver<io::Result<T>>,
+    _task: Task<()>,
+}
+
+impl<T> Waiting<T> {
+    pub(crate) fn wait(self) -> io::Result<T> {
+        self.receiver.recv().unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+/// Work that ends when this is dropped: requests whose reader has gone.
+#[derive(Debug)]
+pub(crate) struct Task<T>(pub JoinHandle<T>);
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Runs code of a library that may panic. Returns a panic as an error.

@@ -14,7 +14,6 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 use std::convert::Infallible;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// A connection to the store of an address: a bucket, a container, a host.
@@ -33,7 +32,6 @@ struct Shared {
     unreadable: UnreadableKeys,
     pieces: PerProcess<Pieces>,
     cache: OnceLock<std::result::Result<Option<Cache>, String>>,
-    asked: AtomicU64,
 }
 
 impl ObjectStorage {
@@ -47,20 +45,7 @@ impl ObjectStorage {
             unreadable: UnreadableKeys::default(),
             pieces: PerProcess::new(),
             cache: OnceLock::new(),
-            asked: AtomicU64::new(0),
         }))
-    }
-
-    /// Returns how often this connection and its clones have asked for bytes of objects that were
-    /// not at hand, in memory or in a cache on this machine; reading ahead counts, too. If two
-    /// calls return the same number, reads between them have waited for no store.
-    pub fn asked(&self) -> u64 {
-        self.0.asked.load(Ordering::Relaxed)
-    }
-
-    /// Counts what is asked for.
-    pub(crate) fn asks(&self) {
-        self.0.asked.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Checks that an address is one of this store.

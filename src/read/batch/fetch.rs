@@ -1,7 +1,7 @@
 //! Fetching the bytes of tasks, and handing them on.
 
 use super::tasks::{Fetch, Task};
-use crate::open::coalesce::{bytes_of, length};
+use crate::open::coalesce::{bytes_of, range_length};
 use crate::open::source::{check_inside, read_error, slice};
 use crate::open::{RangeError, Requests, Source};
 use crate::{Error, Result, memory};
@@ -82,7 +82,8 @@ pub(in crate::read) fn fetch(
         let read = failed.as_ref().map_or(wave.len(), |error| error.range);
         let mut out = &*out;
         for (number, range) in (next..).zip(wave.iter().take(read)) {
-            let bytes = out.split_off(..length(range)).unwrap_or(&[]); // as long as all of them
+            // as long as all of them
+            let bytes = out.split_off(..range_length(range)).unwrap_or(&[]);
             for (needed, task) in requests.needed(number).iter().filter(|(_, task)| *task < tasks.len()) {
                 if !first.is_before(*task) {
                     let bytes = bytes_of(range.start, bytes, needed);
@@ -113,7 +114,7 @@ fn wave(requests: &[Range<u64>], most: u64) -> &[Range<u64>] {
 
 /// Returns memory for the bytes of requests.
 fn room<'b>(bytes: &'b mut Vec<u8>, requests: &[Range<u64>]) -> Result<&'b mut [u8]> {
-    let needed = requests.iter().map(length).fold(0, usize::saturating_add);
+    let needed = requests.iter().map(range_length).fold(0, usize::saturating_add);
     if bytes.len() < needed {
         // in steps, so that requests which differ a little do not each grow it
         memory::resize(bytes, needed.checked_next_multiple_of(GROWTH_BYTES).unwrap_or(needed), 0)?;
@@ -140,12 +141,12 @@ pub(in crate::read) fn fetch_one<T>(
     scratch: &mut FetchScratch,
     then: impl FnOnce(&[u8]) -> Result<T>,
 ) -> Result<T> {
-    check_inside(source, range.start, length(range))?;
+    check_inside(source, range.start, range_length(range))?;
     if range.is_empty() {
         return then(&[]);
     }
     if let Some(file) = source.as_bytes() {
-        return then(slice(file, range.start, length(range))?);
+        return then(slice(file, range.start, range_length(range))?);
     }
     let request = std::slice::from_ref(range);
     let out = room(&mut scratch.bytes, request)?;

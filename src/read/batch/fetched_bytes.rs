@@ -2,7 +2,7 @@
 
 use super::fetch::{FirstError, TaskBytes};
 use super::plan::ReadPlan;
-use crate::open::coalesce::{bytes_of, length};
+use crate::open::coalesce::{bytes_of, range_length};
 use crate::open::source::read_error;
 use crate::read::file::opened_file::OpenedFile;
 use crate::{Error, Result, memory};
@@ -29,6 +29,7 @@ impl ReadPlan {
     /// Cost: the I/O, and memory for all of the plan's bytes. Cursors avoid that: they decode some
     /// ranges before they read the next ones.
     pub fn fetch(&self, bytes: &mut FetchedBytes) -> Result<()> {
+        self.check_complete()?;
         bytes.begin(self)?;
         let Some(file) = bytes.file.clone() else { return Ok(()) };
         bytes.unread.clear();
@@ -66,7 +67,7 @@ impl FetchedBytes {
         self.starts.push(end);
         for range in plan.ranges() {
             self.ranges.push(range.clone());
-            end = end.saturating_add(length(range));
+            end = end.saturating_add(range_length(range));
             self.starts.push(end);
         }
         if self.bytes.len() < end {

@@ -1,12 +1,12 @@
 //! Many samples by one call: plan, fetch, decode.
 
 use super::fetch::{FetchScratch, TaskBytes, fetch, run_at_hand};
-use super::tasks::{Fetch, Task, TaskList};
+use super::tasks::{Fetch, PlannedColumn, Task, TaskList};
 use crate::codec::Body;
 use crate::le::{self, u64_of};
 use crate::open::Source;
 use crate::open::source::read;
-use crate::read::chunk::chunk_state::in_chunk;
+use crate::read::chunk::open_chunk::{OpenChunk, in_chunk};
 use crate::read::decode::decoder::Decoder;
 use crate::read::decode::destination::Destination;
 use crate::read::decode::output::FixedOutput;
@@ -51,6 +51,16 @@ impl AsRef<Gatherer> for Gatherer {
     }
 }
 
+impl<C: AsRef<Gatherer>> PlannedColumn for C {
+    fn column(&self) -> &OpenedColumn {
+        &self.as_ref().column
+    }
+
+    fn held(&self) -> Option<&OpenChunk> {
+        Some(&self.as_ref().decoder.chunk)
+    }
+}
+
 impl AsMut<Gatherer> for Gatherer {
     fn as_mut(&mut self) -> &mut Self {
         self
@@ -84,16 +94,13 @@ pub(in crate::read) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
     mut out: impl ColumnDestinations,
 ) -> Result<usize> {
     let RequestScratch { tasks, fetch: fetch_scratch } = scratch;
-    tasks.tasks.clear();
     for (number, gatherer) in columns.iter_mut().map(AsMut::as_mut).enumerate() {
         let Some(output) = out.of(number) else { continue };
         let Gatherer { column, decoder } = gatherer;
-        let begun = decoder.begin_output(column, tasks, output);
-        let checked = begun.and_then(|()| column.check_selection(&tasks.selection));
-        let planned = checked.and_then(|()| tasks.add_column(number, column, Some(&decoder.chunk)));
-        planned.map_err(|error| column.in_column(error))?;
-        tasks.prefetch_unread(number, &gatherer.column)?;
+        decoder.begin_output(column, tasks, output).map_err(|error| column.in_column(error))?;
     }
+    tasks.plan(columns)?;
+    tasks.prefetch_unread(columns)?;
     let needs_source = tasks.tasks.iter().any(|task| !task.bytes.is_empty());
     let file = columns.first().filter(|_| needs_source).map(|first| first.as_ref().column.file.clone());
     let has_kept = file.as_ref().is_some_and(|file| mark_kept(&*file.source, &mut tasks.tasks));

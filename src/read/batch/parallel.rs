@@ -1,7 +1,7 @@
 //! Gathering by many threads: those of the rayon pool in which it is called.
 
 use super::fetch::{FetchScratch, fetch};
-use super::plan::ReadPlan;
+use super::plan::{ReadPlan, Step};
 use crate::pod::{self, Element};
 use crate::read::decode::decoder::Decoder;
 use crate::read::decode::destination::Destination;
@@ -72,8 +72,10 @@ impl ParallelCursor {
     fn gather(&mut self, indices: &[u64], out: Destination<'_>) -> Result<usize> {
         let Self { column, plan, workers, parts } = self;
         plan.list.selection.set_samples(indices).map_err(|error| column.in_column(error))?;
-        plan.fill(std::iter::once(&*column))?;
-        plan.list.prefetch_unread(0, column)?;
+        plan.set_columns(std::iter::once(&*column))?;
+        plan.list.plan(&plan.columns)?;
+        plan.list.prefetch_unread(&plan.columns)?;
+        plan.step = Step::Complete;
         let threads = rayon::current_num_threads().clamp(1, plan.task_count().max(1));
         workers.resize_with(workers.len().max(threads), Worker::default);
         let busy = workers.get_mut(..threads).unwrap_or(&mut []); // there are as many

@@ -7,6 +7,16 @@ use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
+/// The step of planning that was taken last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::read) enum Step {
+    Begun,
+    Located,
+    #[default]
+    Complete,
+    Failed,
+}
+
 /// The plan of a read: for samples of one or several columns the chunks, the byte ranges of the
 /// file, and the destination of each sample.
 ///
@@ -51,6 +61,7 @@ pub struct ReadPlan {
     pub(in crate::read) columns: Vec<OpenedColumn>,
     pub(in crate::read) list: TaskList,
     pub(in crate::read) requests: Requests,
+    pub(in crate::read) step: Step,
 }
 
 impl ReadPlan {
@@ -120,20 +131,22 @@ impl ReadPlan {
         })
     }
 
-    /// Begins a plan for columns of one file. The selection has been set.
-    pub(in crate::read) fn fill<'c>(&mut self, columns: impl Iterator<Item = &'c OpenedColumn>) -> Result<()> {
+    /// Sets the columns, which are of one file.
+    pub(in crate::read) fn set_columns<'c>(&mut self, columns: impl Iterator<Item = &'c OpenedColumn>) -> Result<()> {
+        self.step = Step::Failed;
         self.columns.clear();
-        self.list.tasks.clear();
-        for (number, column) in columns.enumerate() {
-            if self.columns.first().is_some_and(|first| !Arc::ptr_eq(&first.file, &column.file)) {
-                return Err(Error::bad_argument("the columns of a plan are of one reader"));
+        self.columns.extend(columns.cloned());
+        match self.columns.split_first() {
+            Some((first, others)) if others.iter().any(|column| !Arc::ptr_eq(&first.file, &column.file)) => {
+                Err(Error::bad_argument("the columns of a plan are of one reader"))
             }
-            let checked = column.check_selection(&self.list.selection);
-            let planned = checked.and_then(|()| self.list.add_column(number, column, None));
-            planned.map_err(|error| column.in_column(error))?;
-            self.columns.push(column.clone());
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Refuses a plan that is not complete.
+    pub(in crate::read) fn check_complete(&self) -> Result<()> {
+        if matches!(self.step, Step::Complete) { Ok(()) } else { Err(not_complete()) }
     }
 
     /// Coalesces the ranges of all tasks.
@@ -151,4 +164,9 @@ impl ReadPlan {
             None => error,
         }
     }
+}
+
+#[cold]
+pub(in crate::read) fn not_complete() -> Error {
+    Error::bad_argument("the plan is not complete: it has failed, or `advance` has not returned true")
 }

@@ -40,6 +40,11 @@ impl Selection {
         self.range.is_some()
     }
 
+    /// Returns the samples, if the request is a range.
+    pub(in crate::read) fn range(&self) -> Option<&Range<u64>> {
+        self.range.as_ref()
+    }
+
     pub(in crate::read) fn sample_count(&self) -> usize {
         match &self.range {
             Some(range) => usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX),

@@ -13,6 +13,7 @@ pub use crate::read::decode::decoder::Decoder;
 pub use crate::read::decode::parts::PlanPart;
 
 use super::fetch::TaskBytes;
+use super::plan::{Step, not_complete};
 use super::tasks::Task;
 use crate::read::decode::destination::Destination;
 use crate::read::file::column::Column;
@@ -24,23 +25,90 @@ impl ReadPlan {
     /// Plans samples `indices` of columns of one reader, in this order and repeated ones each time.
     ///
     /// Cost: sorts the samples, and looks up the chunk of each: I/O for pages of the index that are
-    /// not in memory. With [`Verification::Never`](crate::Verification::Never) also the heads of
-    /// raw chunks. Fails if a sample is not in the file, or if the index is damaged.
+    /// not in memory, and for the block indexes of chunks whose blocks are read alone. With
+    /// [`Verification::Never`](crate::Verification::Never) also for the heads of raw chunks. Fails
+    /// if a sample is not in the file, or if the index is damaged.
     pub fn select(&mut self, columns: &[Column], indices: &[u64]) -> Result<()> {
-        self.list.selection.set_samples(indices)?;
-        self.plan(columns)
+        self.begin(columns, indices)?;
+        self.complete()
     }
 
     /// Plans the samples of a range, of columns of one reader. Chunks that are wanted whole are
     /// decoded straight to their destination. Cost: as [`ReadPlan::select`], without sorting.
     pub fn select_range(&mut self, columns: &[Column], samples: Range<u64>) -> Result<()> {
-        self.list.selection.set_range(samples)?;
-        self.plan(columns)
+        self.begin_range(columns, samples)?;
+        self.complete()
     }
 
-    fn plan(&mut self, columns: &[Column]) -> Result<()> {
-        self.fill(columns.iter().map(Column::opened))?;
-        self.coalesce()
+    /// Begins a plan as [`ReadPlan::select`] makes it: prefetches what the first step reads. Call
+    /// [`ReadPlan::advance`] until it returns `true`.
+    ///
+    /// With many files, take the plans of all of them through each step before the next. The steps
+    /// then take one round trip each, and not one for each file.
+    ///
+    /// ```
+    /// # use tensilo::{Column, Error};
+    /// use tensilo::stages::ReadPlan;
+    /// # fn plan(files: &[Vec<Column>], samples: &[u64]) -> Result<(), Error> {
+    /// let mut plans: Vec<ReadPlan> = files.iter().map(|_| ReadPlan::new()).collect();
+    /// for (plan, columns) in plans.iter_mut().zip(files) {
+    ///     plan.begin(columns, samples)?;
+    /// }
+    /// let mut is_complete = false;
+    /// while !is_complete {
+    ///     is_complete = true;
+    ///     for plan in &mut plans {
+    ///         is_complete &= plan.advance()?;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn begin(&mut self, columns: &[Column], indices: &[u64]) -> Result<()> {
+        self.list.selection.set_samples(indices)?;
+        self.begin_selected(columns)
+    }
+
+    /// Begins a plan as [`ReadPlan::select_range`] makes it, see [`ReadPlan::begin`].
+    pub fn begin_range(&mut self, columns: &[Column], samples: Range<u64>) -> Result<()> {
+        self.list.selection.set_range(samples)?;
+        self.begin_selected(columns)
+    }
+
+    fn begin_selected(&mut self, columns: &[Column]) -> Result<()> {
+        self.set_columns(columns.iter().map(Column::opened))?;
+        self.list.begin(&self.columns);
+        self.step = Step::Begun;
+        Ok(())
+    }
+
+    /// Takes the next step of a plan that was begun, and prefetches what the step after it reads.
+    /// Returns whether the plan is complete.
+    ///
+    /// Cost: a step waits for one round trip, whose answer is at hand if enough time has passed.
+    /// There are two: the first finds the chunks by the index, the second reads the block indexes
+    /// of those whose blocks are read alone. Fails as [`ReadPlan::select`]; begin again then.
+    pub fn advance(&mut self) -> Result<bool> {
+        match std::mem::replace(&mut self.step, Step::Failed) {
+            Step::Begun => {
+                self.list.locate(&self.columns);
+                self.step = Step::Located;
+                return Ok(false);
+            }
+            Step::Located => {
+                self.list.complete(&self.columns)?;
+                self.coalesce()?;
+            }
+            Step::Complete => {}
+            Step::Failed => return Err(not_complete()),
+        }
+        self.step = Step::Complete;
+        Ok(true)
+    }
+
+    fn complete(&mut self) -> Result<()> {
+        while !self.advance()? {}
+        Ok(())
     }
 }
 
@@ -99,6 +167,7 @@ impl Decoder {
         number: usize,
         decode: &mut dyn FnMut(&mut Self, &Task, TaskBytes<'_>) -> Result<()>,
     ) -> Result<()> {
+        plan.check_complete()?;
         bytes.check(plan)?;
         let tasks = &plan.list.tasks;
         let result = bytes.for_each(plan, plan.list.of_column(number), &mut |task, bytes| match tasks.get(task) {

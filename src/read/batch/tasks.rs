@@ -7,8 +7,8 @@ use crate::format::region::HEAD;
 use crate::le::u64_of;
 use crate::open::source::check_inside;
 use crate::read::chunk::chunk_bytes::chunk_bytes;
-use crate::read::chunk::chunk_state::{HeldChunk, in_chunk, whole_chunk_pays};
-use crate::read::chunk::kept_fronts::ChunkFront;
+use crate::read::chunk::chunk_front::ChunkFront;
+use crate::read::chunk::open_chunk::{OpenChunk, in_chunk, whole_chunk_pays};
 use crate::read::file::opened_column::OpenedColumn;
 use crate::read::locate::chunk_location::ChunkLocation;
 use crate::{Error, Result, memory};
@@ -62,6 +62,11 @@ impl Task {
 }
 
 /// The tasks of a request, in the order in which a single thread reads: by column, then by sample.
+///
+/// Planning has three steps, each for all columns: [`TaskList::begin`], [`TaskList::locate`],
+/// [`TaskList::complete`]. Each prefetches what the next one reads. So the number of round trips
+/// does not depend on the number of columns, nor, if a caller takes several lists through each
+/// step before the next, on the number of files.
 #[derive(Default)]
 pub(in crate::read) struct TaskList {
     pub selection: Selection,
@@ -69,49 +74,133 @@ pub(in crate::read) struct TaskList {
     /// For the last chunk whose samples are read alone: its values, and how much of them was taken.
     pub left_in_file: (usize, usize),
     /// Finds the blocks of samples.
-    planner: Option<HeldChunk>,
-    /// The chunks of a column, before it is known what is fetched of them.
+    planner: Option<OpenChunk>,
+    /// The chunks of all columns, before it is known what is fetched of them.
     wanted: Vec<WantedChunk>,
     /// Ranges that will be read soon.
     soon: Vec<Range<u64>>,
+    /// The first error, and the number of its column. No later column is planned.
+    failed: Option<(usize, Error)>,
 }
 
 /// A chunk of a file that is not in memory, of which samples are wanted.
 struct WantedChunk {
     task: Task,
-    /// The front, if it is kept.
+    /// The front, if it is cached.
     front: Option<Arc<ChunkFront>>,
 }
 
+/// A column of a request.
+pub(in crate::read) trait PlannedColumn {
+    fn column(&self) -> &OpenedColumn;
+
+    /// Returns the chunk that the decoder of the column has.
+    fn held(&self) -> Option<&OpenChunk>;
+}
+
+impl PlannedColumn for OpenedColumn {
+    fn column(&self) -> &OpenedColumn {
+        self
+    }
+
+    fn held(&self) -> Option<&OpenChunk> {
+        None
+    }
+}
+
 impl TaskList {
-    /// Adds the tasks of a column. `held` is the chunk that the decoder of the column has.
-    ///
-    /// Reads the index, and of chunks whose blocks are read alone the front; of raw chunks that are
-    /// never verified the head.
-    pub(in crate::read) fn add_column(
-        &mut self,
-        number: usize,
-        column: &OpenedColumn,
-        held: Option<&HeldChunk>,
-    ) -> Result<()> {
-        column.load_tables();
-        let first_task = self.tasks.len();
-        let mut wanted = std::mem::take(&mut self.wanted);
-        wanted.clear();
-        let result = self.find_chunks(number, column, held, &mut wanted).and_then(|()| {
-            if !self.selection.is_range() {
-                self.prefetch_fronts(column, &wanted, held)?;
+    /// Plans the selected samples of columns of one file. Fails with the error of the first column
+    /// that has one.
+    pub(in crate::read) fn plan<P: PlannedColumn>(&mut self, columns: &[P]) -> Result<()> {
+        self.begin(columns);
+        self.locate(columns);
+        self.complete(columns)
+    }
+
+    /// Begins a request: prefetches the pages of the index that were not read before.
+    pub(in crate::read) fn begin<P: PlannedColumn>(&mut self, columns: &[P]) {
+        self.tasks.clear();
+        self.wanted.clear();
+        self.soon.clear();
+        self.failed = None;
+        for (number, column) in columns.iter().map(P::column).enumerate() {
+            let checked = column.check_selection(&self.selection);
+            if let Err(error) = checked.and_then(|()| self.add_index_ranges(column)) {
+                self.failed = Some((number, error));
+                break;
             }
-            wanted.drain(..).try_for_each(|chunk| {
-                let location = chunk.task.location;
-                self.fetch(chunk, column, held).map_err(|error| in_chunk(error, &location))
-            })
+        }
+        self.prefetch_soon(columns);
+    }
+
+    fn add_index_ranges(&mut self, column: &OpenedColumn) -> Result<()> {
+        if column.file.bytes().memory().is_some() {
+            return Ok(());
+        }
+        match self.selection.range() {
+            Some(samples) => column.index_ranges(samples, &mut self.soon),
+            None => (0..self.selection.sample_count())
+                .map(|rank| self.selection.get(rank).0)
+                .try_for_each(|sample| column.index_ranges(&(sample..sample.saturating_add(1)), &mut self.soon)),
+        }
+    }
+
+    /// Finds the chunks of the samples, which reads the index. Adds the tasks of a file in memory;
+    /// of another, prefetches the fronts of chunks whose blocks are read alone.
+    pub(in crate::read) fn locate<P: PlannedColumn>(&mut self, columns: &[P]) {
+        self.soon.clear();
+        let count = self.failed.as_ref().map_or(columns.len(), |(number, _)| *number);
+        let mut wanted = std::mem::take(&mut self.wanted);
+        for (number, planned) in columns.iter().enumerate().take(count) {
+            let (column, held) = (planned.column(), planned.held());
+            let before = (self.tasks.len(), wanted.len());
+            column.load_tables();
+            let located = self.find_chunks(number, column, held, &mut wanted).and_then(|()| {
+                let added = wanted.get(before.1..).filter(|_| !self.selection.is_range());
+                self.add_front_ranges(column, added.unwrap_or(&[]), held)
+            });
+            if let Err(error) = located {
+                self.tasks.truncate(before.0);
+                wanted.truncate(before.1);
+                self.failed = Some((number, error));
+                break;
+            }
+        }
+        self.wanted = wanted;
+        self.prefetch_soon(columns);
+    }
+
+    /// Decides what is fetched of each chunk, which reads the fronts of those whose blocks are read
+    /// alone; of raw chunks that are never verified their heads.
+    pub(in crate::read) fn complete<P: PlannedColumn>(&mut self, columns: &[P]) -> Result<()> {
+        let in_column = |number: usize, error: Error| match columns.get(number) {
+            Some(planned) => planned.column().in_column(error),
+            None => error,
+        };
+        let mut wanted = std::mem::take(&mut self.wanted);
+        let completed = wanted.drain(..).try_for_each(|chunk| {
+            let (number, location) = (chunk.task.column, chunk.task.location);
+            let Some(planned) = columns.get(number) else { return Ok(()) };
+            let fetched = self.fetch(chunk, planned.column(), planned.held());
+            fetched.map_err(|error| in_column(number, in_chunk(error, &location)))
         });
         self.wanted = wanted;
-        if let Some(last) = self.tasks.get_mut(first_task..).and_then(<[Task]>::last_mut) {
-            last.is_last = true;
+        completed?;
+        if let Some((number, error)) = self.failed.take() {
+            return Err(in_column(number, error));
         }
-        result
+        let mut next = usize::MAX;
+        for task in self.tasks.iter_mut().rev() {
+            task.is_last = task.column != next;
+            next = task.column;
+        }
+        Ok(())
+    }
+
+    fn prefetch_soon<P: PlannedColumn>(&self, columns: &[P]) {
+        if let Some(first) = columns.first().filter(|_| !self.soon.is_empty()) {
+            first.column().file.source.prefetch(&self.soon);
+        }
     }
 
     /// Finds the chunks of the samples. Adds the tasks of a file that is in memory, and of another
@@ -120,12 +209,12 @@ impl TaskList {
         &mut self,
         number: usize,
         column: &OpenedColumn,
-        held: Option<&HeldChunk>,
+        held: Option<&OpenChunk>,
         wanted: &mut Vec<WantedChunk>,
     ) -> Result<()> {
         let bytes = column.file.bytes();
         let count = self.selection.sample_count();
-        let held_location = held.and_then(HeldChunk::location);
+        let held_location = held.and_then(OpenChunk::location);
         let mut before = held_location.map(|location| location.entry.samples().end);
         let mut rank = 0;
         while rank < count {
@@ -134,7 +223,7 @@ impl TaskList {
             let location = match held_location {
                 Some(location) if location.entry.samples().contains(&sample) => *location,
                 _ => {
-                    front = column.kept_front(sample);
+                    front = column.cached_front(sample);
                     match &front {
                         Some(front) => {
                             front.announce();
@@ -171,26 +260,24 @@ impl TaskList {
         Ok(())
     }
 
-    /// Prefetches front and first block of the chunks whose fronts are not kept, of all at the same
-    /// time. Chunks that are read whole follow later.
-    fn prefetch_fronts(
+    /// Adds the ranges of front and first block of the chunks whose fronts are not cached. Chunks
+    /// that are read whole follow later.
+    fn add_front_ranges(
         &mut self,
         column: &OpenedColumn,
         wanted: &[WantedChunk],
-        held: Option<&HeldChunk>,
+        held: Option<&OpenChunk>,
     ) -> Result<()> {
-        self.soon.clear();
-        for WantedChunk { task, front } in wanted {
-            if front.is_none() && !whole_before_front(&task.location, column, taken(held, &task.location), task) {
-                column.front_ranges(&task.location, self.selection.get(task.ranks.start).0, &mut self.soon)?;
+        wanted.iter().filter(|chunk| chunk.front.is_none()).try_for_each(|WantedChunk { task, .. }| {
+            match whole_before_front(&task.location, column, taken(held, &task.location), task) {
+                true => Ok(()),
+                false => column.front_ranges(&task.location, self.selection.get(task.ranks.start).0, &mut self.soon),
             }
-        }
-        column.prefetch(&self.soon);
-        Ok(())
+        })
     }
 
     /// Adds a task of a file that is not in memory.
-    fn fetch(&mut self, chunk: WantedChunk, column: &OpenedColumn, held: Option<&HeldChunk>) -> Result<()> {
+    fn fetch(&mut self, chunk: WantedChunk, column: &OpenedColumn, held: Option<&OpenChunk>) -> Result<()> {
         let WantedChunk { task, front } = chunk;
         let location = task.location;
         // a range is decoded in order: chunks before the one that is held replace it
@@ -231,7 +318,7 @@ impl TaskList {
         front: &Arc<ChunkFront>,
         taken: usize,
     ) -> Result<bool> {
-        let mut planner = self.planner.take().unwrap_or_else(HeldChunk::new);
+        let mut planner = self.planner.take().unwrap_or_else(OpenChunk::new);
         let planned = planner.open_front(column, front, taken).and_then(|()| {
             if planner.count_taken(task.wanted()) {
                 return Ok(false);
@@ -247,7 +334,7 @@ impl TaskList {
         task: &Task,
         column: &OpenedColumn,
         front: &Arc<ChunkFront>,
-        planner: &HeldChunk,
+        planner: &OpenChunk,
     ) -> Result<()> {
         let body = Body::whole(front.body());
         let start = task.location.entry.offset.saturating_add(HEAD);
@@ -314,13 +401,14 @@ impl TaskList {
         start..start + rest.partition_point(|task| task.column == number) // at most their count
     }
 
-    /// Prefetches the chunks of a column that were not read before.
-    pub(in crate::read) fn prefetch_unread(&mut self, number: usize, column: &OpenedColumn) -> Result<()> {
+    /// Prefetches the chunks that were not read before.
+    pub(in crate::read) fn prefetch_unread<P: PlannedColumn>(&mut self, columns: &[P]) -> Result<()> {
         let mut unread = std::mem::take(&mut self.soon);
         unread.clear();
-        let found = self.unread_chunks(number, column, &mut unread);
-        column.prefetch(&unread);
+        let mut all = columns.iter().map(P::column).enumerate();
+        let found = all.try_for_each(|(number, column)| self.unread_chunks(number, column, &mut unread));
         self.soon = unread;
+        self.prefetch_soon(columns);
         found
     }
 
@@ -347,8 +435,8 @@ impl TaskList {
 }
 
 /// Returns how much of a chunk the decoder of the column has taken sample by sample.
-fn taken(held: Option<&HeldChunk>, location: &ChunkLocation) -> usize {
-    held.filter(|held| held.holds(location)).map_or(0, HeldChunk::taken)
+fn taken(held: Option<&OpenChunk>, location: &ChunkLocation) -> usize {
+    held.filter(|held| held.holds(location)).map_or(0, OpenChunk::taken)
 }
 
 /// Returns whether to read a whole chunk, as far as that is known without its front: of a column of

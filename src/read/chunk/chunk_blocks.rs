@@ -1,9 +1,9 @@
 //! The blocks of a chunk, and the cost of one of its samples, for callers.
 
 use super::chunk_bytes::{chunk_bytes, is_in_blocks};
-use super::chunk_state::in_chunk;
+use super::chunk_front::ChunkFront;
 use super::front::first_read_bytes;
-use super::kept_fronts::ChunkFront;
+use super::open_chunk::in_chunk;
 use crate::codec::{Body, ChunkDecoder, StoredChunk, values_in_blocks};
 use crate::format::region::{HEAD, HEAD_BYTES};
 use crate::le::u64_of;

@@ -1,8 +1,8 @@
 //! The fronts of chunks in blocks: found, read alone and checked.
 
 use super::chunk_bytes::{chunk_bytes, cut_off, is_in_blocks, split_head};
-use super::chunk_state::in_chunk;
-use super::kept_fronts::ChunkFront;
+use super::chunk_front::ChunkFront;
+use super::open_chunk::in_chunk;
 use crate::codec::{
     FRONT_HEAD_BYTES, LEAST_IN_BLOCKS, check_front, encoding, first_block_elements, front_bytes, parts,
 };
@@ -24,9 +24,9 @@ const FIRST_READ: usize = 1024;
 const GUESSED_BYTES: u64 = 1 << 10;
 
 impl OpenedColumn {
-    /// Returns the front of the chunk that holds sample `i`, if it is kept and can be found without
-    /// the index.
-    pub(in crate::read) fn kept_front(&self, i: u64) -> Option<Arc<ChunkFront>> {
+    /// Returns the front of the chunk that holds sample `i`, if it is cached and can be found
+    /// without the index.
+    pub(in crate::read) fn cached_front(&self, i: u64) -> Option<Arc<ChunkFront>> {
         let index = self.index();
         let (number, run) = index.run_of(i)?;
         let entry = i.checked_sub(run.first_sample)?.checked_div(run.samples_per_chunk.into())?;
@@ -45,7 +45,9 @@ impl OpenedColumn {
         }
         let front = self.read_front(location).map_err(|error| in_chunk(error, location))?;
         let front = Arc::new(front);
-        self.index().fronts.keep(self.index().facts.chunk_count, &front);
+        if front.is_cacheable() {
+            self.index().fronts.insert(location.chunk, &front);
+        }
         Ok(Some(front))
     }
 
@@ -87,7 +89,7 @@ impl OpenedColumn {
         if !self.has_front(entry)? {
             return Ok(None);
         }
-        let block_samples = self.index().fronts.block_samples.load(Ordering::Relaxed);
+        let block_samples = self.index().block_samples.load(Ordering::Relaxed);
         let Some(block) = u64_of(location.position_of(sample)).checked_div(block_samples) else { return Ok(None) };
         let (samples, bytes) = (u64::from(entry.sample_count).max(1), u64::from(entry.stored_bytes));
         // fewer than 2^24 samples, and 2^32 bytes
@@ -105,7 +107,7 @@ impl OpenedColumn {
         let elements = u64::from(first.filter(|_| encoding.is_in_blocks()).unwrap_or(0));
         let bytes = elements.saturating_mul(u64_of(self.layout().element_bytes)); // fewer than 2^20
         let sample_bytes = head.raw_bytes.checked_div(head.entry.sample_count).unwrap_or(0).max(1);
-        self.index().fronts.block_samples.store((bytes / u64::from(sample_bytes)).max(1), Ordering::Relaxed);
+        self.index().block_samples.store((bytes / u64::from(sample_bytes)).max(1), Ordering::Relaxed);
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use crate::format::region::HEAD_BYTES;
 use crate::read::batch::fetch::TaskBytes;
 use crate::read::batch::selection::Selection;
 use crate::read::batch::tasks::{Fetch, Task, at_sample};
-use crate::read::chunk::chunk_state::{HeldChunk, Kept, in_chunk};
+use crate::read::chunk::open_chunk::{Kept, OpenChunk, in_chunk};
 use crate::read::chunk::stored_parts::body_in;
 use crate::read::file::opened_column::OpenedColumn;
 use crate::read::file::options::Verification;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub struct Decoder {
     /// The column of the chunk that is held.
     column: Option<OpenedColumn>,
-    pub(in crate::read) chunk: HeldChunk,
+    pub(in crate::read) chunk: OpenChunk,
     /// Head and body of the chunk that is held, if the file is not in memory.
     pub(in crate::read) kept: Kept,
     /// Values of ragged samples, as they were decoded.
@@ -61,7 +61,7 @@ impl Decoder {
     pub fn new() -> Self {
         Self {
             column: None,
-            chunk: HeldChunk::new(),
+            chunk: OpenChunk::new(),
             kept: Kept::default(),
             staging: Staging::default(),
             ragged: RaggedScratch::default(),
@@ -94,8 +94,29 @@ impl Decoder {
         }
     }
 
-    /// Makes the chunk of a task the one that is held, and decodes its values if that pays. Returns
-    /// its body.
+    /// Makes the chunk of a task the open one, and calls `decode` with its body. If that fails with
+    /// bytes that were fetched, the chunk is closed: they may be others when they are fetched
+    /// again.
+    #[inline]
+    fn with_chunk(
+        &mut self,
+        column: &OpenedColumn,
+        task: &Task,
+        bytes: TaskBytes<'_>,
+        decode: impl FnOnce(&mut Self, Body<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let kept = std::mem::take(&mut self.kept);
+        let body = self.enter(column, task, bytes, &kept);
+        let result = body.and_then(|body| decode(self, body));
+        self.kept = kept;
+        if result.is_err() && (task.blocks.is_some() || matches!(bytes, TaskBytes::Fetched(_))) {
+            self.chunk.close();
+        }
+        result.and_then(|()| self.leave(task, bytes))
+    }
+
+    /// Makes the chunk of a task the open one, and decodes its values if that pays. Returns its
+    /// body.
     #[inline]
     fn enter<'a>(
         &mut self,
@@ -179,14 +200,7 @@ impl Decoder {
         if !selection.is_range() && self.find_plain(column, selection, task)? {
             return Ok(());
         }
-        let kept = std::mem::take(&mut self.kept);
-        let body = self.enter(column, task, bytes, &kept);
-        let result = body.and_then(|body| self.fixed(column, selection, task, body, out));
-        self.kept = kept;
-        if result.is_err() && (task.blocks.is_some() || matches!(bytes, TaskBytes::Fetched(_))) {
-            self.chunk.close();
-        }
-        result.and_then(|()| self.leave(task, bytes))
+        self.with_chunk(column, task, bytes, |decoder, body| decoder.fixed(column, selection, task, body, out))
     }
 
     fn fixed<O: FixedOutput>(
@@ -299,14 +313,7 @@ impl Decoder {
         bytes: TaskBytes<'_>,
         out: &mut RaggedOutput<'_>,
     ) -> Result<()> {
-        let kept = std::mem::take(&mut self.kept);
-        let body = self.enter(column, task, bytes, &kept);
-        let result = body.and_then(|body| self.ragged(column, selection, task, body, out));
-        self.kept = kept;
-        if result.is_err() && (task.blocks.is_some() || matches!(bytes, TaskBytes::Fetched(_))) {
-            self.chunk.close();
-        }
-        result.and_then(|()| self.leave(task, bytes))
+        self.with_chunk(column, task, bytes, |decoder, body| decoder.ragged(column, selection, task, body, out))
     }
 
     fn ragged(

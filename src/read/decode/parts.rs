@@ -161,8 +161,9 @@ impl ReadPlan {
         decoded.map(|_| ()).inspect_err(|_| out.iter_mut().for_each(ColumnBuffer::clear))
     }
 
-    /// Refuses another number of buffers than columns.
+    /// Refuses a plan that is not complete, and another number of buffers than columns.
     pub(in crate::read) fn check_outputs(&self, count: usize) -> Result<()> {
+        self.check_complete()?;
         if count == self.columns.len() {
             return Ok(());
         }

@@ -3,13 +3,14 @@
 use super::opened_column::OpenedColumn;
 use crate::codec::{EncodedChunk, RawChunk};
 use crate::format::ColumnSchema;
+use crate::format::content::Content;
 use crate::open::ColumnFacts;
 #[cfg(feature = "rayon")]
 use crate::read::batch::parallel::ParallelCursor;
 use crate::read::chunk::chunk_blocks::{ChunkBlocks, ColdRead};
 use crate::read::chunk::chunk_info::ChunkInfo;
-use crate::read::chunk::chunk_state::in_chunk;
 use crate::read::chunk::copied_chunk::{ChunkScratch, some_of_chunk, stored_chunk};
+use crate::read::chunk::open_chunk::in_chunk;
 use crate::read::chunk::stored_parts::body_in;
 use crate::read::locate::chunk_location::ChunkLocation;
 use crate::read::samples::cursor::Cursor;
@@ -17,6 +18,7 @@ use crate::read::samples::explain::{Explanation, explain, regret};
 use crate::read::samples::list::{List, nested, not_nested};
 use crate::read::samples::sample::Sample;
 use crate::{Profile, Result};
+use std::ops::Range;
 
 /// A column of an open file.
 ///
@@ -111,18 +113,8 @@ impl Column {
         if !self.0.layout().is_nested() {
             return Err(not_nested());
         }
-        let bytes = self.0.file.bytes();
-        let Some(file) = bytes.memory() else { return Ok(None) };
-        let location = self.0.locate(bytes, i)?;
-        let parts = self.0.stored_parts(file, &location).map_err(|error| in_chunk(error, &location))?;
-        let Some(parts) = parts else { return Ok(None) };
-        let body = body_in(file, &location)?;
-        let content = parts.content(body);
-        let in_chunk = location.position_of(i);
-        // below the chunk's sample count
-        let range = content.values_range(self.0.layout(), &(in_chunk..in_chunk + 1))?;
-        self.0.check_stored(&location, &parts, body, &range)?;
-        List::of_sample(&self.0, content, in_chunk, range, None).map(Some)
+        let Some((content, in_chunk, values)) = self.find_in_memory(i)? else { return Ok(None) };
+        List::of_sample(&self.0, content, in_chunk, values, None).map(Some)
     }
 
     fn try_view(&self, i: u64) -> Result<Option<Sample<'_>>> {
@@ -130,20 +122,27 @@ impl Column {
         if self.0.layout().is_nested() {
             return Err(nested());
         }
+        let Some((content, in_chunk, values)) = self.find_in_memory(i)? else { return Ok(None) };
+        let values = content.values.get(values).unwrap_or(&[]); // inside: checked with the range
+        Sample::new(self.0.schema(), self.0.layout(), &content, in_chunk, values).map(Some)
+    }
+
+    /// Finds sample `i` in a file that is in memory, if all parts of its chunk are used as they are
+    /// stored. Returns the chunk, the position of the sample in it, and the range of its values,
+    /// which were checked.
+    #[inline]
+    fn find_in_memory(&self, i: u64) -> Result<Option<(Content<'_>, usize, Range<usize>)>> {
         let bytes = self.0.file.bytes();
         let Some(file) = bytes.memory() else { return Ok(None) };
         let location = self.0.locate(bytes, i)?;
         let parts = self.0.stored_parts(file, &location).map_err(|error| in_chunk(error, &location))?;
         let Some(parts) = parts else { return Ok(None) };
         let body = body_in(file, &location)?;
-        let content = parts.content(body);
-        let (layout, in_chunk) = (self.0.layout(), location.position_of(i));
+        let (content, position) = (parts.content(body), location.position_of(i));
         // below the chunk's sample count
-        let samples = in_chunk..in_chunk + 1;
-        let range = content.values_range(layout, &samples)?;
-        self.0.check_stored(&location, &parts, body, &range)?;
-        let values = content.values.get(range).unwrap_or(&[]); // inside: checked with the range
-        Sample::new(self.0.schema(), layout, &content, in_chunk, values).map(Some)
+        let values = content.values_range(self.0.layout(), &(position..position + 1))?;
+        self.0.check_stored(&location, &parts, body, &values)?;
+        Ok(Some((content, position, values)))
     }
 
     /// Returns a cursor, which can read samples of any encoding. Each thread takes its own.

@@ -1,15 +1,17 @@
 //! The index of one column: runs of chunks, and records of what has been checked (chapter 6).
 
+use super::slot_cache::SlotCache;
 use crate::format::ColumnSchema;
 use crate::format::column_record::ColumnRecord;
 use crate::format::index::Run;
 use crate::format::schema::Layout;
 use crate::open::TableSlot;
 use crate::read::chunk::checked_blocks::CheckedBlocks;
-use crate::read::chunk::kept_fronts::Fronts;
+use crate::read::chunk::chunk_front::{CACHED_FRONTS, ChunkFront};
 use crate::read::locate::bitmap::Bitmap;
 use crate::read::locate::listed::Listed;
 use crate::{Result, memory};
+use std::sync::atomic::AtomicU64;
 
 /// The index of a column: its runs, and which of its pages and chunks have been checked.
 pub(in crate::read) struct ColumnIndex {
@@ -27,7 +29,10 @@ pub(in crate::read) struct ColumnIndex {
     /// [`Verification::Never`](crate::Verification::Never) their heads alone.
     pub checked_chunks: Bitmap,
     pub checked_blocks: CheckedBlocks,
-    pub fronts: Fronts,
+    /// The fronts of chunks, by their numbers.
+    pub fronts: SlotCache<ChunkFront>,
+    /// The samples in the first block of the chunk whose front was read last; 0 if none was.
+    pub block_samples: AtomicU64,
 }
 
 impl ColumnIndex {
@@ -54,7 +59,8 @@ impl ColumnIndex {
             listed: None,
             checked_chunks: Bitmap::new(chunks),
             checked_blocks: CheckedBlocks::new(chunks),
-            fronts: Fronts::default(),
+            fronts: SlotCache::new(CACHED_FRONTS, chunks),
+            block_samples: AtomicU64::new(0),
         })
     }
 
@@ -66,11 +72,20 @@ impl ColumnIndex {
         tables: Vec<TableSlot>,
         listed: Listed,
     ) -> Self {
-        let checked_chunks = Bitmap::new(facts.chunk_count);
-        let (before, checked_pages) = (Vec::new(), Bitmap::new(0));
-        let checked_blocks = CheckedBlocks::new(facts.chunk_count);
-        let (fronts, listed) = (Fronts::default(), Some(listed));
-        Self { number, layout, facts, before, checked_pages, tables, listed, checked_chunks, checked_blocks, fronts }
+        let chunks = facts.chunk_count;
+        Self {
+            number,
+            layout,
+            facts,
+            before: Vec::new(),
+            checked_pages: Bitmap::new(0),
+            tables,
+            listed: Some(listed),
+            checked_chunks: Bitmap::new(chunks),
+            checked_blocks: CheckedBlocks::new(chunks),
+            fronts: SlotCache::new(CACHED_FRONTS, chunks),
+            block_samples: AtomicU64::new(0),
+        }
     }
 
     /// Returns the run that holds sample `sample`, and its number.

@@ -13,3 +13,4 @@ pub(in crate::read) mod opened_column;
 pub(in crate::read) mod opened_file;
 pub(in crate::read) mod options;
 pub(in crate::read) mod reader;
+pub(in crate::read) mod slot_cache;

@@ -2,14 +2,18 @@
 
 use super::column_index::ColumnIndex;
 use super::options::Verification;
+use super::slot_cache::SlotCache;
 use crate::format::{ContentId, FileId, Schema};
 use crate::open::{FileIdentity, Source, refuse_same, source::FileBytes};
 use crate::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// An open file. Nothing in it changes but the records of checked chunks and pages, which any
-/// thread sets.
+/// The maximum number of index pages of a file that are cached: 1 MiB.
+pub(in crate::read) const CACHED_PAGES: usize = 256;
+
+/// An open file. Nothing in it changes but caches and the records of checked chunks and pages,
+/// which any thread sets.
 pub(in crate::read) struct OpenedFile {
     pub source: Arc<dyn Source>,
     /// The source of the bytes after the last commit, too, if `source` ends there and the file does
@@ -22,6 +26,9 @@ pub(in crate::read) struct OpenedFile {
     pub alignment: u32,
     /// One for each column of the schema.
     pub columns: Vec<ColumnIndex>,
+    /// Index pages that were checked, by their offsets divided by the length of a page. Empty if
+    /// the file is in memory.
+    pub index_pages: SlotCache<IndexPage>,
     pub sample_count: u64,
     pub commit_count: u32,
     pub is_finished: bool,
@@ -29,6 +36,12 @@ pub(in crate::read) struct OpenedFile {
     pub tail_bytes: u64,
     pub verification: Verification,
     pub max_chunk_bytes: u32,
+}
+
+/// A page of the index: head and body.
+pub(in crate::read) struct IndexPage {
+    pub offset: u64,
+    pub bytes: Vec<u8>,
 }
 
 impl OpenedFile {

@@ -3,8 +3,9 @@
 use super::column::Column;
 use super::column_index::ColumnIndex;
 use super::opened_column::OpenedColumn;
-use super::opened_file::OpenedFile;
+use super::opened_file::{CACHED_PAGES, OpenedFile};
 use super::options::OpenOptions;
+use super::slot_cache::SlotCache;
 use crate::format::region::HEAD;
 use crate::format::{ContentId, FileId, Schema};
 use crate::open::{self, FileIdentity, FirstBytes, InMemory, Source, TableSlot};
@@ -65,6 +66,7 @@ impl OpenOptions {
             content_id: commit.footer.content_id,
             alignment: header.header.alignment,
             schema: header.schema,
+            index_pages: SlotCache::new(CACHED_PAGES, u64::MAX),
             columns,
             sample_count: commit.footer.sample_count,
             commit_count: commit.footer.commit.saturating_add(1),

@@ -1,14 +1,18 @@
 //! From a sample's number to its chunk: runs, index pages, entries (chapters 6 and 10).
 
 use super::chunk_location::ChunkLocation;
-use crate::format::index::{ENTRY_BYTES, PAGE_ENTRIES, PageHead, Run, parse_entry};
-use crate::format::region::{RegionHead, RegionKind};
+use crate::format::index::{ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHead, Run, parse_entry};
+use crate::format::region::{HEAD, RegionHead, RegionKind};
+use crate::le::u64_of;
 use crate::open::check_encodings;
+use crate::open::coalesce::range_length;
 use crate::open::source::FileBytes;
 use crate::read::batch::selection::Selection;
 use crate::read::file::opened_column::OpenedColumn;
-use crate::{Error, Result};
+use crate::read::file::opened_file::IndexPage;
+use crate::{Error, Result, memory};
 use std::ops::Range;
+use std::sync::Arc;
 
 #[cold]
 pub(in crate::read) fn disagree(what: &str) -> Error {
@@ -71,79 +75,197 @@ impl OpenedColumn {
         }
     }
 
-    /// Finds the entry of a run whose chunks differ in size, by bisection: first the page, then the
-    /// entry in it.
+    /// Adds the ranges of the index pages that finding some consecutive samples probably needs,
+    /// unless they were read before. Of a run whose chunks differ in size, these are guesses.
+    pub(in crate::read) fn index_ranges(&self, samples: &Range<u64>, out: &mut Vec<Range<u64>>) -> Result<()> {
+        let (index, end) = (self.index(), samples.end.min(self.file.sample_count));
+        let mut sample = samples.start;
+        while sample < end {
+            let Some((number, run)) = index.run_of(sample).filter(|(_, run)| run.end_sample() > sample) else { break };
+            let next = end.min(run.end_sample());
+            let pages_before = index.before.get(number).map_or(0, |(pages, _)| *pages);
+            for page in pages_of(run, &(sample..next)) {
+                let range = run.page_range(page);
+                if !index.checked_pages.get(pages_before.saturating_add(page)) && out.last() != Some(&range) {
+                    memory::reserve(out, 1)?;
+                    out.push(range);
+                }
+            }
+            sample = next;
+        }
+        Ok(())
+    }
+
+    /// Finds the entry of a run whose chunks differ in size: first the page, near the one where it
+    /// would be if all chunks had as many samples, then the entry in it, by bisection.
     fn search(&self, bytes: FileBytes<'_>, number: usize, run: &Run, sample: u64) -> Result<u64> {
         let starts_after =
             |index: u64| -> Result<bool> { Ok(self.entry(bytes, number, run, index)?.entry.first_sample > sample) };
-        let page = bisect(run.page_count(), |page| starts_after(page.saturating_mul(PAGE_ENTRIES)))?;
+        let of_page = |page: u64| starts_after(page.saturating_mul(PAGE_ENTRIES));
+        let page = first_after(0..run.page_count(), guessed_page(run, sample), of_page)?;
         let page = page.saturating_sub(1);
-        let first = page.saturating_mul(PAGE_ENTRIES);
-        let within = bisect(run.page_entries(page), |index| starts_after(first.saturating_add(index)))?;
+        let (first, entries) = (page.saturating_mul(PAGE_ENTRIES), run.page_entries(page));
+        let within = first_after(0..entries, entries / 2, |index| starts_after(first.saturating_add(index)))?;
         Ok(first.saturating_add(within.saturating_sub(1)))
     }
 
-    /// Reads entry `entry` of a run. Its page is checked when it is first touched.
+    /// Reads entry `entry` of a run. Its page is checked when it is first touched, and cached
+    /// unless the file is in memory.
     fn entry(&self, bytes: FileBytes<'_>, number: usize, run: &Run, entry: u64) -> Result<ChunkLocation> {
         let index = self.index();
-        let page = entry / PAGE_ENTRIES;
+        let (page, in_page) = (entry / PAGE_ENTRIES, entry % PAGE_ENTRIES);
         if entry >= run.chunk_count {
             return Err(disagree("the footer"));
         }
         let &(pages_before, chunks_before) = index.before.get(number).ok_or_else(|| disagree("the footer"))?;
         let bit = pages_before.saturating_add(page);
-        if !index.checked_pages.get(bit) {
-            self.check_page(bytes, run, page, chunks_before)
-                .map_err(|error| error.with_offset(run.page_offset(page)))?;
-            index.checked_pages.set(bit);
-        }
-        // inside the file: the page was checked
-        let at = run.page_offset(page) + 64 + entry % PAGE_ENTRIES * 32;
-        let parsed = parse_entry(&bytes.array::<ENTRY_BYTES>(at)?);
-        Ok(ChunkLocation { entry: parsed, chunk: chunks_before.saturating_add(entry) })
+        let is_checked = index.checked_pages.get(bit);
+        let offset = run.page_offset(page);
+        let at = HEAD + in_page * u64_of(ENTRY_BYTES); // inside the page
+        let entry_bytes = match bytes.memory() {
+            // inside the file: the page was checked
+            Some(_) if is_checked => bytes.array(offset + at)?,
+            None if is_checked => match self.file.index_pages.get(offset / PAGE_BYTES) {
+                Some(cached) if cached.offset == offset => array_in(&cached.bytes, at)?,
+                _ => bytes.array(offset + at)?,
+            },
+            memory => {
+                let mut buffer = Vec::new();
+                let checked = self.check_page(bytes, run, page, chunks_before, &mut buffer);
+                let checked = checked.map_err(|error| error.with_offset(offset))?;
+                index.checked_pages.set(bit);
+                let found = array_in(checked, at)?;
+                if memory.is_none() {
+                    let page = Arc::new(IndexPage { offset, bytes: buffer });
+                    self.file.index_pages.insert(offset / PAGE_BYTES, &page);
+                }
+                found
+            }
+        };
+        Ok(ChunkLocation { entry: parse_entry(&entry_bytes), chunk: chunks_before.saturating_add(entry) })
     }
 
-    /// Checks of the column, then, and that the page agrees with
-    /// the footer. Every way to a chunk leads through here.
+    /// Reads a page by one request, and returns head and body. Checks of the column, then
+    /// and that the page agrees with the footer. Every way to a chunk
+    /// leads through here.
     #[cold]
-    fn check_page(&self, bytes: FileBytes<'_>, run: &Run, page: u64, chunks_before: u64) -> Result<()> {
+    fn check_page<'b>(
+        &self,
+        bytes: FileBytes<'b>,
+        run: &Run,
+        page: u64,
+        chunks_before: u64,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8]> {
         let facts = &self.index().facts;
         check_encodings(facts).map_err(|error| error.with_offset(self.file.footer_offset))?;
-        let offset = run.page_offset(page);
-        let head = RegionHead::parse(&bytes.array(offset)?, offset)?;
+        let range = run.page_range(page);
+        let stored = bytes.get(range.start, range_length(&range), buffer)?;
+        let (head, body) = stored.split_first_chunk().ok_or_else(|| disagree("the footer"))?;
+        let head = RegionHead::parse(head, range.start)?;
         head.expect(RegionKind::IndexPage, self.file.file_id)?;
         let parsed = PageHead::parse(&head, self.file.columns.len())?;
-        let mut buffer = Vec::new();
-        let length = usize::try_from(head.body_bytes).unwrap_or(usize::MAX);
-        let body = bytes.get(head.body_offset(), length, &mut buffer)?;
-        head.check_body(body)?;
+        if u64::from(parsed.entry_count) != run.page_entries(page) {
+            return Err(Error::corrupt("R-6.3", "the page has not as many entries as it must"));
+        }
+        head.check_body(body)?; // as long as its entries
         let first = body.first_chunk::<ENTRY_BYTES>().map(parse_entry);
         if first.map(|entry| entry.first_sample) != Some(parsed.first_sample) {
             let message = "the page's first sample is not that of its first entry";
             return Err(Error::corrupt("R-6.1", message));
         }
-        if u64::from(parsed.entry_count) != run.page_entries(page) {
-            return Err(Error::corrupt("R-6.3", "the page has not as many entries as it must"));
-        }
         let first_chunk = chunks_before.saturating_add(page.saturating_mul(PAGE_ENTRIES));
         if parsed.column != self.index().number || parsed.first_chunk != first_chunk {
             return Err(disagree("the footer"));
         }
-        Ok(())
+        Ok(stored)
     }
 }
 
-/// Returns the least `i` below `count` for which `is_after(i)` holds, or `count`; `is_after` goes
-/// from false to true.
-fn bisect(count: u64, is_after: impl Fn(u64) -> Result<bool>) -> Result<u64> {
-    let (mut low, mut high) = (0, count);
+/// Returns the pages of a run that probably have the entries of some of its samples.
+fn pages_of(run: &Run, samples: &Range<u64>) -> Range<u64> {
+    let last = samples.end.saturating_sub(1);
+    let page = |sample: u64| {
+        Some(sample.saturating_sub(run.first_sample).checked_div(run.samples_per_chunk.into())? / PAGE_ENTRIES)
+    };
+    let (pages, about) = match page(samples.start).zip(page(last)) {
+        Some((first, last)) => (first..last.saturating_add(1), 0),
+        None => (guessed_page(run, samples.start)..guessed_page(run, last).saturating_add(1), 1),
+    };
+    pages.start.saturating_sub(about)..pages.end.saturating_add(about).min(run.page_count())
+}
+
+/// Returns the page of a run that has a sample if all of its chunks have about as many.
+fn guessed_page(run: &Run, sample: u64) -> u64 {
+    let before = u128::from(sample.saturating_sub(run.first_sample));
+    // below 2^128
+    let page = before * u128::from(run.page_count()) / u128::from(run.sample_count.max(1));
+    u64::try_from(page).unwrap_or(u64::MAX).min(run.page_count().saturating_sub(1))
+}
+
+/// Returns an entry of a page, `at` bytes after its start.
+fn array_in(page: &[u8], at: u64) -> Result<[u8; ENTRY_BYTES]> {
+    let found = usize::try_from(at).ok().and_then(|at| page.get(at..)?.first_chunk());
+    found.copied().ok_or_else(|| Error::internal("an index page is shorter than its entries"))
+}
+
+/// Returns the least number of a range for which `is_after` holds, or the end of the range;
+/// `is_after` goes from false to true. Searches from `guess` on in steps that double, then by
+/// bisection: the cost is logarithmic in the distance from the guess.
+fn first_after(range: Range<u64>, guess: u64, is_after: impl Fn(u64) -> Result<bool>) -> Result<u64> {
+    let Range { start: mut low, end: mut high } = range;
+    let mut step = 1_u64;
+    let guess = guess.min(high.saturating_sub(1)).max(low);
+    if low < high && is_after(guess)? {
+        high = guess;
+        while low < high {
+            let probe = high.saturating_sub(step).max(low);
+            if !is_after(probe)? {
+                low = probe + 1; // at most `high`
+                break;
+            }
+            (high, step) = (probe, step.saturating_mul(2));
+        }
+    } else if low < high {
+        low = guess + 1; // at most `high`
+        while low < high {
+            let probe = (low - 1).saturating_add(step).min(high - 1); // low is above `guess`
+            if is_after(probe)? {
+                high = probe;
+                break;
+            }
+            (low, step) = (probe + 1, step.saturating_mul(2));
+        }
+    }
     while low < high {
         let middle = low + (high - low) / 2;
-        if is_after(middle)? {
-            high = middle;
-        } else {
-            low = middle + 1;
+        match is_after(middle)? {
+            true => high = middle,
+            false => low = middle + 1,
         }
     }
     Ok(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn a_search_finds_the_first_number_from_any_guess_in_logarithmic_time() {
+        for end in [0_u64, 1, 2, 3, 10, 100] {
+            for (guess, due) in (0..=end).flat_map(|guess| (0..=end).map(move |due| (guess, due))) {
+                let probes = Cell::new(0);
+                let is_after = |number: u64| {
+                    assert!(number < end);
+                    probes.set(probes.get() + 1);
+                    Ok(number >= due)
+                };
+                assert_eq!(first_after(0..end, guess, is_after).unwrap(), due, "{guess} of {end}");
+                let distance = guess.abs_diff(due) + 2;
+                assert!(probes.get() <= 2 * distance.ilog2() + 3, "{} probes, {distance}", probes.get());
+            }
+        }
+    }
 }

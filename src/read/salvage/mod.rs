@@ -18,6 +18,7 @@ use crate::read::file::column_index::ColumnIndex;
 use crate::read::file::opened_file::OpenedFile;
 use crate::read::file::options::Verification;
 use crate::read::file::reader::Reader;
+use crate::read::file::slot_cache::SlotCache;
 use crate::read::locate::listed::Listed;
 use crate::read::locate::losses::{Losses, LostSamples};
 use crate::{Result, limits};
@@ -139,6 +140,7 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
         alignment: identity.alignment.unwrap_or(HEAD as u32), // 64
         schema: identity.schema,
         columns,
+        index_pages: SlotCache::new(0, 0),
         sample_count,
         commit_count: footer.as_ref().map_or(0, |footer| footer.commit.saturating_add(1)),
         is_finished: found.end_is_known,
@@ -178,6 +180,7 @@ pub fn nothing_left(schema: Schema, sample_count: u64) -> Result<Salvaged> {
         alignment: HEAD as u32, // 64
         schema,
         columns,
+        index_pages: SlotCache::new(0, 0),
         sample_count,
         commit_count: 0,
         is_finished: false,

@@ -5,14 +5,14 @@ use super::buffer::ColumnBuffer;
 use super::list::{List, nested, not_nested};
 use super::sample::{Sample, check_type};
 use crate::codec::Body;
-use crate::format::content::check_unused_bits;
+use crate::format::content::{Content, check_unused_bits};
 use crate::format::region::HEAD;
 use crate::le::u64_of;
 use crate::open::source::read;
 use crate::pod::{self, AlignedBytes, Element};
 use crate::read::batch::gather::{Gatherer, RequestScratch, gather};
-use crate::read::chunk::chunk_state::{body_of, in_chunk};
-use crate::read::chunk::kept_fronts::ChunkFront;
+use crate::read::chunk::chunk_front::ChunkFront;
+use crate::read::chunk::open_chunk::{body_of, in_chunk};
 use crate::read::file::opened_column::OpenedColumn;
 use crate::read::locate::chunk_location::ChunkLocation;
 use crate::{Error, ErrorKind, Result, le};
@@ -245,7 +245,7 @@ impl Cursor {
             }
             before => {
                 let in_order = before.is_some_and(|before| before.entry.samples().end == i);
-                front = column.kept_front(i);
+                front = column.cached_front(i);
                 let location = match &front {
                     Some(front) => front.location,
                     None => column.locate(column.file.bytes(), i)?,
@@ -355,32 +355,39 @@ impl Cursor {
         decoder.chunk.decode_range(column, body, &bytes, sample.as_mut_slice())
     }
 
-    /// Returns sample `i` of the chunk that is held, a list, which was taken alone or is at hand.
+    /// Returns sample `i` of the open chunk, a list, which was taken alone or is at hand.
     fn list(&self, i: usize, is_alone: bool) -> Result<List<'_>> {
-        let Gatherer { column, decoder, .. } = &self.gatherer;
-        let body =
-            decoder.chunk.location().map_or(Body::default(), |location| body_of(column, location, &decoder.kept));
-        let content = decoder.chunk.content(body);
-        // below the chunk's sample count
-        let range = decoder.chunk.values_range(column, body, &(i..i + 1))?;
-        List::of_sample(column, content, i, range, is_alone.then(|| self.sample.as_slice()))
+        let (content, values) = self.at_hand(i)?;
+        List::of_sample(self.opened(), content, i, values, is_alone.then(|| self.sample.as_slice()))
     }
 
-    /// Returns sample `i` of the chunk that is held, which was taken alone or is at hand.
+    /// Returns sample `i` of the open chunk, which was taken alone or is at hand.
     fn sample(&self, i: usize, is_alone: bool) -> Result<Sample<'_>> {
+        let opened = self.opened();
+        if is_alone {
+            let content = self.gatherer.decoder.chunk.content(self.body());
+            return Sample::new(opened.schema(), opened.layout(), &content, i, self.sample.as_slice());
+        }
+        let (content, values) = self.at_hand(i)?;
+        let values = content.values.get(values).ok_or_else(|| Error::internal("a sample lies outside its chunk"))?;
+        Sample::new(opened.schema(), opened.layout(), &content, i, values)
+    }
+
+    /// Returns the content of the open chunk, and the range of sample `i` among its values,
+    /// checked.
+    #[inline]
+    fn at_hand(&self, i: usize) -> Result<(Content<'_>, Range<usize>)> {
+        let (chunk, body) = (&self.gatherer.decoder.chunk, self.body());
+        // below the chunk's sample count
+        let values = chunk.values_range(self.opened(), body, &(i..i + 1))?;
+        Ok((chunk.content(body), values))
+    }
+
+    /// Returns the body of the open chunk.
+    #[inline]
+    fn body(&self) -> Body<'_> {
         let Gatherer { column, decoder, .. } = &self.gatherer;
-        let body =
-            decoder.chunk.location().map_or(Body::default(), |location| body_of(column, location, &decoder.kept));
-        let content = decoder.chunk.content(body);
-        let values = match is_alone {
-            true => self.sample.as_slice(),
-            false => {
-                // i is below a chunk's sample count
-                let range = decoder.chunk.values_range(column, body, &(i..i + 1))?;
-                content.values.get(range).ok_or_else(|| Error::internal("a sample lies outside its chunk"))?
-            }
-        };
-        Sample::new(column.schema(), column.layout(), &content, i, values)
+        decoder.chunk.location().map_or(Body::default(), |location| body_of(column, location, &decoder.kept))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Chunks in blocks: which bytes are read, in how many requests, and when they are checked.
 
 use super::counted::Counted;
-use super::{ELEMENTS, ENTRY, HEAD, Opened, SAMPLES, file_of, requests_and_bytes};
+use super::{ELEMENTS, HEAD, Opened, SAMPLES, file_of, requests_and_bytes};
 use std::sync::atomic::Ordering;
 use tensilo::facts::ChunkBlocks;
 use tensilo::sink::Stream;
@@ -60,7 +60,7 @@ fn a_sample_is_read_by_its_block_and_the_front_once() {
     for verification in [Verification::FirstTouch, Verification::Always] {
         let opened = open(verification, Profile::Raw);
         assert_eq!((block_of(&opened, 100), block_of(&opened, 169)), (BLOCK, 5 * 768));
-        assert_eq!(read(&opened, 100), (3, ENTRY + FIRST + BLOCK), "{verification:?}");
+        assert_eq!(read(&opened, 100), (2, FIRST + BLOCK), "{verification:?}");
         // the front is kept, and says where the chunk is
         assert_eq!(read(&opened, 101), (1, BLOCK), "{verification:?}");
         assert_eq!(read(&opened, 169), (1, 5 * 768), "{verification:?}");
@@ -80,7 +80,7 @@ fn a_sample_that_is_encoded_is_read_by_its_block_too() {
     let block = block_of(&opened, 100);
     let mut out = [0; ELEMENTS];
     column.cursor().read_into(0, &mut out).unwrap(); // checks the page of the index
-    for (i, due) in [(100, (3, ENTRY + FIRST + block)), (101, (1, block)), (100, (1, block))] {
+    for (i, due) in [(100, (2, FIRST + block)), (101, (1, block)), (100, (1, block))] {
         let counts = requests_and_bytes(&opened, || assert!(column.cursor().read_into(i, &mut out).is_ok()));
         assert_eq!(counts, due, "{i}");
         assert_eq!(out, values[i as usize * ELEMENTS..][..ELEMENTS]);
@@ -92,7 +92,7 @@ fn a_sample_that_is_encoded_is_read_by_its_block_too() {
 fn raw_samples_are_read_alone_once_all_blocks_of_their_chunk_were_checked() {
     let opened = open(Verification::FirstTouch, Profile::Raw);
     for (number, i) in (85..170).step_by(10).enumerate() {
-        let front = if number == 0 { (2, ENTRY + FIRST) } else { (0, 0) };
+        let front = if number == 0 { (1, FIRST) } else { (0, 0) };
         let block = if i < 165 { BLOCK } else { 5 * 768 };
         assert_eq!(read(&opened, i), (front.0 + 1, front.1 + block), "{i}");
     }
@@ -102,7 +102,7 @@ fn raw_samples_are_read_alone_once_all_blocks_of_their_chunk_were_checked() {
     // a gather of all samples checks all blocks at once
     let all: Vec<u64> = (0..SAMPLES).collect();
     opened.column("x").unwrap().cursor().gather_into(&all, &mut ColumnBuffer::new()).unwrap();
-    assert_eq!(read(&opened, 300), (2, ENTRY + 768));
+    assert_eq!(read(&opened, 300), (1, 768));
     // what is checked each time is not read alone
     let opened = open(Verification::Always, Profile::Raw);
     for i in 85..170 {
@@ -111,7 +111,7 @@ fn raw_samples_are_read_alone_once_all_blocks_of_their_chunk_were_checked() {
     assert_eq!(read(&opened, 100), (1, BLOCK));
     // what is never checked is read alone after the head
     let opened = open(Verification::Never, Profile::Raw);
-    assert_eq!(read(&opened, 100), (3, ENTRY + HEAD + 768));
+    assert_eq!(read(&opened, 100), (2, HEAD + 768));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_cursor_keeps_the_block_that_it_read_last_and_reads_the_chunk_if_it_needs_mu
     let (column, mut out) = (opened.column("x").unwrap(), [0; ELEMENTS]);
     let mut cursor = column.cursor();
     for (i, due) in [
-        (100, (3, ENTRY + FIRST + BLOCK)),
+        (100, (2, FIRST + BLOCK)),
         (104, (0, 0)),
         (95, (0, 0)),
         (110, (1, BLOCK)),
@@ -151,13 +151,13 @@ fn gather(opened: &Opened, samples: &[u64]) -> (u64, u64) {
 fn samples_are_gathered_by_their_blocks_up_to_three_quarters_of_their_chunk() {
     let opened = open(Verification::FirstTouch, Profile::Raw);
     for (samples, due) in [
-        (vec![0, 1, 2], (3, ENTRY + FIRST + BLOCK)),
+        (vec![0, 1, 2], (2, FIRST + BLOCK)),
         (vec![2, 15, 0], (1, 2 * BLOCK)),
         (vec![25, 0, 3], (2, 2 * BLOCK)),
-        (vec![86, 160, 87], (4, ENTRY + FIRST + 2 * BLOCK)),
+        (vec![86, 160, 87], (3, FIRST + 2 * BLOCK)),
         // a sample counts as 1 KiB
-        ((170..217).collect(), (3, ENTRY + FIRST + 5 * BLOCK)),
-        ((255..303).collect(), (2, ENTRY + CHUNK)),
+        ((170..217).collect(), (2, FIRST + 5 * BLOCK)),
+        ((255..303).collect(), (1, CHUNK)),
     ] {
         assert_eq!(gather(&opened, &samples), due, "{samples:?}");
     }
@@ -171,7 +171,7 @@ fn gathers_of_many_chunks_read_each_front_once() {
     // before
     let (fronts, blocks) = (11, some.len() as u64);
     let bytes = blocks * BLOCK - 2 * (BLOCK / 2);
-    assert_eq!(gather(&opened, &some), (2 * fronts + blocks, fronts * (ENTRY + FIRST) + bytes));
+    assert_eq!(gather(&opened, &some), (fronts + blocks, fronts * FIRST + bytes));
     assert_eq!(gather(&opened, &some), (blocks, bytes));
 }
 
@@ -190,10 +190,10 @@ fn whole_chunks_are_read_by_one_request_and_without_their_front() {
     let column = opened.column("x").unwrap();
     let (mut cursor, mut out) = (column.cursor(), ColumnBuffer::new());
     for (samples, due) in [
-        (0..85, (2, ENTRY + CHUNK)),
+        (0..85, (1, CHUNK)),
         (1..85, (0, 0)), // it is held
-        (85..170, (2, ENTRY + CHUNK)),
-        (170..190, (2, ENTRY + CHUNK)), // the rest will be wanted too
+        (85..170, (1, CHUNK)),
+        (170..190, (1, CHUNK)), // the rest will be wanted too
         (190..200, (0, 0)),
     ] {
         let counts = requests_and_bytes(&opened, || cursor.range_into(samples.clone(), &mut out).unwrap());
@@ -211,7 +211,7 @@ fn a_small_chunk_in_blocks_is_read_whole() {
         assert_eq!(column.blocks(0).unwrap().unwrap().blocks.len() as u64, samples);
         let counts = requests_and_bytes(&opened, || assert!(column.cursor().read(3).is_ok()));
         let front = (12 * samples + 12).next_multiple_of(64);
-        let due = if read_whole { (2, ENTRY + HEAD + front + samples * 1024) } else { (3, ENTRY + FIRST + 1024) };
+        let due = if read_whole { (1, HEAD + front + samples * 1024) } else { (2, FIRST + 1024) };
         assert_eq!(counts, due, "{samples} samples");
     }
 }

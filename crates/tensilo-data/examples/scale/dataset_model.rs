@@ -84,11 +84,11 @@ impl DatasetModel {
         self.chunk(self.file_chunks() - 1).end.next_multiple_of(HEAD)
     }
 
-    /// Returns the bytes of a page of the index: its head, and its entries.
-    pub fn index_page(&self, page: u64) -> [Range<u64>; 2] {
+    /// Returns the bytes of a page of the index.
+    pub fn index_page(&self, page: u64) -> Range<u64> {
         let start = self.index_start() + page * PAGE;
         let entries = PAGE_ENTRIES.min(self.file_chunks() - page * PAGE_ENTRIES);
-        [start..start + HEAD, start + HEAD..start + HEAD + entries * ENTRY]
+        start..start + HEAD + entries * ENTRY
     }
 
     /// Returns the bytes of the entry of a chunk.

@@ -3,9 +3,11 @@
 use crate::dataset_model::{DatasetModel, PAGE_ENTRIES};
 use crate::device::Device;
 use crate::lru::Lru;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+/// The slots of the cache of index pages.
+const CACHED_PAGES: u64 = 256;
 /// The bytes that are read first of a chunk whose blocks are read alone.
 const FRONT: u64 = 1024;
 /// A chunk is read whole if more than three quarters of it are wanted; a sample counts for at least
@@ -41,6 +43,8 @@ pub struct RankReads<'d> {
 #[derive(Default)]
 struct OpenFile {
     pages: HashSet<u64>,
+    /// The page in each slot of the cache of pages.
+    cached_pages: HashMap<u64, u64>,
     fronts: HashSet<u64>,
     lines: HashSet<u64>,
 }
@@ -131,10 +135,13 @@ impl FileReads<'_> {
             return; // a front that is kept says where its chunk is
         }
         let page = chunk / PAGE_ENTRIES;
+        let slot = page % CACHED_PAGES;
         if self.open.pages.insert(page) {
-            self.dataset.index_page(page).into_iter().for_each(|bytes| self.small(bytes));
+            self.open.cached_pages.insert(slot, page);
+            self.small(self.dataset.index_page(page));
+        } else if self.open.cached_pages.get(&slot) != Some(&page) {
+            self.small(self.dataset.index_entry(chunk));
         }
-        self.small(self.dataset.index_entry(chunk));
     }
 
     /// Plans samples of one chunk, counted from the first of the file.

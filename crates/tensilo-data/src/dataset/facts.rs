@@ -1,6 +1,6 @@
 //! The facts of a file that a manifest lists, found in the file.
 
-use super::io::Opener;
+use super::io::{Opener, Opening};
 use crate::error::{DataError, Result};
 use crate::manifest::{Hex, ListedFile};
 use std::path::Path;
@@ -17,9 +17,10 @@ pub(super) struct FileFacts {
 }
 
 impl FileFacts {
-    /// As [`FileFacts::of`]. Fails if the file has no samples: a manifest lists no such file.
+    /// Opens a file, whose path in the dataset is `name`. Fails if the file has no samples: a
+    /// manifest lists no such file.
     pub(super) fn of_samples(opener: &Opener, path: &Path, name: &str) -> Result<Self> {
-        let facts = Self::of(opener, path, name)?;
+        let (facts, _) = Self::with_id(opener, path, name, None)?;
         if facts.samples == 0 {
             let path = tensilo::error::display_path(path);
             return Err(DataError::BadArgument(format!("{path}: the file has no samples; leave it out")));
@@ -27,14 +28,10 @@ impl FileFacts {
         Ok(facts)
     }
 
-    /// Opens a file, whose path in the dataset is `name`.
-    pub(super) fn of(opener: &Opener, path: &Path, name: &str) -> Result<Self> {
-        Self::with_id(opener, path, name).map(|(facts, _)| facts)
-    }
-
-    /// As [`FileFacts::of`]. Returns the id of the file, too.
-    pub(super) fn with_id(opener: &Opener, path: &Path, name: &str) -> Result<(Self, FileId)> {
-        let reader = opener.open(path, OpenOptions::new())?;
+    /// Opens a file, whose path in the dataset is `name`, unless that was begun. Returns the id of
+    /// the file, too.
+    pub(super) fn with_id(opener: &Opener, path: &Path, name: &str, begun: Option<Opening>) -> Result<(Self, FileId)> {
+        let reader = opener.open_begun(path, OpenOptions::new(), begun)?;
         let listed = ListedFile {
             layout: 0,
             path: name.into(),

@@ -1,6 +1,6 @@
 //! The open files of a dataset, of which there is a bounded number.
 
-use super::io::{IoChoice, Opener};
+use super::io::{IoChoice, Opener, Opening};
 use super::place::FilePlace;
 use crate::error::Result;
 use std::collections::HashMap;
@@ -22,9 +22,17 @@ pub(super) struct OpenFiles {
 struct Readers {
     /// Readers, and when each was last asked for.
     by_place: HashMap<FilePlace, (Reader, u64)>,
-    /// Files that a thread opens now; the lock is its turn, and tells whether it has failed.
-    opening: HashMap<FilePlace, Arc<Mutex<bool>>>,
+    /// Files that are being opened; the lock is the turn to open one.
+    opening: HashMap<FilePlace, Arc<Mutex<Turn>>>,
     clock: u64,
+}
+
+/// The turn to open a file.
+#[derive(Default)]
+struct Turn {
+    /// The opening, if it was begun and no thread waits for it yet.
+    begun: Option<Opening>,
+    has_failed: bool,
 }
 
 impl fmt::Debug for Readers {
@@ -56,25 +64,47 @@ impl OpenFiles {
         &self.io.opener
     }
 
-    /// Returns the reader of a file, and whether it was opened now. Of threads that ask for the
-    /// same file, one opens it and the others wait: opening an object takes a round trip. If it
-    /// fails, all of them try at the same time.
-    pub(super) fn get(&self, place: FilePlace, open: impl FnOnce() -> Result<Reader>) -> Result<(Reader, bool)> {
+    /// Returns whether a file is open, or being opened.
+    pub(super) fn has(&self, place: FilePlace) -> bool {
+        self.process == process::id() && self.locked(|readers| readers.has(place))
+    }
+
+    /// Begins to open a file, unless it is open or being opened. [`OpenFiles::get`] then waits for
+    /// it.
+    pub(super) fn begin(&self, place: FilePlace, begin: impl FnOnce() -> Option<Opening>) {
         if self.process != process::id() {
-            return Ok((open()?, true));
+            return;
+        }
+        self.locked(|readers| {
+            if !readers.has(place)
+                && let Some(opening) = begin()
+            {
+                let turn = Turn { begun: Some(opening), has_failed: false };
+                readers.opening.insert(place, Arc::new(Mutex::new(turn)));
+            }
+        });
+    }
+
+    /// Returns the reader of a file. Of threads that ask for the same file, one opens it and the
+    /// others wait: opening an object takes a round trip. If it fails, all of them try at the same
+    /// time. `open` gets the opening, if that was begun.
+    pub(super) fn get(&self, place: FilePlace, open: impl FnOnce(Option<Opening>) -> Result<Reader>) -> Result<Reader> {
+        if self.process != process::id() {
+            return open(None);
         }
         let turn = match self.locked(|readers| readers.get(place).ok_or_else(|| readers.turn(place))) {
-            Ok(reader) => return Ok((reader, false)),
+            Ok(reader) => return Ok(reader),
             Err(turn) => turn,
         };
-        let has_failed = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(reader) = self.locked(|readers| readers.get(place)) {
-            return Ok((reader, false));
+            return Ok(reader);
         }
-        let mut turn = Some(has_failed).filter(|has_failed| !**has_failed);
-        let opened = open();
-        if let Some(has_failed) = &mut turn {
-            **has_failed = opened.is_err();
+        let begun = turn.begun.take();
+        let mut turn = Some(turn).filter(|turn| !turn.has_failed);
+        let opened = open(begun);
+        if let Some(turn) = &mut turn {
+            turn.has_failed = opened.is_err();
         }
         self.locked(|readers| {
             readers.opening.remove(&place);
@@ -82,7 +112,7 @@ impl OpenFiles {
                 readers.insert(place, reader.clone(), self.most);
             }
         });
-        Ok((opened?, true))
+        opened
     }
 
     fn locked<T>(&self, act: impl FnOnce(&mut Readers) -> T) -> T {
@@ -99,8 +129,12 @@ impl Readers {
         Some(reader.clone())
     }
 
+    fn has(&self, place: FilePlace) -> bool {
+        self.by_place.contains_key(&place) || self.opening.contains_key(&place)
+    }
+
     /// Returns the turn to open a file.
-    fn turn(&mut self, place: FilePlace) -> Arc<Mutex<bool>> {
+    fn turn(&mut self, place: FilePlace) -> Arc<Mutex<Turn>> {
         self.opening.entry(place).or_default().clone()
     }
 

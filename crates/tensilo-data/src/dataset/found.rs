@@ -21,8 +21,6 @@ pub(crate) struct FoundColumns {
     pub files: Vec<FoundFile>,
     /// The columns that no file has, so that all samples are null: places in the request.
     pub absent: Vec<usize>,
-    /// The number of files that were not open before.
-    pub opened: usize,
 }
 
 /// Columns of one file.

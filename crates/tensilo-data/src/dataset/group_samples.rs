@@ -41,7 +41,7 @@ impl Changes {
             let Some(layout) = self.version.layouts.get(file.layout) else { continue };
             let path = join(&self.folder, &file.path);
             let listing = Listing { file, samples: group.samples, layout, columns: &self.version.columns };
-            let reader = listed_reader::open(&self.opener(), &path, &listing)?;
+            let reader = listed_reader::open(&self.opener(), &path, &listing, None)?;
             for (name, id) in layout {
                 // else it was dropped
                 let Some(number) = self.version.columns.iter().position(|column| column.id == *id) else { continue };

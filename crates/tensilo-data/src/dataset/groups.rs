@@ -1,6 +1,7 @@
 //! Finding the group of a sample.
 
 use super::open::read_text;
+use super::place::FilePlace;
 use super::store::Store;
 use crate::error::{DataError, Result};
 use crate::manifest::{Broken, Group, MOST_PAGE_BYTES, PageEntry, Version, join};
@@ -47,6 +48,14 @@ pub(super) struct PlacedGroup {
     pub samples: Range<u64>,
     /// The numbers of the page and of the group in it.
     pub key: (usize, usize),
+}
+
+impl PlacedGroup {
+    /// Returns the place of a file of the group.
+    pub(super) fn file_place(&self, file: usize) -> FilePlace {
+        let (page, group) = self.key;
+        FilePlace { page, group, file }
+    }
 }
 
 impl Slot {
@@ -140,6 +149,19 @@ impl Groups {
         let (page, first) = self.page(place, number)?;
         let index = part_of(&page.starts, sample.saturating_sub(first));
         page.group(number, first, index).ok_or_else(|| none(sample))
+    }
+
+    /// Returns the pages of some samples that were not read, in the order of the samples.
+    pub(super) fn unread_pages(&self, samples: impl Iterator<Item = u64>) -> Vec<usize> {
+        let mut pages: Vec<usize> = Vec::new();
+        for sample in samples {
+            let page = part_of(&self.starts, sample);
+            let slot = self.slot_of.get(page).and_then(|&slot| self.slots.get(slot));
+            if slot.is_some_and(|slot| slot.page.get().is_none()) && pages.last() != Some(&page) {
+                pages.push(page);
+            }
+        }
+        pages
     }
 
     /// Returns about how many bytes all files have, from those of the first page; 0 if that cannot

@@ -5,15 +5,15 @@ use super::files::OpenFiles;
 use super::folder::Folder;
 use super::found::{FoundColumns, FoundFile, FoundGroup};
 use super::groups::{Groups, Place, PlacedGroup};
-use super::io::{Io, IoChoice};
+use super::io::{Io, IoChoice, Opening};
 use super::listed_reader::{self, Listing};
 use super::location::Location;
 use super::open;
 use super::options::DatasetOptions;
-use super::place::FilePlace;
 use super::store::Store;
 use super::without_manifest;
 use crate::error::{DataError, Result};
+use crate::io_pool::IoPool;
 use crate::manifest::{Group, Hex, ListedFile, Version};
 use crate::order::RunsAndWindows;
 use std::collections::HashMap;
@@ -236,7 +236,7 @@ impl Dataset {
         let listed = files.get(file).ok_or_else(|| {
             DataError::BadArgument(format!("file {file} of a group with {} files, counted from 0", files.len()))
         })?;
-        self.0.open_listed(&group.placed, listed)
+        self.0.open_listed(&group.placed, listed, None)
     }
 
     /// Checks where the dataset comes from, which opening it does not (M-3.5 of the specification):
@@ -268,11 +268,6 @@ impl Dataset {
         self.0.files.io().reason()
     }
 
-    /// Returns how often a store was asked for bytes that were not at hand.
-    pub(crate) fn asked(&self) -> u64 {
-        self.0.files.opener().asked()
-    }
-
     /// Returns about how many bytes all files have, from those of the first page of the manifest;
     /// 0 if that cannot be read.
     pub(crate) fn stored_bytes(&self) -> u64 {
@@ -282,6 +277,34 @@ impl Dataset {
     /// Finds the group of a sample.
     pub(crate) fn find_group(&self, sample: u64) -> Result<FoundGroup> {
         self.0.groups.find(&self.0.place(), sample).map(FoundGroup)
+    }
+
+    /// Returns whether the files are objects, or on the file system of a network: each request
+    /// takes a round trip.
+    pub(crate) fn is_remote(&self) -> bool {
+        let OpenedDataset { location, groups, .. } = &*self.0;
+        self.io() == Io::Object || tensilo::source::is_on_network(&location.any_path(groups, &self.0.place()))
+    }
+
+    /// Reads the pages of the manifest that finding some samples needs, several at the same time.
+    /// [`Dataset::find_group`] meets the errors.
+    pub(crate) fn read_pages(&self, io: &IoPool, samples: impl Iterator<Item = u64>) {
+        let pages = self.0.groups.unread_pages(samples);
+        if pages.len() > 1 {
+            io.map(pages.into_iter(), |page| drop(self.0.groups.of_page(&self.0.place(), page)));
+        }
+    }
+
+    /// Begins to open the files of a group that have one of these columns, if opening takes a round
+    /// trip. [`Dataset::open_group`] then waits for them.
+    pub(crate) fn begin_group(&self, columns: &[usize], group: &FoundGroup) {
+        self.0.begin_group(columns, &group.0);
+    }
+
+    /// Returns how many files of a group are not open.
+    pub(crate) fn closed_files(&self, group: &FoundGroup) -> usize {
+        let files = 0..group.0.group.files.len();
+        files.filter(|file| !self.0.files.has(group.0.file_place(*file))).count()
     }
 
     /// Opens the files of a group that have one of these columns, which are named by their numbers.
@@ -350,53 +373,61 @@ impl OpenedDataset {
         for (number, file) in group.group.files.iter().enumerate() {
             let mut layout = self.version.layouts.get(file.layout).into_iter().flatten();
             let Some((name, _)) = layout.find(|(_, id)| **id == wanted.id) else { continue };
-            let (reader, _) = self.reader(&group, number, file)?;
+            let reader = self.reader(&group, number, file)?;
             return Ok(FoundSample { column: Some(reader.column(name)?), index, samples });
         }
         Ok(FoundSample { column: None, index, samples })
     }
 
+    fn begin_group(&self, columns: &[usize], group: &PlacedGroup) {
+        for (number, file) in group.group.files.iter().enumerate() {
+            self.files.begin(group.file_place(number), || {
+                let is_needed = !self.places_in(columns, file).is_empty();
+                let path = is_needed.then(|| self.path(file))?;
+                self.files.opener().begin(&path, Some(file.footer..file.bytes))
+            });
+        }
+    }
+
+    /// Returns the columns that a file has: the place of each in `columns`, and its name there.
+    /// Cost: linear in the columns, of which there may be thousands.
+    fn places_in(&self, columns: &[usize], file: &ListedFile) -> Vec<(usize, &str)> {
+        let layout = self.version.layouts.get(file.layout).into_iter().flatten();
+        let names: HashMap<u64, &str> = layout.map(|(name, &id)| (id, name.as_str())).collect();
+        let name_of = |column: &usize| names.get(&self.version.columns.get(*column)?.id).copied();
+        columns.iter().map(name_of).enumerate().filter_map(|(place, name)| Some((place, name?))).collect()
+    }
+
     fn open_group(&self, columns: &[usize], group: &PlacedGroup) -> Result<FoundColumns> {
         let mut is_absent = vec![true; columns.len()];
-        let (mut files, mut opened) = (Vec::new(), 0);
+        let mut files = Vec::new();
         for (number, file) in group.group.files.iter().enumerate() {
-            // linear in the columns: there may be thousands
-            let layout = self.version.layouts.get(file.layout).into_iter().flatten();
-            let names: HashMap<u64, &str> = layout.map(|(name, &id)| (id, name.as_str())).collect();
-            let name_of = |column: &usize| names.get(&self.version.columns.get(*column)?.id).copied();
-            let in_file = columns.iter().map(name_of).enumerate();
-            let (places, names): (Vec<_>, Vec<_>) = in_file.filter_map(|(place, name)| Some((place, name?))).unzip();
+            let (places, names): (Vec<_>, Vec<_>) = self.places_in(columns, file).into_iter().unzip();
             if places.is_empty() {
                 continue;
             }
-            let (reader, is_new) = self.reader(group, number, file)?;
-            opened += usize::from(is_new);
-            let columns = reader.columns_named(names)?;
+            let columns = self.reader(group, number, file)?.columns_named(names)?;
             places.iter().for_each(|&place| is_absent.get_mut(place).into_iter().for_each(|absent| *absent = false));
             files.push(FoundFile { columns, places });
         }
         let absent = is_absent.iter().enumerate().filter_map(|(place, &absent)| absent.then_some(place)).collect();
-        Ok(FoundColumns { samples: group.samples.clone(), files, absent, opened })
+        Ok(FoundColumns { samples: group.samples.clone(), files, absent })
     }
 
-    /// Returns the reader of a file of a group, and whether it was opened now.
-    pub(super) fn reader(&self, group: &PlacedGroup, number: usize, file: &ListedFile) -> Result<(Reader, bool)> {
-        let (page, in_page) = group.key;
-        self.files.get(FilePlace { page, group: in_page, file: number }, || self.open_listed(group, file))
+    /// Returns the reader of a file of a group. Opens it unless it is open.
+    pub(super) fn reader(&self, group: &PlacedGroup, number: usize, file: &ListedFile) -> Result<Reader> {
+        self.files.get(group.file_place(number), |begun| self.open_listed(group, file, begun))
     }
 
     /// Opens a file, and checks it against the manifest.
-    pub(super) fn open_listed(&self, group: &PlacedGroup, file: &ListedFile) -> Result<Reader> {
+    pub(super) fn open_listed(&self, group: &PlacedGroup, file: &ListedFile, begun: Option<Opening>) -> Result<Reader> {
         let path = self.path(file);
         let layout = self.version.layouts.get(file.layout).ok_or_else(|| {
             // not so: the parser has checked it
             DataError::BadArgument(format!("there is no layout {}", file.layout))
         })?;
         let samples = group.samples.end.saturating_sub(group.samples.start);
-        listed_reader::open(
-            self.files.opener(),
-            &path,
-            &Listing { file, samples, layout, columns: &self.version.columns },
-        )
+        let listing = Listing { file, samples, layout, columns: &self.version.columns };
+        listed_reader::open(self.files.opener(), &path, &listing, begun)
     }
 }

@@ -1,6 +1,7 @@
 //! How the files of a dataset are read: as the caller says, or as suits file system and size.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use tensilo::{OpenOptions, Reader};
@@ -49,14 +50,21 @@ pub(crate) struct IoChoice {
     pub chosen: Option<&'static str>,
 }
 
-/// A function that opens a file, and one that counts what was asked of a store.
+/// A function that opens a file, and where that takes a round trip one that begins it.
 #[derive(Clone)]
 pub(crate) struct Opener {
     open: Arc<OpenFile>,
-    asked: Arc<dyn Fn() -> u64 + Send + Sync>,
+    begin: Option<Arc<BeginOpening>>,
 }
 
 type OpenFile = dyn Fn(&Path, OpenOptions) -> tensilo::Result<Reader> + Send + Sync;
+
+/// Begins to open a file, given the range from its footer to its end, if that is known.
+type BeginOpening = dyn Fn(&Path, Option<Range<u64>>) -> Opening + Send + Sync;
+
+/// The opening of a file that was begun: waits, and returns the reader. If it is dropped, nothing
+/// more is asked for.
+pub(crate) type Opening = Box<dyn FnOnce(OpenOptions) -> tensilo::Result<Reader> + Send>;
 
 impl fmt::Debug for Opener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -66,22 +74,39 @@ impl fmt::Debug for Opener {
 
 impl Opener {
     pub(crate) fn new(open: impl Fn(&Path, OpenOptions) -> tensilo::Result<Reader> + Send + Sync + 'static) -> Self {
-        Self { open: Arc::new(open), asked: Arc::new(|| 0) }
+        Self { open: Arc::new(open), begin: None }
     }
 
-    /// Returns the same with a function that counts what is asked of a store.
+    /// Returns an opener of files that take a round trip to open.
     #[cfg(feature = "object")]
-    pub(super) fn counted(self, asked: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
-        Self { asked: Arc::new(asked), ..self }
+    pub(super) fn remote(begin: impl Fn(&Path, Option<Range<u64>>) -> Opening + Send + Sync + 'static) -> Self {
+        let begin = Arc::new(begin);
+        let open = begin.clone();
+        let end_of = |options: &OpenOptions| options.told_first_bytes().map(|bytes| bytes..bytes);
+        let open = move |path: &Path, options: OpenOptions| open(path, end_of(&options))(options);
+        Self { open: Arc::new(open), begin: Some(begin) }
     }
 
     pub(crate) fn open(&self, path: &Path, options: OpenOptions) -> tensilo::Result<Reader> {
         (self.open)(path, options)
     }
 
-    /// Returns how often a store was asked for bytes that were not at hand.
-    pub(super) fn asked(&self) -> u64 {
-        (self.asked)()
+    /// Opens a file, unless that was begun.
+    pub(super) fn open_begun(
+        &self,
+        path: &Path,
+        options: OpenOptions,
+        begun: Option<Opening>,
+    ) -> tensilo::Result<Reader> {
+        match begun {
+            Some(opening) => opening(options),
+            None => self.open(path, options),
+        }
+    }
+
+    /// Begins to open a file, and returns at once; `None` if opening takes no round trip.
+    pub(super) fn begin(&self, path: &Path, end: Option<Range<u64>>) -> Option<Opening> {
+        self.begin.as_ref().map(|begin| begin(path, end))
     }
 }
 

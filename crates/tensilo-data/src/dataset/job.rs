@@ -131,7 +131,7 @@ impl WriteJob {
     /// Opens a file that was written, and returns its schema.
     pub fn schema_of(&self, number: u32) -> Result<Schema> {
         let name = self.name(number);
-        let facts = FileFacts::of(&self.opener, &join(&self.folder, &name), &name)?;
+        let (facts, _) = FileFacts::with_id(&self.opener, &join(&self.folder, &name), &name, None)?;
         Ok(facts.schema)
     }
 
@@ -234,7 +234,7 @@ impl WriteJob {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             durable => durable.map_err(|error| self.failed(&name, "making the file durable", error))?,
         }
-        let (facts, found) = FileFacts::with_id(&self.opener, &join(&self.folder, &name), &name)?;
+        let (facts, found) = FileFacts::with_id(&self.opener, &join(&self.folder, &name), &name, None)?;
         if id.is_some_and(|id| id != found) {
             let message = format!("{}: the file is of another job; remove it", self.shown(&name));
             return Err(DataError::BadArgument(message));

@@ -1,6 +1,6 @@
 //! Opening a file that a manifest lists.
 
-use super::io::Opener;
+use super::io::{Opener, Opening};
 use crate::error::Result;
 use crate::manifest::{Broken, Hex, IdentifiedColumn, Layout, ListedFile, need};
 use std::path::Path;
@@ -14,10 +14,10 @@ pub(super) struct Listing<'a> {
     pub columns: &'a [IdentifiedColumn],
 }
 
-/// Opens a file, and checks M-4.3, M-5.2 and M-7.1.
-pub(super) fn open(opener: &Opener, path: &Path, listing: &Listing<'_>) -> Result<Reader> {
+/// Opens a file, unless that was begun, and checks M-4.3, M-5.2 and M-7.1.
+pub(super) fn open(opener: &Opener, path: &Path, listing: &Listing<'_>, begun: Option<Opening>) -> Result<Reader> {
     let options = OpenOptions::new().first_bytes(listing.file.bytes);
-    let reader = opener.open(path, options).map_err(|error| error.with_path(path))?;
+    let reader = opener.open_begun(path, options, begun).map_err(|error| error.with_path(path))?;
     check(&reader, listing).map_err(|broken| broken.of(path))?;
     Ok(reader.with_path(path))
 }

@@ -1,16 +1,16 @@
 //! A dataset below a prefix of an object store.
 
 use super::data_file::DataFile;
-use super::io::{Io, IoChoice, Opener};
+use super::io::{Io, IoChoice, Opener, Opening};
 use super::remote::Remote;
 use super::store::Store;
 use crate::error::{DataError, Result};
 use crate::manifest::join;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use tensilo::{OpenOptions, Reader};
-use tensilo_object::{Address, ObjectError, ObjectOptions, ObjectStorage};
+use tensilo_object::{Address, ObjectError, ObjectOptions, ObjectStorage, OpeningObject};
 
 /// The object that a writer makes to have a prefix for itself.
 const TAKEN: &str = ".taken";
@@ -29,19 +29,18 @@ pub(super) fn remote(path: &Path, options: &ObjectOptions) -> Result<Option<Remo
 
 /// Returns how the objects of a store are read.
 fn io_of(storage: ObjectStorage) -> IoChoice {
-    let counted = storage.clone();
-    let opener = Opener::new(move |path: &Path, options: OpenOptions| open(&storage, path, options));
-    let opener = opener.counted(move || counted.asked());
+    let opener = Opener::remote(move |path: &Path, end| begin(&storage, path, end));
     IoChoice::explicit(Io::Object, opener).chosen_as("they are in an object store")
 }
 
-fn open(storage: &ObjectStorage, path: &Path, options: OpenOptions) -> tensilo::Result<Reader> {
-    let file = Address::of_path(path).and_then(|address| match options.told_first_bytes() {
-        Some(bytes) => storage.open_sized(&address, bytes),
-        None => storage.open(&address),
-    });
-    let file = file.map_err(|error| tensilo::Error::io("opening the object", error.into_io()).with_path(path))?;
-    options.open(file).map(|reader| reader.with_path(path))
+fn begin(storage: &ObjectStorage, path: &Path, end: Option<Range<u64>>) -> Opening {
+    let begun = Address::of_path(path).and_then(|address| storage.begin_open(&address, end));
+    let path = path.to_path_buf();
+    Box::new(move |options| {
+        let file = begun.and_then(OpeningObject::wait);
+        let file = file.map_err(|error| tensilo::Error::io("opening the object", error.into_io()).with_path(&path))?;
+        options.open(file).map(|reader| reader.with_path(&path))
+    })
 }
 
 /// A prefix of an object store.

@@ -6,26 +6,10 @@ use crate::uring_file::UringFile;
 use rustix::fs::FsWord;
 use std::path::Path;
 use tensilo::OpenOptions;
+use tensilo::source::is_on_network;
 
 /// The types of file systems in memory, as `statfs` tells them: tmpfs and ramfs.
 const IN_MEMORY: [FsWord; 2] = [0x0102_1994, 0x8584_58F6];
-/// The types of file systems of a network, whose servers answer late, and may not keep what
-/// O_DIRECT promises: NFS, SMB (three), Ceph, Lustre, GPFS, BeeGFS, 9P, AFS (two), FUSE.
-const OF_A_NETWORK: [FsWord; 12] = [
-    0x6969,
-    0x517B,
-    0xFF53_4D42,
-    0xFE53_4D42,
-    0x00C3_6400,
-    0x0BD0_0BD0,
-    0x4750_4653,
-    0x1983_0326,
-    0x0102_1997,
-    0x5346_414F,
-    0x6B41_4653,
-    0x6573_5546,
-];
-
 impl IoChoice {
     pub(super) fn io_uring() -> Self {
         let open = |path: &Path, options: OpenOptions| options.open(UringFile::open(path)?);
@@ -50,14 +34,14 @@ impl IoChoice {
 
     /// Returns whether files at a path that have so many bytes in all stay in the page cache.
     pub(super) fn stays_cached(path: &Path, file_bytes: impl FnOnce() -> u64) -> bool {
-        !is_of(&OF_A_NETWORK, path) && !machine::is_larger_than_memory(file_bytes())
+        !is_on_network(path) && !machine::is_larger_than_memory(file_bytes())
     }
 
     /// Returns another way that suits samples in any order better, of files at a path that have so
     /// many bytes in all: direct I/O, if the page cache would keep little of them. Windows of runs
     /// stay in it, and so need it.
     pub(super) fn for_shuffled(&self, path: &Path, file_bytes: impl FnOnce() -> u64) -> Option<Self> {
-        let is_suitable = self.chosen.is_some() && self.kind == Io::IoUring && !is_of(&OF_A_NETWORK, path);
+        let is_suitable = self.chosen.is_some() && self.kind == Io::IoUring && !is_on_network(path);
         if !is_suitable || !machine::is_larger_than_memory(file_bytes()) {
             return None;
         }
@@ -93,7 +77,7 @@ mod tests {
         assert_eq!(chosen.kind, Io::IoUring);
         let shuffled = |choice: &IoChoice, bytes| choice.for_shuffled(here, || bytes).map(|choice| choice.kind);
         assert_eq!(shuffled(&chosen, 1), None);
-        let due = if is_of(&OF_A_NETWORK, here) { None } else { Some(Io::Direct) };
+        let due = if is_on_network(here) { None } else { Some(Io::Direct) };
         assert_eq!(shuffled(&chosen, u64::MAX), due);
         assert_eq!(shuffled(&IoChoice::io_uring(), u64::MAX), None, "asked for");
     }
@@ -101,7 +85,7 @@ mod tests {
     #[test]
     fn files_stay_cached_if_they_are_local_and_fit() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        assert_eq!(IoChoice::stays_cached(here, || 1), !is_of(&OF_A_NETWORK, here));
+        assert_eq!(IoChoice::stays_cached(here, || 1), !is_on_network(here));
         assert!(!IoChoice::stays_cached(here, || u64::MAX));
     }
 

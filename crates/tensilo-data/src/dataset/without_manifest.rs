@@ -1,21 +1,18 @@
 //! Chapter 10: files without a manifest.
 
 use super::facts::FileFacts;
-use super::io::{Io, IoChoice};
+use super::io::{IoChoice, Opening};
 use super::listed_reader;
 use super::store::Store;
 use crate::error::{DataError, Result};
-use crate::io_pool::IoPool;
 use crate::manifest::{Group, IdentifiedColumn, Layout, Version, content_ids, dataset_id};
 use crate::order::RunsAndWindows;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tensilo::error::display_path;
 
-/// Files that are opened before their facts are used: so many of these are in memory.
-const TOGETHER: usize = 256;
-/// Objects that are opened at the same time, because each takes a round trip.
-const OBJECTS_TOGETHER: usize = 64;
+/// Objects whose opening is begun at the same time, because each takes a round trip.
+const TOGETHER: usize = 64;
 
 /// Returns the `*.tsl` files of a folder, at least one, in the order of their names. Hidden ones
 /// are left out.
@@ -64,9 +61,11 @@ fn sorted(folder: &Path, mut files: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
 
 /// Returns the version that these files are.
 pub(super) fn version(files: &[PathBuf], io: &IoChoice) -> Result<Version> {
-    let pool = IoPool::new(if io.kind == Io::Object { OBJECTS_TOGETHER } else { 1 });
     let mut found: Option<(Version, u64)> = None;
-    let facts = files.chunks(TOGETHER).flat_map(|files| pool.map(files.iter(), |path| facts(path, io)));
+    let facts = files.chunks(TOGETHER).flat_map(|files| {
+        let begun: Vec<_> = files.iter().map(|path| (path, io.opener.begin(path, None))).collect();
+        begun.into_iter().map(|(path, begun)| facts(path, io, begun))
+    });
     for (path, facts) in files.iter().zip(facts) {
         let FileFacts { samples, raw_bytes, schema, listed } = facts?;
         let (version, raw) = found.get_or_insert_with(|| (first(&schema), 0));
@@ -86,12 +85,12 @@ pub(super) fn version(files: &[PathBuf], io: &IoChoice) -> Result<Version> {
 }
 
 /// Returns the facts of a file, whose path is its name.
-fn facts(path: &Path, io: &IoChoice) -> Result<FileFacts> {
+fn facts(path: &Path, io: &IoChoice, begun: Option<Opening>) -> Result<FileFacts> {
     let name = path.to_str().ok_or_else(|| {
         let message = format!("{}: the path is not UTF-8; rename the file", display_path(path));
         DataError::BadArgument(message)
     })?;
-    FileFacts::of(&io.opener, path, name)
+    FileFacts::with_id(&io.opener, path, name, begun).map(|(facts, _)| facts)
 }
 
 /// Returns a version without files that has the columns of this schema.

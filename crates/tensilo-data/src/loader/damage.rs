@@ -1,8 +1,9 @@
 //! Other samples instead of damaged ones.
 
-use super::batch::BatchColumn;
-use super::batch_reader::{BatchReader, Unread};
+use super::batch_reader::BatchReader;
+use super::deliver::batch::BatchColumn;
 use super::metrics::Count;
+use super::unread::Unread;
 use crate::error::{DataError, Result};
 use crate::substitute::{ATTEMPTS, substitute};
 

@@ -1,10 +1,10 @@
 //! The loader: from its options to iterators.
 
-use super::batch_iterator::BatchIterator;
 use super::batch_reader::{BatchReader, Shared};
+use super::deliver::batch_iterator::BatchIterator;
 use super::metrics::Counters;
+use super::plan::schedule::{Schedule, StepStart};
 use super::sample_reader::SampleReader;
-use super::schedule::{Schedule, StepStart};
 use super::setup::Setup;
 use crate::dataset::Io;
 use crate::error::Result;

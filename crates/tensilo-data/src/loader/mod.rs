@@ -1,30 +1,42 @@
 //! The loader: batches that are ready before the consumer asks for them.
+//!
+//! A thread takes a batch through five stages, and several threads have a batch each, so that some
+//! wait for storage while others decode:
+//!
+//! | stage | what it does |
+//! |---|---|
+//! | `plan` | from the number of a step to its samples, and to the files that have them |
+//! | `fetch` | the bytes: opens the files, finds the chunks, reads; announces what follows |
+//! | `decode` | from the bytes to the memory of the batch |
+//! | `transform` | casts, padding, and the function of the caller |
+//! | `deliver` | batches in order, and their memory, which is used again |
+//!
+//! [`batch_reader`] is the sequence of these stages; it is a thread's own. What the threads share
+//! never changes ([`setup`]) but for the queue of batches, permits to decode and what was
+//! announced.
 
-mod batch;
-mod batch_iterator;
 mod batch_reader;
-mod columns;
-mod conversion;
 mod damage;
+mod decode;
+mod deliver;
+mod fetch;
 mod handle;
-mod memory;
 mod metrics;
 mod options;
-mod padding;
-mod parts;
+mod plan;
 mod policies;
-mod queue;
-mod read_ahead;
 mod sample_reader;
-mod schedule;
 mod setup;
+mod transform;
+mod unread;
 
-pub use batch::{Batch, BatchColumn};
-pub use batch_iterator::BatchIterator;
+pub use deliver::batch::{Batch, BatchColumn};
+pub use deliver::batch_iterator::BatchIterator;
+pub use deliver::memory::{BatchAllocator, BatchMemory};
 pub use handle::Loader;
-pub use memory::{BatchAllocator, BatchMemory};
 pub use metrics::LoaderMetrics;
 pub use options::LoaderOptions;
-pub use padding::Padding;
-pub use policies::{BatchMap, Interrupt, OnDamage, ReadAhead};
+pub use policies::{Interrupt, OnDamage, ReadAhead};
 pub use sample_reader::SampleReader;
+pub use transform::map::BatchMap;
+pub use transform::padding::Padding;

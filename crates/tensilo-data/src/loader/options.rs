@@ -1,13 +1,14 @@
 //! The options of a loader.
 
-use super::batch::Batch;
-use super::columns::ChosenColumns;
+use super::deliver::batch::Batch;
+use super::deliver::memory::BatchAllocator;
 use super::handle::Loader;
-use super::memory::BatchAllocator;
-use super::padding::Padding;
-use super::policies::{BatchMap, Interrupt, OnDamage, ReadAhead};
+use super::plan::columns::ChosenColumns;
+use super::policies::{Interrupt, OnDamage, ReadAhead};
 use super::sample_reader::SampleReader;
 use super::setup::{Setup, Threads, check_steps};
+use super::transform::map::BatchMap;
+use super::transform::padding::Padding;
 use crate::division::{Division, Tail};
 use crate::error::Result;
 use crate::order::Mode;
@@ -168,8 +169,8 @@ impl LoaderOptions {
     /// Raise it for storage with a high latency, if [`LoaderMetrics`](super::LoaderMetrics) show
     /// more fetching than decoding.
     ///
-    /// A batch of samples from several files opens and reads up to 16 of them at the same time, or
-    /// 128 objects of a store. An I/O depth of 1 reads one file after the other.
+    /// Whatever the I/O depth, the files of one batch are opened and read at the same time where
+    /// that takes round trips.
     pub fn io_depth(mut self, batches: usize) -> Self {
         self.threads.io_depth = batches;
         self

@@ -1,16 +1,10 @@
 //! The policies of a loader.
 
-use super::batch::Batch;
-use std::error::Error;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// A function that a reader asks whether to go on.
 pub type Interrupt = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
-
-/// A function that changes the batches of a loader, see
-/// [`LoaderOptions::map`](super::LoaderOptions::map).
-pub type BatchMap = Arc<dyn Fn(&mut Batch) -> Result<(), Box<dyn Error + Send + Sync>> + Send + Sync>;
 
 /// The way in which a loader treats samples that are damaged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,7 +1,8 @@
 //! Batches of any samples, read by the calling thread.
 
-use super::batch::Batch;
-use super::batch_reader::{BatchReader, Unread};
+use super::batch_reader::BatchReader;
+use super::deliver::batch::Batch;
+use super::unread::Unread;
 use crate::error::{DataError, Result};
 use std::fmt;
 

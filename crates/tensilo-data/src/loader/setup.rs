@@ -1,9 +1,10 @@
 //! The choices of a loader, which all of its threads share, and which never change.
 
-use super::batch::BatchColumn;
-use super::columns::ChosenColumns;
-use super::memory::{BatchAllocator, Pool};
-use super::policies::{BatchMap, Interrupt, OnDamage, ReadAhead};
+use super::deliver::batch::BatchColumn;
+use super::deliver::memory::{BatchAllocator, Pool};
+use super::plan::columns::ChosenColumns;
+use super::policies::{Interrupt, OnDamage, ReadAhead};
+use super::transform::map::BatchMap;
 use crate::dataset::{Dataset, Io};
 use crate::division::{Division, Tail};
 use crate::error::{DataError, Result};
@@ -23,6 +24,8 @@ pub(super) struct Setup {
     pub view: View,
     /// Whether files are objects of a store, which keeps nothing in the memory of this machine.
     pub reads_objects: bool,
+    /// Whether files are objects or on a network: each request takes a round trip.
+    pub is_remote: bool,
     pub division: Division,
     pub rank: u32,
     pub columns: ChosenColumns,
@@ -42,11 +45,10 @@ pub(super) struct Setup {
     pub pool: Arc<Pool<Vec<BatchColumn>>>,
 }
 
-/// The files that are opened and read at the same time: enough that a server of a network answers
-/// many requests at the same time.
-const FILES_TOGETHER: usize = 16;
-/// The same for an object store, which answers any number of requests at the same time.
-const OBJECTS_TOGETHER: usize = 128;
+/// The threads that open and read several files of a batch at the same time: enough that a server
+/// of a network answers many requests at the same time. Objects are begun together, whatever the
+/// number of threads.
+const IO_THREADS: usize = 16;
 /// The default I/O depth for objects of a store, unless there are more decode threads.
 const OBJECT_IO_DEPTH: usize = 4;
 
@@ -70,16 +72,6 @@ impl Threads {
         Self { decode_threads, io_depth, prefetch }
     }
 
-    /// Returns a pool that opens and reads several files at the same time, unless the caller has
-    /// set an I/O depth of 1.
-    fn io_pool(self, are_objects: bool) -> Arc<IoPool> {
-        Arc::new(IoPool::new(match self.io_depth {
-            1 => 1,
-            _ if are_objects => OBJECTS_TOGETHER,
-            _ => FILES_TOGETHER,
-        }))
-    }
-
     /// Returns a pool for the batches in work and ready, and some that the consumer has.
     fn pool(self) -> Arc<Pool<Vec<BatchColumn>>> {
         Pool::new(self.prefetch.saturating_add(2))
@@ -93,20 +85,21 @@ impl Setup {
             return Err(DataError::BadArgument(message));
         }
         let reads_objects = view.datasets().iter().any(|dataset| dataset.io() == Io::Object);
-        let io = Threads::default().io_pool(reads_objects);
+        let is_remote = view.datasets().iter().any(Dataset::is_remote);
         let threads = Threads::default().resolved(reads_objects);
         Ok(Self {
             process: process::id(),
             mode: default_mode(&view),
             view,
             reads_objects,
+            is_remote,
             division,
             rank,
             columns,
             seed: 0,
             told: (None, None, None),
             threads,
-            io,
+            io: Arc::new(IoPool::new(IO_THREADS)),
             on_damage: OnDamage::Fail,
             read_ahead: ReadAhead::Auto,
             allocator: None,
@@ -124,15 +117,9 @@ impl Setup {
     }
 
     pub(super) fn threads(mut self, threads: Threads) -> Self {
-        self.io = threads.io_pool(self.reads_objects);
         self.threads = threads.resolved(self.reads_objects);
         self.pool = self.threads.pool();
         self
-    }
-
-    /// Returns how often stores were asked for bytes that were not at hand.
-    pub(super) fn asked(&self) -> u64 {
-        self.view.datasets().iter().map(Dataset::asked).sum()
     }
 
     /// Fails if the caller does not want to go on.
@@ -150,7 +137,7 @@ impl Setup {
             return self.clone();
         }
         let (process, view, pool) = (process::id(), self.view.reopened(), self.threads.pool());
-        let io = Arc::new(IoPool::new(self.io.depth()));
+        let io = Arc::new(IoPool::new(IO_THREADS));
         let reopened = Self { process, view, pool, io, ..Self::clone(self) };
         Arc::new(reopened)
     }

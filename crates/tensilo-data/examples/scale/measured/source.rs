@@ -2,7 +2,7 @@
 
 use crate::device::Traffic;
 use crate::rank_reads::Reading;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -50,6 +50,8 @@ pub struct Counted {
     gap: u64,
     /// The lines that were read, by their number: a source of object storage should keep them.
     lines: Option<Lines>,
+    /// What was prefetched: a source that is told twice reads once.
+    prefetched: Mutex<HashSet<Range<u64>>>,
 }
 
 struct Lines {
@@ -70,7 +72,7 @@ pub fn counted(reading: Reading, latency: Duration, counts: &Arc<Counts>) -> Dat
 impl Counted {
     fn new(file: PositionedFile, reading: Reading, latency: Duration, counts: &Arc<Counts>) -> Self {
         let lines = reading.line.map(|bytes| Lines { bytes, kept: Mutex::default() });
-        Self { file, counts: counts.clone(), latency, gap: reading.gap, lines }
+        Self { file, counts: counts.clone(), latency, gap: reading.gap, lines, prefetched: Mutex::default() }
     }
 
     /// Reads a small structure as one request.
@@ -134,9 +136,11 @@ impl Source for Counted {
     }
 
     fn prefetch(&self, ranges: &[Range<u64>]) {
-        let bytes = ranges.iter().map(|range| range.end - range.start).sum();
-        self.counts.announced.fetch_add(ranges.len() as u64, Ordering::Relaxed);
-        self.counts.announced_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let mut prefetched = self.prefetched.lock().unwrap_or_else(PoisonError::into_inner);
+        for range in ranges.iter().filter(|range| prefetched.insert((*range).clone())) {
+            self.counts.announced.fetch_add(1, Ordering::Relaxed);
+            self.counts.announced_bytes.fetch_add(range.end - range.start, Ordering::Relaxed);
+        }
     }
 }
 

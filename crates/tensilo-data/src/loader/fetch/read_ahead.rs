@@ -2,11 +2,10 @@
 //! them at the speed of sequential reading, and an object store many at the same time. Sequential
 //! orders have runs for object stores only, since a system sees by itself how they go on.
 
-use super::policies::ReadAhead;
-use super::schedule::{Schedule, StepStart};
-use super::setup::Setup;
-use crate::dataset::FoundGroup;
-use crate::error::Result;
+use crate::loader::plan::files::{self, WantedGroup, find_group};
+use crate::loader::plan::schedule::{Schedule, StepStart};
+use crate::loader::policies::ReadAhead;
+use crate::loader::setup::Setup;
 use crate::machine;
 use crate::order::{Order, Runs};
 use std::ops::Range;
@@ -24,9 +23,12 @@ const RUNS_OF_A_BATCH: u64 = 8;
 const FILES_OF_A_RUN: usize = 4;
 /// The same of objects: opening a small one reads all of it.
 const OBJECTS_OF_A_RUN: usize = 64;
+/// Groups of objects that are opened to announce runs before a batch, at most, unless the batch has
+/// samples of more.
+const OBJECTS_OF_A_BATCH: usize = 128;
 
 /// The announcements of all threads of an iterator.
-pub(super) struct Announced {
+pub(in crate::loader) struct Announced {
     /// Runs since the begin of the iterator's first epoch that are announced.
     count: AtomicU64,
     /// The epochs in which runs are announced.
@@ -35,12 +37,10 @@ pub(super) struct Announced {
     turn: Mutex<Vec<Piece>>,
     /// Whether pieces were put off.
     has_more: AtomicBool,
-    /// Whether a run was not announced, since its samples are far apart.
-    has_gaps: AtomicBool,
 }
 
 impl Announced {
-    pub(super) fn new(setup: &Setup, schedule: &Schedule, first_step: u64) -> Self {
+    pub(in crate::loader) fn new(setup: &Setup, schedule: &Schedule, first_step: u64) -> Self {
         let first = schedule.place(first_step);
         let end = match setup.read_ahead {
             ReadAhead::Never => first.epoch,
@@ -56,26 +56,20 @@ impl Announced {
         });
         let epochs = first.epoch..end.min(schedule.end_epoch());
         let (count, turn) = (AtomicU64::new(begun), Mutex::default());
-        Self { count, epochs, turn, has_more: AtomicBool::new(false), has_gaps: AtomicBool::new(false) }
-    }
-
-    /// Returns whether the samples of a step are in runs that are announced.
-    pub(super) fn has(&self, setup: &Setup, schedule: &Schedule, place: StepStart) -> bool {
-        let is_whole = !self.has_gaps.load(Ordering::Relaxed);
-        is_whole && self.epochs.contains(&place.epoch) && runs(setup, &schedule.order(place.epoch)).is_some()
+        Self { count, epochs, turn, has_more: AtomicBool::new(false) }
     }
 
     /// Announces some runs, when a thread begins with the batch of a step, which has these samples.
     /// Where reading costs round trips, all runs of the batch are announced when this returns:
     /// small structures of a run that is on its way are not asked for alone. If that takes more
     /// files than are opened at the same time, those without samples of the batch are put off.
-    /// Errors are those of finding files; reading the batch meets them, too.
-    pub(super) fn advance(&self, setup: &Setup, schedule: &Schedule, place: StepStart, samples: &[u64]) -> Result<()> {
+    /// Errors are met again when the samples are read.
+    pub(in crate::loader) fn advance(&self, setup: &Setup, schedule: &Schedule, place: StepStart, samples: &[u64]) {
         if !self.epochs.contains(&place.epoch) {
-            return Ok(());
+            return;
         }
         let order = schedule.order(place.epoch);
-        let Some(runs) = runs(setup, &order) else { return Ok(()) };
+        let Some(runs) = runs(setup, &order) else { return };
         let count = runs.count().max(1);
         let before = place.epoch.saturating_sub(self.epochs.start).saturating_mul(count);
         let due = before.saturating_add(runs.ahead(place.position));
@@ -83,16 +77,16 @@ impl Announced {
         let done = || self.count.load(Ordering::Acquire);
         let has_more = || self.has_more.load(Ordering::Acquire);
         if done() >= due && !has_more() {
-            return Ok(());
+            return;
         }
         let mut put_off = match self.turn.try_lock() {
             Ok(turn) => turn,
             // another thread does it
-            Err(TryLockError::WouldBlock) if done() >= needed && !has_more() => return Ok(()),
+            Err(TryLockError::WouldBlock) if done() >= needed && !has_more() => return,
             Err(_) => {
                 let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
                 if done() >= needed && turn.is_empty() {
-                    return Ok(()); // another thread has done it
+                    return; // another thread has done it
                 }
                 turn
             }
@@ -100,52 +94,62 @@ impl Announced {
         let begin = done();
         let ahead = if put_off.is_empty() { RUNS_OF_A_BATCH } else { 0 };
         let end = due.min(needed.max(begin.saturating_add(ahead))).max(begin);
-        let announced = self.find(setup, schedule, begin..end, count).and_then(|found| {
-            put_off.extend(found);
-            announce_first(setup, &mut put_off, || BatchSamples::new(setup, samples, place.epoch))
-        });
+        put_off.extend(self.find(setup, schedule, begin..end, count));
+        announce_first(setup, &mut put_off, || BatchSamples::new(setup, samples, place.epoch));
         // now that it is done: others wait for it
         self.has_more.store(!put_off.is_empty(), Ordering::Release);
         self.count.store(end, Ordering::Release);
-        announced
     }
 
     /// Finds the pieces of runs since the first epoch, of which each has `count`.
-    fn find(&self, setup: &Setup, schedule: &Schedule, wanted: Range<u64>, count: u64) -> Result<Vec<Piece>> {
+    fn find(&self, setup: &Setup, schedule: &Schedule, wanted: Range<u64>, count: u64) -> Vec<Piece> {
         let wanted = wanted.map(|run| (self.epochs.start.saturating_add(run / count), run % count));
-        let wanted: Vec<(u64, u64)> = wanted.filter(|(epoch, _)| self.epochs.contains(epoch)).collect();
-        let found =
-            together(setup, wanted.into_iter(), |(epoch, run)| pieces_of(setup, &schedule.order(epoch), epoch, run));
-        let found: Vec<Vec<Piece>> = found.into_iter().collect::<Result<_>>()?;
-        if found.iter().any(Vec::is_empty) {
-            self.has_gaps.store(true, Ordering::Relaxed);
+        let wanted = wanted.filter(|(epoch, _)| self.epochs.contains(epoch));
+        let spans = wanted.filter_map(|(epoch, run)| span_of(setup, &schedule.order(epoch), epoch, run));
+        let spans: Vec<Span> = spans.collect();
+        if setup.is_remote {
+            for (number, dataset) in setup.view.datasets().iter().enumerate() {
+                let of_dataset = spans.iter().filter(|span| span.dataset == number);
+                let ends = of_dataset.flat_map(|span| [span.samples.start, span.samples.end.saturating_sub(1)]);
+                dataset.read_pages(&setup.io, ends);
+            }
         }
-        Ok(found.into_iter().flatten().collect())
+        spans.iter().flat_map(|span| pieces_of(setup, span)).collect()
     }
 }
 
-/// Does jobs at the same time if they take round trips: for pages of the manifest that were not
-/// read, and objects that are not open.
-fn together<J: Send, R: Send>(
-    setup: &Setup,
-    jobs: impl Iterator<Item = J>,
-    work: impl Fn(J) -> R + Send + Sync,
-) -> Vec<R> {
-    if setup.reads_objects { setup.io.map(jobs, work) } else { jobs.map(work).collect() }
-}
-
 /// Announces the pieces that come first for a batch. The others stay.
-fn announce_first(setup: &Setup, pieces: &mut Vec<Piece>, batch: impl FnOnce() -> BatchSamples) -> Result<()> {
-    // where nothing waits for answers, files are opened one after the other
-    let most = if setup.reads_objects { setup.io.depth().max(1) } else { usize::MAX };
+fn announce_first(setup: &Setup, pieces: &mut Vec<Piece>, batch: impl FnOnce() -> BatchSamples) {
+    let most = if setup.reads_objects { OBJECTS_OF_A_BATCH } else { usize::MAX };
     let first = take_first(pieces, most, batch);
-    together(setup, first.into_iter(), |piece| piece.prefetch(setup)).into_iter().collect()
+    let (opened, _) = files::open(setup, first.iter().map(|piece| &piece.group));
+    let mut plans = Vec::new();
+    for (piece, found) in first.iter().zip(opened) {
+        let Ok(found) = found else { continue };
+        let of = |sample: u64| sample.saturating_sub(found.samples.start);
+        for file in &found.files {
+            let mut plan = ReadPlan::new();
+            if plan.begin_range(&file.columns, of(piece.samples.start)..of(piece.samples.end)).is_ok() {
+                plans.push(plan);
+            }
+        }
+    }
+    let mut are_complete = false;
+    while !are_complete {
+        are_complete = true;
+        for plan in &mut plans {
+            // one that has failed takes no further step
+            are_complete &= plan.advance().unwrap_or(true);
+        }
+    }
+    plans.iter().for_each(|plan| plan.prefetch().unwrap_or_default());
 }
 
 /// Takes all pieces, if they are in at most `most` groups of files. Otherwise takes the first ones,
 /// as many, or all that have samples of a batch.
 fn take_first(pieces: &mut Vec<Piece>, most: usize, batch: impl FnOnce() -> BatchSamples) -> Vec<Piece> {
-    let mut groups: Vec<_> = pieces.iter().map(|piece| (piece.dataset, piece.group.samples().start)).collect();
+    let start_of = |piece: &Piece| (piece.group.dataset, piece.group.group.samples().start);
+    let mut groups: Vec<_> = pieces.iter().map(start_of).collect();
     groups.sort_unstable();
     groups.dedup();
     if groups.len() <= most {
@@ -170,8 +174,9 @@ impl BatchSamples {
 
     /// Returns whether a piece has any of the samples.
     fn is_in(&self, piece: &Piece) -> bool {
-        let first = self.0.partition_point(|sample| *sample < (piece.dataset, piece.samples.start));
-        self.0.get(first).is_some_and(|sample| *sample < (piece.dataset, piece.samples.end))
+        let dataset = piece.group.dataset;
+        let first = self.0.partition_point(|sample| *sample < (dataset, piece.samples.start));
+        self.0.get(first).is_some_and(|sample| *sample < (dataset, piece.samples.end))
     }
 }
 
@@ -183,54 +188,40 @@ fn runs<'o>(setup: &Setup, order: &'o Order) -> Option<Runs<'o>> {
     }
 }
 
-/// The samples of a run that are in one group of files.
-struct Piece {
+/// The samples of a run.
+struct Span {
     dataset: usize,
-    group: FoundGroup,
     samples: Range<u64>,
 }
 
-/// Returns the pieces of a run, if its samples are close together in one dataset: the first ones,
-/// as many as may be opened.
-fn pieces_of(setup: &Setup, order: &Order, epoch: u64, run: u64) -> Result<Vec<Piece>> {
-    let mut pieces = Vec::new();
-    let Some(samples) = runs(setup, order).and_then(|runs| runs.at(run)) else { return Ok(pieces) };
-    let of = |v: u64| setup.view.sample(v, epoch);
-    let (first, last) = (of(samples.start), of(samples.end.saturating_sub(1)));
-    let Some(((number, first), (last_number, last))) = first.zip(last) else { return Ok(pieces) };
-    let length = samples.end.saturating_sub(samples.start);
-    let is_close = last >= first && last.saturating_sub(first) < length.saturating_mul(4);
-    let Some(dataset) = setup.view.datasets().get(number).filter(|_| is_close && number == last_number) else {
-        return Ok(pieces);
-    };
-    let most = if setup.reads_objects { OBJECTS_OF_A_RUN } else { FILES_OF_A_RUN };
-    let (mut start, end) = (first, last.saturating_add(1));
-    while start < end && pieces.len() < most {
-        let group = dataset.find_group(start)?;
-        let group_end = group.samples().end.clamp(start.saturating_add(1), end);
-        pieces.push(Piece { dataset: number, group, samples: start..group_end });
-        start = group_end;
-    }
-    Ok(pieces)
+/// The samples of a run that are in one group of files.
+struct Piece {
+    group: WantedGroup,
+    samples: Range<u64>,
 }
 
-impl Piece {
-    /// Opens the files, and prefetches the samples.
-    fn prefetch(&self, setup: &Setup) -> Result<()> {
-        let (Some(dataset), Some(columns)) =
-            (setup.view.datasets().get(self.dataset), setup.columns.in_datasets.get(self.dataset))
-        else {
-            return Ok(()); // not so: the view names its own datasets
-        };
-        let found = dataset.open_group(columns, &self.group)?;
-        let of = |sample: u64| sample.saturating_sub(found.samples.start);
-        let mut plan = ReadPlan::default();
-        for file in &found.files {
-            plan.select_range(&file.columns, of(self.samples.start)..of(self.samples.end))?;
-            plan.prefetch()?;
-        }
-        Ok(())
+/// Returns the samples of a run, if they are close together in one dataset.
+fn span_of(setup: &Setup, order: &Order, epoch: u64, run: u64) -> Option<Span> {
+    let samples = runs(setup, order)?.at(run)?;
+    let of = |v: u64| setup.view.sample(v, epoch);
+    let ((dataset, first), (last_dataset, last)) = (of(samples.start)?, of(samples.end.saturating_sub(1))?);
+    let length = samples.end.saturating_sub(samples.start);
+    let is_close = last >= first && last.saturating_sub(first) < length.saturating_mul(4);
+    (is_close && dataset == last_dataset).then(|| Span { dataset, samples: first..last.saturating_add(1) })
+}
+
+/// Returns the pieces of a run: the first ones, as many as may be opened.
+fn pieces_of(setup: &Setup, span: &Span) -> Vec<Piece> {
+    let most = if setup.reads_objects { OBJECTS_OF_A_RUN } else { FILES_OF_A_RUN };
+    let (mut start, end) = (span.samples.start, span.samples.end);
+    let mut pieces = Vec::new();
+    while start < end && pieces.len() < most {
+        let Ok(group) = find_group(setup, span.dataset, start) else { break };
+        let group_end = group.group.samples().end.clamp(start.saturating_add(1), end);
+        pieces.push(Piece { group, samples: start..group_end });
+        start = group_end;
     }
+    pieces
 }
 
 /// Returns whether the files of all datasets do not stay in the page cache.

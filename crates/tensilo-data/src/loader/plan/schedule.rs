@@ -1,9 +1,9 @@
 //! The steps of a loader, and the samples of each.
 
-use super::memory::too_large;
-use super::setup::{Setup, check_steps};
 use crate::division::Division;
 use crate::error::{DataError, Result};
+use crate::loader::deliver::memory::too_large;
+use crate::loader::setup::{Setup, check_steps};
 use crate::order::{Mode, Order};
 use crate::receipt::Receipt;
 use crate::state::State;
@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// The steps that one iterator delivers, numbered from 0.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Schedule {
+pub(in crate::loader) struct Schedule {
     n: u64,
     mode: Mode,
     seed: u64,
@@ -33,14 +33,14 @@ pub(super) struct Schedule {
 
 /// The place where a step begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StepStart {
+pub(in crate::loader) struct StepStart {
     pub epoch: u64,
     pub position: u64,
 }
 
 impl Schedule {
     /// Returns the steps of epochs, from the begin of the first.
-    pub(super) fn of_epochs(setup: &Setup, epochs: Range<u64>) -> Self {
+    pub(in crate::loader) fn of_epochs(setup: &Setup, epochs: Range<u64>) -> Self {
         let first = StepStart { epoch: epochs.start, position: 0 };
         let order = (setup.mode, setup.seed, setup.division);
         Self::new(setup, order, first, epochs.end, Receipt::default())
@@ -48,7 +48,7 @@ impl Schedule {
 
     /// Returns the steps from a state on. Fails if it is of another dataset, view or number of
     /// samples, or has another order than the caller has chosen.
-    pub(super) fn resume(setup: &Setup, state: &State, end: u64) -> Result<Self> {
+    pub(in crate::loader) fn resume(setup: &Setup, state: &State, end: u64) -> Result<Self> {
         let view = &setup.view;
         if (state.dataset_id, state.view, state.n) != (view.dataset_id(), view.identity(), view.n()) {
             return Err(DataError::BadState(of_another(state, view)));
@@ -81,7 +81,7 @@ impl Schedule {
     }
 
     /// Returns where a step begins; the one after the last step is at the begin of an epoch.
-    pub(super) fn place(&self, step: u64) -> StepStart {
+    pub(in crate::loader) fn place(&self, step: u64) -> StepStart {
         if step < self.first_steps {
             // below n
             let position = self.first.position.saturating_add(step.saturating_mul(self.division.step_samples()));
@@ -99,18 +99,18 @@ impl Schedule {
     }
 
     /// Returns the order of an epoch.
-    pub(super) fn order(&self, epoch: u64) -> Order {
+    pub(in crate::loader) fn order(&self, epoch: u64) -> Order {
         Order::new(self.mode, self.n, self.seed, epoch)
     }
 
     /// Returns the epoch after the last one.
-    pub(super) fn end_epoch(&self) -> u64 {
+    pub(in crate::loader) fn end_epoch(&self) -> u64 {
         self.end
     }
 
     /// Fills `out` with the samples of the view that this rank takes in the step that begins at a
     /// place.
-    pub(super) fn samples(&self, place: StepStart, out: &mut Vec<u64>) -> Result<()> {
+    pub(in crate::loader) fn samples(&self, place: StepStart, out: &mut Vec<u64>) -> Result<()> {
         let order = self.order(place.epoch);
         let positions = self.division.positions(self.n, place.position, self.rank);
         out.clear();
@@ -121,7 +121,7 @@ impl Schedule {
     }
 
     /// Returns the state in which a step begins. `receipt` is that of all steps before it.
-    pub(super) fn state(&self, setup: &Setup, step: u64, receipt: Receipt) -> State {
+    pub(in crate::loader) fn state(&self, setup: &Setup, step: u64, receipt: Receipt) -> State {
         let StepStart { epoch, position } = self.place(step);
         State {
             dataset_id: setup.view.dataset_id(),
@@ -137,11 +137,11 @@ impl Schedule {
         }
     }
 
-    pub(super) fn n(&self) -> u64 {
+    pub(in crate::loader) fn n(&self) -> u64 {
         self.n
     }
 
-    pub(super) fn seed(&self) -> u64 {
+    pub(in crate::loader) fn seed(&self) -> u64 {
         self.seed
     }
 }

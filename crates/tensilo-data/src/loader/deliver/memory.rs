@@ -24,7 +24,7 @@ const ALIGNMENT: usize = 4096;
 
 /// The loader's own memory.
 #[derive(Debug, Default)]
-pub(super) struct PageAligned {
+pub(in crate::loader) struct PageAligned {
     /// Longer than the memory, which begins at the first multiple of [`ALIGNMENT`].
     storage: Vec<u8>,
     start: usize,
@@ -33,7 +33,7 @@ pub(super) struct PageAligned {
 
 impl PageAligned {
     /// Changes the length. The content is any.
-    pub(super) fn resize(&mut self, byte_count: usize) -> Result<()> {
+    pub(in crate::loader) fn resize(&mut self, byte_count: usize) -> Result<()> {
         let needed = byte_count.saturating_add(ALIGNMENT);
         if self.storage.len() < needed {
             self.storage = Vec::new();
@@ -59,14 +59,14 @@ impl BatchMemory for PageAligned {
 }
 
 #[cold]
-pub(super) fn too_large(byte_count: usize) -> DataError {
+pub(in crate::loader) fn too_large(byte_count: usize) -> DataError {
     DataError::BadArgument(format!("a batch needs {byte_count} bytes, which do not fit in memory: ask for less"))
 }
 
 /// Things that are used again when a batch is dropped. In a process that was forked they are not:
 /// the lock may be held by a thread that this process does not have.
 #[derive(Debug)]
-pub(super) struct Pool<T> {
+pub(in crate::loader) struct Pool<T> {
     process: u32,
     most: usize,
     free: Mutex<Vec<T>>,
@@ -74,18 +74,18 @@ pub(super) struct Pool<T> {
 
 impl<T> Pool<T> {
     /// Returns a pool that keeps at most so many.
-    pub(super) fn new(most: usize) -> Arc<Self> {
+    pub(in crate::loader) fn new(most: usize) -> Arc<Self> {
         Arc::new(Self { process: process::id(), most, free: Mutex::default() })
     }
 
     /// Takes one that was put back.
-    pub(super) fn take(&self) -> Option<T> {
+    pub(in crate::loader) fn take(&self) -> Option<T> {
         let is_mine = self.process == process::id();
         if is_mine { self.free.lock().ok()?.pop() } else { None }
     }
 
     /// Puts one back.
-    pub(super) fn put(&self, thing: T) {
+    pub(in crate::loader) fn put(&self, thing: T) {
         if self.process == process::id()
             && let Ok(mut free) = self.free.lock()
             && free.len() < self.most

@@ -1,7 +1,7 @@
 //! Ragged and nested samples as one tensor.
 
-use super::memory::too_large;
 use crate::error::{DataError, Result};
+use crate::loader::deliver::memory::too_large;
 use half::{bf16, f16};
 use std::ops::Range;
 use tensilo::{ColumnBuffer, ColumnSchema, DType, Extent};
@@ -46,7 +46,7 @@ impl Padding {
 
 /// A padding for a column.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PadPlan {
+pub(in crate::loader) struct PadPlan {
     multiple: u64,
     /// The bytes of the value, of which an element has the first.
     value: [u8; 8],
@@ -56,7 +56,7 @@ pub(super) struct PadPlan {
 impl PadPlan {
     /// Returns the padding for a column as it is delivered. Fails if it cannot have the value, or
     /// if lengths are to be multiples of 0.
-    pub(super) fn new(padding: Padding, column: &ColumnSchema) -> Result<Self> {
+    pub(in crate::loader) fn new(padding: Padding, column: &ColumnSchema) -> Result<Self> {
         if padding.multiple == 0 {
             let message = format!("column {:?}: lengths cannot be multiples of 0; use 1 for no rounding", column.name);
             return Err(DataError::BadArgument(message));
@@ -69,7 +69,7 @@ impl PadPlan {
     }
 
     /// Returns the extents of the tensor of a buffer: samples first.
-    pub(super) fn extents(&self, buffer: &ColumnBuffer) -> Vec<u64> {
+    pub(in crate::loader) fn extents(&self, buffer: &ColumnBuffer) -> Vec<u64> {
         let mut extents = vec![buffer.sample_count() as u64]; // exact
         let longest = |lengths: &mut dyn Iterator<Item = u64>| {
             // the lengths of lists and extents in memory, so no overflow
@@ -95,13 +95,19 @@ impl PadPlan {
     }
 
     /// Returns the bytes of a tensor of these extents.
-    pub(super) fn byte_count(&self, extents: &[u64]) -> Result<usize> {
+    pub(in crate::loader) fn byte_count(&self, extents: &[u64]) -> Result<usize> {
         let times = |bytes: usize, extent: &u64| bytes.checked_mul(usize::try_from(*extent).ok()?);
         extents.iter().try_fold(self.element_bytes, times).ok_or_else(|| too_large(usize::MAX))
     }
 
     /// Copies the samples of a buffer, whose elements are `values`, to a tensor of these extents.
-    pub(super) fn run(&self, buffer: &ColumnBuffer, values: &[u8], extents: &[u64], out: &mut [u8]) -> Result<()> {
+    pub(in crate::loader) fn run(
+        &self,
+        buffer: &ColumnBuffer,
+        values: &[u8],
+        extents: &[u64],
+        out: &mut [u8],
+    ) -> Result<()> {
         let extents: Vec<usize> = extents.iter().map(|&extent| usize::try_from(extent).unwrap_or(usize::MAX)).collect();
         let mut strides = vec![self.element_bytes; extents.len()];
         for at in (1..extents.len()).rev() {

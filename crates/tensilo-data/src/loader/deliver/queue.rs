@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A queue of the results of jobs `0..jobs`.
-pub(super) struct Queue<T> {
+pub(in crate::loader) struct Queue<T> {
     jobs: u64,
     prefetch: usize,
     /// Whether no other job is claimed before the first is done.
@@ -30,7 +30,7 @@ struct Results<T> {
 
 impl<T> Queue<T> {
     /// Returns a queue in which at most `prefetch` results are ready or in work.
-    pub(super) fn new(jobs: u64, prefetch: usize) -> Self {
+    pub(in crate::loader) fn new(jobs: u64, prefetch: usize) -> Self {
         let results = VecDeque::new();
         let state = Mutex::new(Results { next: 0, taken: 0, results, is_closed: false });
         Self { jobs, prefetch, first_alone: false, state, room: Condvar::new(), ready: Condvar::new() }
@@ -38,7 +38,7 @@ impl<T> Queue<T> {
 
     /// Sets whether the first job is done before any other is claimed: what jobs share, such as a
     /// link, is then its own.
-    pub(super) fn first_alone(mut self, first_alone: bool) -> Self {
+    pub(in crate::loader) fn first_alone(mut self, first_alone: bool) -> Self {
         self.first_alone = first_alone;
         self
     }
@@ -49,7 +49,7 @@ impl<T> Queue<T> {
     }
 
     /// Waits for room, and claims the next job. `None`: there is none left, or the queue is closed.
-    pub(super) fn claim(&self) -> Option<u64> {
+    pub(in crate::loader) fn claim(&self) -> Option<u64> {
         let mut state = self.lock();
         loop {
             if state.is_closed || state.next >= self.jobs {
@@ -67,7 +67,7 @@ impl<T> Queue<T> {
     }
 
     /// Hands over the result of a job that was claimed.
-    pub(super) fn put(&self, job: u64, result: T) {
+    pub(in crate::loader) fn put(&self, job: u64, result: T) {
         let mut state = self.lock();
         let index = usize::try_from(job.saturating_sub(state.taken)).unwrap_or(usize::MAX);
         let is_next = index == 0;
@@ -85,7 +85,7 @@ impl<T> Queue<T> {
 
     /// Waits until the next result is ready, or until all were taken; at most for `timeout`.
     /// Returns whether it is so.
-    pub(super) fn wait(&self, timeout: Duration) -> bool {
+    pub(in crate::loader) fn wait(&self, timeout: Duration) -> bool {
         let end = Instant::now().checked_add(timeout);
         let mut state = self.lock();
         loop {
@@ -102,7 +102,7 @@ impl<T> Queue<T> {
 
     /// Waits for the next result, and takes it; also returns how many more are ready. `None`: all
     /// were taken.
-    pub(super) fn take(&self) -> Option<(T, usize)> {
+    pub(in crate::loader) fn take(&self) -> Option<(T, usize)> {
         let mut state = self.lock();
         while !state.is_ready(self.jobs) {
             state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -116,7 +116,7 @@ impl<T> Queue<T> {
     }
 
     /// Ends the queue: nothing more is claimed, and threads that wait return.
-    pub(super) fn close(&self) {
+    pub(in crate::loader) fn close(&self) {
         self.lock().is_closed = true;
         self.room.notify_all();
     }
@@ -129,18 +129,18 @@ impl<T> Results<T> {
 }
 
 /// A number of permits, for each of which one thread does something at a time.
-pub(super) struct Permits {
+pub(in crate::loader) struct Permits {
     free: Mutex<usize>,
     returned: Condvar,
 }
 
 impl Permits {
-    pub(super) fn new(count: usize) -> Self {
+    pub(in crate::loader) fn new(count: usize) -> Self {
         Self { free: Mutex::new(count), returned: Condvar::new() }
     }
 
     /// Waits for a permit, and does the work.
-    pub(super) fn run<R>(&self, work: impl FnOnce() -> R) -> R {
+    pub(in crate::loader) fn run<R>(&self, work: impl FnOnce() -> R) -> R {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         while *free == 0 {
             free = self.returned.wait(free).unwrap_or_else(PoisonError::into_inner);

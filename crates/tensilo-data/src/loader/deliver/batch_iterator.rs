@@ -1,12 +1,12 @@
 //! The iterator over batches, and its threads.
 
 use super::batch::Batch;
-use super::batch_reader::{BatchReader, Shared};
-use super::metrics::{Count, Counters, LoaderMetrics};
 use super::queue::Queue;
-use super::schedule::Schedule;
-use super::setup::Setup;
 use crate::error::{DataError, Result};
+use crate::loader::batch_reader::{BatchReader, Shared};
+use crate::loader::metrics::{Count, Counters, LoaderMetrics};
+use crate::loader::plan::schedule::Schedule;
+use crate::loader::setup::Setup;
 use crate::receipt::Receipt;
 use crate::state::State;
 use std::fmt;
@@ -53,7 +53,7 @@ impl fmt::Debug for BatchIterator {
 }
 
 impl BatchIterator {
-    pub(super) fn new(setup: Arc<Setup>, schedule: Schedule) -> Self {
+    pub(in crate::loader) fn new(setup: Arc<Setup>, schedule: Schedule) -> Self {
         let counters = Arc::new(Counters::new());
         let running = Running::begin(&setup, schedule, 0, &counters);
         Self { setup, schedule, running, taken: 0, receipt: Receipt::default(), counters }

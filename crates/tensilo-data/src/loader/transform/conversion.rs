@@ -9,7 +9,7 @@ type Convert = fn(&[u8], &mut [u8]) -> bool;
 
 /// A conversion of elements.
 #[derive(Clone, Copy)]
-pub(super) struct Conversion {
+pub(in crate::loader) struct Conversion {
     pub to: DType,
     convert: Convert,
 }
@@ -22,7 +22,7 @@ impl std::fmt::Debug for Conversion {
 
 impl Conversion {
     /// Returns the conversion of a column's elements. Fails if there is none.
-    pub(super) fn new(column: &ColumnSchema, to: DType) -> Result<Self> {
+    pub(in crate::loader) fn new(column: &ColumnSchema, to: DType) -> Result<Self> {
         let Some(convert) = find(column.dtype, to) else {
             let (name, from, to) = (&column.name, column.dtype.name(), to.name());
             return Err(DataError::BadArgument(format!(
@@ -34,7 +34,7 @@ impl Conversion {
     }
 
     /// Converts elements. `out` has room for as many. Fails if memory of the caller is misaligned.
-    pub(super) fn run(&self, from: &[u8], out: &mut [u8]) -> Result<()> {
+    pub(in crate::loader) fn run(&self, from: &[u8], out: &mut [u8]) -> Result<()> {
         match (self.convert)(from, out) {
             true => Ok(()),
             false => Err(DataError::BadArgument("the allocator gave memory that is not aligned to 8 bytes".to_owned())),

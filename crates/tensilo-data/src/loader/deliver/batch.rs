@@ -1,8 +1,8 @@
 //! Batches, as consumers get them.
 
 use super::memory::{BatchMemory, PageAligned, Pool};
-use super::padding::{PadPlan, Padding};
 use crate::error::{DataError, Result};
+use crate::loader::transform::padding::{PadPlan, Padding};
 use crate::receipt::Receipt;
 use std::fmt;
 use std::sync::Arc;
@@ -13,33 +13,33 @@ use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, Element, Extent};
 ///
 /// If it is dropped, the loader uses its memory again.
 pub struct Batch {
-    pub(super) epoch: u64,
-    pub(super) position: u64,
-    pub(super) samples: Vec<u64>,
-    pub(super) substituted: Vec<usize>,
-    pub(super) receipt: Receipt,
-    pub(super) columns: Vec<BatchColumn>,
-    pub(super) pool: Option<Arc<Pool<Vec<BatchColumn>>>>,
+    pub(in crate::loader) epoch: u64,
+    pub(in crate::loader) position: u64,
+    pub(in crate::loader) samples: Vec<u64>,
+    pub(in crate::loader) substituted: Vec<usize>,
+    pub(in crate::loader) receipt: Receipt,
+    pub(in crate::loader) columns: Vec<BatchColumn>,
+    pub(in crate::loader) pool: Option<Arc<Pool<Vec<BatchColumn>>>>,
 }
 
 /// The samples of one column of a batch.
 #[derive(Default)]
 pub struct BatchColumn {
-    pub(super) schema: Option<Arc<ColumnSchema>>,
-    pub(super) sample_count: usize,
-    pub(super) values: Values,
+    pub(in crate::loader) schema: Option<Arc<ColumnSchema>>,
+    pub(in crate::loader) sample_count: usize,
+    pub(in crate::loader) values: Values,
     /// The extents of the tensor that the values are: of a fixed shape, or padded.
-    pub(super) tensor: Option<Vec<u64>>,
+    pub(in crate::loader) tensor: Option<Vec<u64>>,
     /// The samples of a ragged or nested column, before they were padded.
-    pub(super) buffer: ColumnBuffer,
+    pub(in crate::loader) buffer: ColumnBuffer,
     /// Of a fixed shape: the bitmap of samples that are present.
-    pub(super) validity: Vec<u8>,
-    pub(super) null_count: usize,
+    pub(in crate::loader) validity: Vec<u8>,
+    pub(in crate::loader) null_count: usize,
 }
 
 /// The place of the values of a column.
 #[derive(Default)]
-pub(super) enum Values {
+pub(in crate::loader) enum Values {
     /// In the buffer.
     #[default]
     Buffer,
@@ -357,7 +357,7 @@ impl BatchColumn {
     }
 
     /// Sets which samples of a fixed shape are null.
-    pub(super) fn set_nulls(&mut self, nulls: &[usize]) {
+    pub(in crate::loader) fn set_nulls(&mut self, nulls: &[usize]) {
         self.null_count = nulls.len();
         self.validity.clear();
         self.validity.resize(self.sample_count.div_ceil(8), u8::MAX);
@@ -369,10 +369,10 @@ impl BatchColumn {
     }
 
     /// Makes room for values, and returns it.
-    pub(super) fn room(
+    pub(in crate::loader) fn room(
         &mut self,
         byte_count: usize,
-        allocator: Option<&dyn super::BatchAllocator>,
+        allocator: Option<&dyn crate::loader::BatchAllocator>,
     ) -> Result<&mut [u8]> {
         if let Some(allocator) = allocator {
             self.values = Values::Buffer; // what is left of a batch that failed goes back first
@@ -398,7 +398,7 @@ impl BatchColumn {
     }
 
     /// Returns the room that [`BatchColumn::room`] has made.
-    pub(super) fn room_made(&mut self) -> &mut [u8] {
+    pub(in crate::loader) fn room_made(&mut self) -> &mut [u8] {
         match &mut self.values {
             Values::Own(memory) => memory.bytes_mut(),
             Values::Callers(memory) => memory.bytes_mut(),

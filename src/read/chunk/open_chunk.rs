@@ -1,16 +1,16 @@
-//! The chunk that a decoder holds: how much of it is at hand.
+//! The open chunk of a decoder: how much of it is at hand.
 //!
 //! A chunk is in one of three states. *Unread*: single samples are read from the file, which raw
 //! chunks of fixed samples allow. *Indexed*: the block index is in memory, and blocks are read as
 //! samples need them. *Loaded*: the body is in memory, and its values are used where they are,
 //! decoded sample by sample, or decoded whole once that pays ([`whole_chunk_pays`]).
 //!
-//! Blocks are checked where their bytes are first used: by [`HeldChunk::values_range`] if the
-//! values are used where they are, otherwise by [`HeldChunk::decode_range`], which parses the block
+//! Blocks are checked where their bytes are first used: by [`OpenChunk::values_range`] if the
+//! values are used where they are, otherwise by [`OpenChunk::decode_range`], which parses the block
 //! index once for the check and the decoder.
 
 use super::chunk_bytes::is_in_blocks;
-use super::kept_fronts::ChunkFront;
+use super::chunk_front::ChunkFront;
 use super::stored_parts::{StoredParts, body_in};
 use crate::codec::{Body, ChunkDecoder, StoredChunk, StoredPart};
 use crate::format::chunk::ChunkHead;
@@ -43,39 +43,39 @@ enum ChunkState {
     Loaded { mapped: Option<StoredParts> },
 }
 
-/// A chunk that is held.
-struct Held {
+/// The chunk, if one is open.
+struct Opened {
     location: ChunkLocation,
     state: ChunkState,
     /// Bytes of the values that were read or decoded sample by sample.
     taken: usize,
 }
 
-/// A chunk, if one is held, and the memory to decode it. It holds no stored bytes: calls get the
+/// A chunk, if one is open, and the memory to decode it. It has no stored bytes: calls get the
 /// body.
-pub(in crate::read) struct HeldChunk {
-    held: Option<Held>,
+pub(in crate::read) struct OpenChunk {
+    opened: Option<Opened>,
     decoder: ChunkDecoder,
 }
 
-impl HeldChunk {
+impl OpenChunk {
     pub(in crate::read) fn new() -> Self {
-        Self { held: None, decoder: ChunkDecoder::new() }
+        Self { opened: None, decoder: ChunkDecoder::new() }
     }
 
     #[inline]
     pub(in crate::read) fn location(&self) -> Option<&ChunkLocation> {
-        self.held.as_ref().map(|held| &held.location)
+        self.opened.as_ref().map(|opened| &opened.location)
     }
 
     #[inline]
     fn state(&self) -> Option<&ChunkState> {
-        self.held.as_ref().map(|held| &held.state)
+        self.opened.as_ref().map(|opened| &opened.state)
     }
 
     #[inline]
     pub(in crate::read) fn holds(&self, location: &ChunkLocation) -> bool {
-        self.location().is_some_and(|held| held.chunk == location.chunk)
+        self.location().is_some_and(|opened| opened.chunk == location.chunk)
     }
 
     /// Returns whether the body was read, so that no more of the chunk need be fetched.
@@ -112,17 +112,17 @@ impl HeldChunk {
 
     /// Returns the bytes of the values that were read or decoded sample by sample.
     pub(in crate::read) fn taken(&self) -> usize {
-        self.held.as_ref().map_or(0, |held| held.taken)
+        self.opened.as_ref().map_or(0, |opened| opened.taken)
     }
 
     #[inline]
     pub(in crate::read) fn close(&mut self) {
-        self.held = None;
+        self.opened = None;
     }
 
     #[inline]
     fn hold(&mut self, location: &ChunkLocation, state: ChunkState, taken: usize) {
-        self.held = Some(Held { location: *location, state, taken });
+        self.opened = Some(Opened { location: *location, state, taken });
     }
 
     /// Holds a chunk whose samples are read individually. `taken` of its bytes were read before.
@@ -178,7 +178,7 @@ impl HeldChunk {
         Ok(())
     }
 
-    /// Decodes validity and shape. No chunk is held then.
+    /// Decodes validity and shape. No chunk is open then.
     fn decode_sides(
         &mut self,
         column: &OpenedColumn,
@@ -237,17 +237,17 @@ impl HeldChunk {
     /// Counts `count` more samples as taken. Returns whether the chunk is to be decoded whole.
     #[inline]
     pub(in crate::read) fn count_taken(&mut self, count: usize) -> bool {
-        let (Some(bytes), Some(held)) = (self.encoded_bytes(), &mut self.held) else { return false };
-        let (after, whole) = whole_chunk_pays(&held.location, bytes, held.taken, count);
-        held.taken = after;
+        let (Some(bytes), Some(opened)) = (self.encoded_bytes(), &mut self.opened) else { return false };
+        let (after, whole) = whole_chunk_pays(&opened.location, bytes, opened.taken, count);
+        opened.taken = after;
         whole
     }
 
     /// Decodes the values, unless that was done before. If the values are in blocks and one of them
     /// is damaged, they are left: samples of the others can be decoded alone.
     pub(in crate::read) fn decode(&mut self, column: &OpenedColumn, body: Body<'_>) -> Result<()> {
-        let (Some(Held { location, state: ChunkState::Loaded { mapped: None }, .. }), Some(bytes)) =
-            (&self.held, self.decoder.encoded_bytes())
+        let (Some(Opened { location, state: ChunkState::Loaded { mapped: None }, .. }), Some(bytes)) =
+            (&self.opened, self.decoder.encoded_bytes())
         else {
             return Ok(());
         };
@@ -264,11 +264,11 @@ impl HeldChunk {
     #[inline]
     pub(in crate::read) fn content<'a>(&'a self, body: Body<'a>) -> Content<'a> {
         let nothing = Content { sample_count: 0, validity: None, shape: &[], values: &[] };
-        let Some(held) = &self.held else { return nothing };
-        match &held.state {
+        let Some(opened) = &self.opened else { return nothing };
+        match &opened.state {
             ChunkState::Loaded { mapped: Some(parts) } => parts.content(body.start()),
             ChunkState::Loaded { mapped: None } | ChunkState::Indexed => self.decoder.content(body),
-            ChunkState::Unread { .. } => Content { sample_count: held.location.sample_count(), ..nothing },
+            ChunkState::Unread { .. } => Content { sample_count: opened.location.sample_count(), ..nothing },
         }
     }
 
@@ -300,8 +300,8 @@ impl HeldChunk {
     /// Checks what bounds the length of bytes of the values, which are some samples, before memory
     /// is taken for them.
     pub(in crate::read) fn check_length(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
-        match &self.held {
-            Some(Held { location, state: ChunkState::Indexed | ChunkState::Loaded { mapped: None }, .. }) => {
+        match &self.opened {
+            Some(Opened { location, state: ChunkState::Indexed | ChunkState::Loaded { mapped: None }, .. }) => {
                 self.decoder.check_length(body, bytes).map_err(|error| in_chunk(error, location))
             }
             _ => Ok(()),
@@ -318,7 +318,8 @@ impl HeldChunk {
         bytes: &Range<usize>,
         out: &mut [u8],
     ) -> Result<bool> {
-        let Some(Held { location, state: ChunkState::Indexed | ChunkState::Loaded { mapped: None }, .. }) = &self.held
+        let Some(Opened { location, state: ChunkState::Indexed | ChunkState::Loaded { mapped: None }, .. }) =
+            &self.opened
         else {
             return Ok(false);
         };
@@ -376,7 +377,7 @@ pub(in crate::read) fn body_of<'a>(column: &'a OpenedColumn, location: &ChunkLoc
     }
 }
 
-/// The bytes that were read of the chunk that is held, if the file is not in memory.
+/// The bytes that were read of the open chunk, if the file is not in memory.
 #[derive(Default)]
 pub(in crate::read) struct Kept {
     /// Head and body; of a chunk whose blocks are read alone, some of these.

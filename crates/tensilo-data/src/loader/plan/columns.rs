@@ -1,15 +1,15 @@
 //! The columns that a loader delivers, and how.
 
-use super::conversion::Conversion;
-use super::padding::{PadPlan, Padding};
 use crate::error::{DataError, Result};
+use crate::loader::transform::conversion::Conversion;
+use crate::loader::transform::padding::{PadPlan, Padding};
 use crate::view::View;
 use std::sync::Arc;
 use tensilo::{ColumnSchema, DType, LogicalType};
 
 /// The columns that a loader delivers.
 #[derive(Clone, Debug)]
-pub(super) struct ChosenColumns {
+pub(in crate::loader) struct ChosenColumns {
     pub columns: Vec<ChosenColumn>,
     /// For each dataset of the view, the numbers of the columns in its schema.
     pub in_datasets: Vec<Vec<usize>>,
@@ -17,7 +17,7 @@ pub(super) struct ChosenColumns {
 
 /// A column that a loader delivers.
 #[derive(Clone, Debug)]
-pub(super) struct ChosenColumn {
+pub(in crate::loader) struct ChosenColumn {
     /// The column as it is stored.
     pub stored: Arc<ColumnSchema>,
     /// The column as it is delivered: of another type if it is cast.
@@ -29,7 +29,7 @@ pub(super) struct ChosenColumn {
 }
 
 impl ChosenColumns {
-    pub(super) fn new(
+    pub(in crate::loader) fn new(
         view: &View,
         names: Option<&[String]>,
         casts: &[(String, DType)],
@@ -77,7 +77,7 @@ impl ChosenColumns {
 
 impl ChosenColumns {
     /// Returns whether a column is ragged or nested.
-    pub(super) fn has_ragged(&self) -> bool {
+    pub(in crate::loader) fn has_ragged(&self) -> bool {
         self.columns.iter().any(|column| column.fixed_bytes.is_none())
     }
 }

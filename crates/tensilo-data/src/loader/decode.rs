@@ -1,0 +1,190 @@
+//! The third stage: from the bytes of a batch to its columns.
+//!
+//! A column of a fixed shape is decoded straight to its place in the batch, file by file: memory of
+//! the loader that is used again, or of the caller. The samples of a ragged column are decoded file
+//! by file and joined in the order of the batch. Casts and padding follow column by column, while
+//! the values are in a cache of the processor.
+
+use super::deliver::batch::{BatchColumn, Values};
+use super::deliver::memory::{BatchAllocator, BatchMemory, PageAligned, too_large};
+use super::plan::columns::ChosenColumn;
+use super::plan::parts::Parts;
+use super::setup::Setup;
+use super::unread::Unread;
+use crate::error::Result;
+use tensilo::ColumnBuffer;
+use tensilo::stages::Decoder;
+
+/// Decodes batches, in memory that is reused.
+pub(super) struct BatchDecoder {
+    /// A decoder for each column, which keeps a chunk of it.
+    decoders: Vec<Decoder>,
+    /// For each column, the positions of null samples.
+    nulls: Vec<Vec<usize>>,
+    /// Elements that are yet to be converted or padded.
+    staging: PageAligned,
+}
+
+impl BatchDecoder {
+    pub(super) fn new(column_count: usize) -> Self {
+        Self {
+            decoders: (0..column_count).map(|_| Decoder::new()).collect(),
+            nulls: vec![Vec::new(); column_count],
+            staging: PageAligned::default(),
+        }
+    }
+
+    /// Decodes the bytes of the parts of a batch, which has `count` samples.
+    pub(super) fn decode(
+        &mut self,
+        setup: &Setup,
+        parts: &mut Parts,
+        count: usize,
+        columns: &mut [BatchColumn],
+    ) -> std::result::Result<(), Unread> {
+        for (place, (column, chosen)) in columns.iter_mut().zip(&setup.columns.columns).enumerate() {
+            column.schema = Some(chosen.delivered.clone());
+            column.sample_count = count;
+            match chosen.fixed_bytes {
+                Some(sample_bytes) => self.fixed(setup, parts, place, sample_bytes, column)?,
+                None => self.ragged(setup, parts, place, column)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Decodes a column of a fixed shape.
+    fn fixed(
+        &mut self,
+        setup: &Setup,
+        parts: &Parts,
+        place: usize,
+        sample_bytes: usize,
+        column: &mut BatchColumn,
+    ) -> std::result::Result<(), Unread> {
+        let Self { decoders, nulls, staging } = self;
+        let (Some(decoder), Some(nulls)) = (decoders.get_mut(place), nulls.get_mut(place)) else { return Ok(()) };
+        let Some(chosen) = setup.columns.columns.get(place) else { return Ok(()) };
+        nulls.clear();
+        let count = column.sample_count;
+        let stored_bytes = count.checked_mul(sample_bytes).ok_or_else(|| Unread::Fatal(too_large(usize::MAX)))?;
+        let elements = stored_bytes / chosen.stored.dtype.element_bytes(); // at least 1
+        let delivered = elements.saturating_mul(chosen.delivered.dtype.element_bytes());
+        let room = column.room(delivered, setup.allocator.as_deref()).map_err(Unread::Fatal)?;
+        let out = match chosen.conversion {
+            Some(_) => {
+                staging.resize(stored_bytes).map_err(Unread::Fatal)?;
+                staging.bytes_mut()
+            }
+            None => room,
+        };
+        for part in parts.iter() {
+            let Some(number) = part.places.iter().position(|found| *found == place) else { continue };
+            setup.check_interrupt().map_err(Unread::Fatal)?;
+            let decoded = decoder.scatter(&part.plan, &part.bytes, number, &part.positions, out, nulls);
+            decoded.map_err(|error| Unread::Failed(error.into()))?;
+        }
+        for (_, positions) in parts.absent.iter().filter(|(absent, _)| *absent == place) {
+            for &position in positions {
+                let start = position.saturating_mul(sample_bytes);
+                let sample = out.get_mut(start..).and_then(|rest| rest.get_mut(..sample_bytes));
+                sample.into_iter().for_each(|sample| sample.fill(0));
+                nulls.push(position);
+            }
+        }
+        if let Some(conversion) = &chosen.conversion {
+            conversion.run(staging.bytes(), column.room_made()).map_err(Unread::Fatal)?;
+        }
+        column.set_nulls(nulls);
+        let extents = chosen.stored.shape.extents().iter().map(|extent| match extent {
+            tensilo::Extent::Fixed(extent) => u64::from(*extent),
+            _ => 0, // not so
+        });
+        let tensor = column.tensor.get_or_insert_default();
+        tensor.clear();
+        tensor.push(count as u64); // exact
+        tensor.extend(extents);
+        Ok(())
+    }
+
+    /// Decodes a ragged or nested column.
+    fn ragged(
+        &mut self,
+        setup: &Setup,
+        parts: &mut Parts,
+        place: usize,
+        column: &mut BatchColumn,
+    ) -> std::result::Result<(), Unread> {
+        let Self { decoders, staging, .. } = self;
+        let (Some(decoder), Some(chosen)) = (decoders.get_mut(place), setup.columns.columns.get(place)) else {
+            return Ok(());
+        };
+        for part in parts.all_mut().iter_mut() {
+            let Some(number) = part.places.iter().position(|found| *found == place) else { continue };
+            let Some(buffer) = part.buffers.get_mut(number) else { continue };
+            setup.check_interrupt().map_err(Unread::Fatal)?;
+            let decoded = decoder.decode_column(&part.plan, &part.bytes, number, buffer);
+            decoded.map_err(|error| Unread::Failed(error.into()))?;
+        }
+        join(parts, place, chosen, column).map_err(Unread::Fatal)?;
+        deliver(chosen, column, staging, setup.allocator.as_deref()).map_err(Unread::Fatal)
+    }
+}
+
+/// Puts the samples of a ragged or nested column into one buffer, in the order of the batch.
+fn join(parts: &mut Parts, place: usize, chosen: &ChosenColumn, column: &mut BatchColumn) -> Result<()> {
+    let count = column.sample_count;
+    if let Some(buffer) = parts.all_mut().iter_mut().find_map(|part| {
+        let is_whole = part.positions.len() == count && part.positions.iter().copied().eq(0..count);
+        let number = part.places.iter().position(|found| *found == place).filter(|_| is_whole)?;
+        part.buffers.get_mut(number)
+    }) {
+        std::mem::swap(buffer, &mut column.buffer);
+        return Ok(());
+    }
+    let mut samples: Vec<Option<(&ColumnBuffer, usize)>> = vec![None; count];
+    for part in parts.iter() {
+        let Some(number) = part.places.iter().position(|found| *found == place) else { continue };
+        let Some(buffer) = part.buffers.get(number) else { continue };
+        for (i, &position) in part.positions.iter().enumerate() {
+            if let Some(sample) = samples.get_mut(position) {
+                *sample = Some((buffer, i));
+            }
+        }
+    }
+    Ok(column.buffer.join(&chosen.stored, samples)?)
+}
+
+/// Converts, pads and copies the samples of a buffer, as far as that was asked for.
+fn deliver(
+    chosen: &ChosenColumn,
+    column: &mut BatchColumn,
+    staging: &mut PageAligned,
+    allocator: Option<&dyn BatchAllocator>,
+) -> Result<()> {
+    column.tensor = None;
+    let buffer = std::mem::take(&mut column.buffer);
+    let values = match &chosen.conversion {
+        Some(conversion) => {
+            let elements = buffer.bytes().len() / chosen.stored.dtype.element_bytes(); // at least 1
+            staging.resize(elements.saturating_mul(conversion.to.element_bytes()))?;
+            conversion.run(buffer.bytes(), staging.bytes_mut())?;
+            staging.bytes()
+        }
+        None => buffer.bytes(),
+    };
+    match &chosen.padding {
+        Some(padding) => {
+            let extents = padding.extents(&buffer);
+            let room = column.room(padding.byte_count(&extents)?, allocator)?;
+            padding.run(&buffer, values, &extents, room)?;
+            column.tensor = Some(extents);
+        }
+        None if chosen.conversion.is_some() || allocator.is_some() => {
+            column.room(values.len(), allocator)?.copy_from_slice(values); // equal lengths
+        }
+        None => column.values = Values::Buffer,
+    }
+    column.buffer = buffer;
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! The last stage: batches in order, for one consumer.
+//!
+//! Threads put batches into a [`queue`] as they are done, and the [`batch_iterator`] takes them in
+//! the order of their steps. A [`batch`] that is dropped gives its [`memory`] back.
+
+pub(in crate::loader) mod batch;
+pub(in crate::loader) mod batch_iterator;
+pub(in crate::loader) mod memory;
+pub(in crate::loader) mod queue;
