@@ -412,7 +412,10 @@ impl Source for ObjectFile {
         if ranges.iter().any(is_run) {
             self.0.has_runs.store(true, Ordering::Relaxed);
         }
-        let inside = ranges.iter().map(|range| range.start..range.end.min(self.byte_count()));
+        // a read may include the gap after a run
+        let gap = |range: &Range<u64>| if is_run(range) { CACHED_GAP_BYTES } else { 0 };
+        let inside =
+            ranges.iter().map(|range| range.start..range.end.saturating_add(gap(range)).min(self.byte_count()));
         let inside = inside.filter(|range| !range.is_empty());
         // what a cache has takes no round trip
         let is_cached = |range: &Range<u64>| self.0.cached.as_ref().is_some_and(|cached| cached.has_all(range));

@@ -3,7 +3,9 @@
 use super::tasks::TaskList;
 use crate::open::Requests;
 use crate::read::file::opened_column::OpenedColumn;
-use crate::{Error, Result};
+use crate::read::file::opened_file::OpenedFile;
+use crate::{Error, Result, memory};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -105,16 +107,33 @@ impl ReadPlan {
     /// Cost: files take a system call for each range or chunk, and may wait until the device has
     /// taken the requests. Fails only if memory for the list of chunks runs out.
     pub fn prefetch(&self) -> Result<()> {
-        let Some(first) = self.columns.first() else { return Ok(()) };
-        let mut unread = Vec::new();
-        let ranges = match first.file.bytes().memory() {
-            None => self.ranges(),
-            Some(_) => {
-                self.unread_chunks(&mut unread)?;
-                &unread
+        Self::prefetch_all(std::slice::from_ref(self))
+    }
+
+    /// Prefetches several plans as [`ReadPlan::prefetch`] does one. Each file is told once: what
+    /// adjoins in it is one request, whichever plans need it.
+    pub fn prefetch_all(plans: &[Self]) -> Result<()> {
+        let mut files: Vec<(&Arc<OpenedFile>, Vec<Range<u64>>)> = Vec::new();
+        let mut number_of = HashMap::new();
+        for plan in plans {
+            let Some(first) = plan.columns.first() else { continue };
+            let number = *number_of.entry(Arc::as_ptr(&first.file)).or_insert(files.len());
+            if number == files.len() {
+                files.push((&first.file, Vec::new()));
             }
-        };
-        first.file.source.prefetch(ranges);
+            let Some((_, ranges)) = files.get_mut(number) else { continue };
+            match first.file.bytes().memory() {
+                None => {
+                    memory::reserve(ranges, plan.ranges().len())?;
+                    ranges.extend_from_slice(plan.ranges());
+                }
+                Some(_) => plan.unread_chunks(ranges)?,
+            }
+        }
+        files.into_iter().filter(|(_, ranges)| !ranges.is_empty()).for_each(|(file, mut ranges)| {
+            ranges.sort_unstable_by_key(|range| range.start);
+            file.source.prefetch(&ranges);
+        });
         Ok(())
     }
 

@@ -142,7 +142,7 @@ fn announce_first(setup: &Setup, pieces: &mut Vec<Piece>, batch: impl FnOnce() -
             are_complete &= plan.advance().unwrap_or(true);
         }
     }
-    plans.iter().for_each(|plan| plan.prefetch().unwrap_or_default());
+    let _ = ReadPlan::prefetch_all(&plans); // reading the samples meets the same errors
 }
 
 /// Takes all pieces, if they are in at most `most` groups of files. Otherwise takes the first ones,
