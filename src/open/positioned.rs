@@ -212,3 +212,30 @@ fn read_exact_at(file: &File, mut offset: u64, mut out: &mut [u8]) -> io::Result
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn ranges_of_a_file_on_a_network_are_read_right() {
+        let bytes: Vec<u8> = (0..100_000_u32).map(|at| (at / 7) as u8).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&bytes).unwrap();
+        let mut file = PositionedFile::from_file(file).unwrap();
+        file.is_on_network = true;
+        assert_eq!(file.coalesce(), CoalesceConfig::NETWORK_FILE);
+        let ranges = [3..5, 70_000..99_999, 99_999..100_000];
+        let mut out = vec![0; 2 + 29_999 + 1];
+        file.read_ranges(&ranges, &mut out).unwrap();
+        assert!(ranges.iter().flat_map(|range| &bytes[range.start as usize..range.end as usize]).eq(&out));
+        let error = file.read_ranges(&[0..1, 99_999..100_001], &mut [0; 3]).unwrap_err();
+        assert_eq!((error.range, error.error.kind()), (1, io::ErrorKind::UnexpectedEof));
+    }
+
+    #[test]
+    fn memory_is_not_on_a_network() {
+        assert!(!is_on_network(Path::new("/dev/shm")) && !is_on_network(Path::new("/no such file")));
+    }
+}

@@ -6,7 +6,7 @@ use crate::error::{ObjectError, io_error};
 use crate::lines::{LINE_BYTES, widened};
 use crate::pieces::{Part, split};
 use crate::request::{Pinned, answer};
-use crate::runtime::{Task, Waiting, begin, caught_later, gone, threads};
+use crate::runtime::{self, Task, Waiting, caught_later, gone, threads};
 use crate::sequence::Sequence;
 use crate::storage::{ObjectStorage, failed};
 use bytes::Bytes;
@@ -75,7 +75,7 @@ impl ObjectStorage {
     /// if the object is expected to have at most 1 MiB, otherwise of two, for begin and end.
     pub fn begin_open(&self, address: &Address, end: Option<Range<u64>>) -> Result<OpeningObject, ObjectError> {
         self.check(address)?;
-        let begun = ObjectFile::begin_open(self, address.key(), end);
+        let begun = ObjectFile::begin(self, address.key(), end);
         let opened = begun.map_err(|error| failed(address, "opening", error))?;
         Ok(OpeningObject { storage: self.clone(), address: address.clone(), opened })
     }
@@ -102,10 +102,10 @@ impl OpeningObject {
 }
 
 impl ObjectFile {
-    fn begin_open(storage: &ObjectStorage, key: &Path, end: Option<Range<u64>>) -> io::Result<Waiting<Opened>> {
+    fn begin(storage: &ObjectStorage, key: &Path, end: Option<Range<u64>>) -> io::Result<Waiting<Opened>> {
         let (client, key) = (storage.client()?.clone(), key.clone());
         let has_cache = storage.cache()?.is_some();
-        begin(async move {
+        runtime::begin(async move {
             match end {
                 _ if has_cache => open_alone(&*client, &key).await,
                 Some(end) if (1..=WHOLE_BYTES).contains(&end.end) => open_whole(&*client, &key, end.end).await,

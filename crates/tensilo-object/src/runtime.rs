@@ -121,3 +121,31 @@ pub(crate) async fn caught_later<T>(work: impl Future<Output = io::Result<T>>) -
 pub(crate) fn gone() -> io::Error {
     io::Error::other("a thread that sends requests has ended")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future;
+    use std::time::Duration;
+
+    #[test]
+    fn work_ends_when_the_one_who_waits_for_it_has_gone() {
+        struct Ends(mpsc::Sender<()>);
+        impl Drop for Ends {
+            fn drop(&mut self) {
+                let _ = self.0.send(());
+            }
+        }
+        let (begun_sender, begun) = mpsc::channel();
+        let (sender, ended) = mpsc::channel();
+        let waiting = begin(async move {
+            let _ends = Ends(sender);
+            begun_sender.send(()).unwrap();
+            future::pending::<io::Result<()>>().await
+        });
+        begun.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert!(ended.try_recv().is_err());
+        drop(waiting.unwrap());
+        ended.recv_timeout(Duration::from_secs(60)).unwrap();
+    }
+}

@@ -1,9 +1,10 @@
 //! Chapter 5.12: the front of stored bytes in blocks.
 //!
 //! A front has the tables that all blocks share, and a directory of where each block ends, with its
-//! checksum. A reader of one sample reads the front and looks up its blocks, so the directory is
-//! checked entry by entry, where it is used: checking all of it would cost as much as reading a
-//! sample. The last four bytes are a checksum of everything in the body up to there.
+//! checksum, to which [`BlockEntry::check`] compares the bytes of a block. A reader of one sample
+//! reads the front and looks up its blocks, so the directory is checked entry by entry, where it is
+//! used: checking all of it would cost as much as reading a sample. The last four bytes are a
+//! checksum of everything in the body up to there.
 
 use crate::checksum::{Crc, crc};
 use crate::codec::part::PartSpec;

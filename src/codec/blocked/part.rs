@@ -177,7 +177,7 @@ impl<'a> StoredPart<'a> {
 
     pub(crate) fn check_crcs(&self) -> Result<()> {
         self.check_front()?;
-        self.check_blocks(&(0..self.front.block_count()))
+        self.check_crcs_of(&(0..self.front.block_count()))
     }
 
     pub(crate) fn check_front(&self) -> Result<()> {
@@ -244,7 +244,7 @@ impl<'a> StoredPart<'a> {
         Ok(self.body.get(self.range_of(blocks)?).is_some())
     }
 
-    pub(crate) fn check_blocks(&self, blocks: &Range<usize>) -> Result<()> {
+    pub(crate) fn check_crcs_of(&self, blocks: &Range<usize>) -> Result<()> {
         blocks.clone().try_for_each(|block| {
             let entry = self.front.block(block)?;
             entry.check(self.body.get(self.range(&entry)).ok_or_else(outside)?)

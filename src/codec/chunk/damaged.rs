@@ -58,7 +58,7 @@ impl DamagedChunk {
         let mut examined = Self { block_count, runs: Vec::new(), lost: Vec::new(), lost_nulls: 0 };
         let mut scratch = Vec::new();
         for block in 0..block_count {
-            let checked = part.check_blocks(&(block..block + 1)); // below the block count
+            let checked = part.check_crcs_of(&(block..block + 1)); // below the block count
             let checked = checked.and_then(|()| match decode {
                 true => decode_block(chunk, &part, block, decoder, &mut scratch),
                 false => Ok(()),
@@ -186,7 +186,7 @@ pub(crate) fn decode_intact(
         if bytes.is_empty() {
             continue;
         }
-        part.check_blocks(&part.blocks_at(&bytes))?;
+        part.check_crcs_of(&part.blocks_at(&bytes))?;
         let out = values.get_mut(bytes.clone()).ok_or_else(outside)?;
         if !decoder.decode_range(chunk.body, &bytes, out, |_, _| Ok(()))? {
             // equal lengths: the range is inside both

@@ -1,7 +1,7 @@
 //! The second stage of a read: the bytes that a plan needs.
 
-use super::fetch::{FirstError, TaskBytes};
 use super::plan::ReadPlan;
+use super::waves::{FirstError, TaskBytes};
 use crate::open::coalesce::{bytes_of, range_length};
 use crate::open::source::read_error;
 use crate::read::file::opened_file::OpenedFile;

@@ -1,7 +1,7 @@
 //! Many samples by one call: plan, fetch, decode.
 
-use super::fetch::{FetchScratch, TaskBytes, fetch, run_at_hand};
 use super::tasks::{Fetch, PlannedColumn, Task, TaskList};
+use super::waves::{FetchScratch, TaskBytes, fetch, run_at_hand};
 use crate::codec::Body;
 use crate::le::{self, u64_of};
 use crate::open::Source;

@@ -7,7 +7,6 @@
 //! requests before it reads the next ones; [`stages`] give each step to a caller who runs it
 //! elsewhere. The first sample that fails determines the error, whatever was read first.
 
-pub(in crate::read) mod fetch;
 pub(in crate::read) mod fetched_bytes;
 pub(in crate::read) mod gather;
 #[cfg(feature = "rayon")]
@@ -16,3 +15,4 @@ pub(in crate::read) mod plan;
 pub(in crate::read) mod selection;
 pub mod stages;
 pub(in crate::read) mod tasks;
+pub(in crate::read) mod waves;

@@ -1,7 +1,7 @@
 //! Gathering by many threads: those of the rayon pool in which it is called.
 
-use super::fetch::{FetchScratch, fetch};
 use super::plan::{ReadPlan, Step};
+use super::waves::{FetchScratch, fetch};
 use crate::pod::{self, Element};
 use crate::read::decode::decoder::Decoder;
 use crate::read::decode::destination::Destination;

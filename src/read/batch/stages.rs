@@ -12,9 +12,9 @@ pub use super::plan::ReadPlan;
 pub use crate::read::decode::decoder::Decoder;
 pub use crate::read::decode::parts::PlanPart;
 
-use super::fetch::TaskBytes;
 use super::plan::{Step, not_complete};
 use super::tasks::Task;
+use super::waves::TaskBytes;
 use crate::read::decode::destination::Destination;
 use crate::read::file::column::Column;
 use crate::read::samples::buffer::ColumnBuffer;

@@ -120,11 +120,11 @@ impl OpenedColumn {
         }
         // a block that was not read cannot be checked: units are not completed then
         let due = if part.has_blocks(&missing)? { missing } else { blocks.clone() };
-        if part.check_blocks(&due).is_err() {
+        if part.check_crcs_of(&due).is_err() {
             // damage of another block of a unit costs these bytes nothing
             return blocks.into_iter().try_for_each(|block| {
                 // below the block count
-                part.check_blocks(&(block..block + 1))
+                part.check_crcs_of(&(block..block + 1))
                     .map_err(|error| self.with_lost_samples(error, location, part, content, block))
             });
         }

@@ -5,9 +5,9 @@ use super::output::{FixedOutput, RaggedOutput, RaggedScratch, WholeOutput, copy_
 use super::staged::{RaggedValues, Staging, outside};
 use crate::codec::Body;
 use crate::format::region::HEAD_BYTES;
-use crate::read::batch::fetch::TaskBytes;
 use crate::read::batch::selection::Selection;
 use crate::read::batch::tasks::{Fetch, Task, at_sample};
+use crate::read::batch::waves::TaskBytes;
 use crate::read::chunk::open_chunk::{Kept, OpenChunk, in_chunk};
 use crate::read::chunk::stored_parts::body_in;
 use crate::read::file::opened_column::OpenedColumn;

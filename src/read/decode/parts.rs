@@ -5,11 +5,11 @@ use super::destination::{Destination, begin_buffer, check_delivered, check_lengt
 use super::output::{RaggedOutput, RaggedScratch, SplitOutput, sample_extents};
 use super::staged::{RaggedValues, StagedValues, Staging};
 use crate::pod::AlignedBytes;
-use crate::read::batch::fetch::TaskBytes;
 use crate::read::batch::fetched_bytes::FetchedBytes;
 use crate::read::batch::plan::ReadPlan;
 use crate::read::batch::selection::Selection;
 use crate::read::batch::tasks::Task;
+use crate::read::batch::waves::TaskBytes;
 use crate::read::samples::buffer::ColumnBuffer;
 use crate::{Error, Result, memory};
 use std::ops::Range;

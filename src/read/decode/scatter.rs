@@ -5,10 +5,10 @@ use super::destination::{Destination, check_delivered};
 use super::output::{FixedOutput, WholeOutput};
 use super::staged::outside;
 use crate::format::content::check_unused_bits;
-use crate::read::batch::fetch::TaskBytes;
 use crate::read::batch::fetched_bytes::FetchedBytes;
 use crate::read::batch::plan::ReadPlan;
 use crate::read::batch::tasks::{Task, at_sample};
+use crate::read::batch::waves::TaskBytes;
 use crate::read::file::opened_column::OpenedColumn;
 use crate::{Error, Result, memory};
 

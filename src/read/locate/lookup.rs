@@ -105,7 +105,7 @@ impl OpenedColumn {
         let page = first_after(0..run.page_count(), guessed_page(run, sample), of_page)?;
         let page = page.saturating_sub(1);
         let (first, entries) = (page.saturating_mul(PAGE_ENTRIES), run.page_entries(page));
-        let within = first_after(0..entries, entries / 2, |index| starts_after(first.saturating_add(index)))?;
+        let within = bisect(0..entries, |index| starts_after(first.saturating_add(index)))?;
         Ok(first.saturating_add(within.saturating_sub(1)))
     }
 
@@ -237,6 +237,12 @@ fn first_after(range: Range<u64>, guess: u64, is_after: impl Fn(u64) -> Result<b
             (low, step) = (probe + 1, step.saturating_mul(2));
         }
     }
+    bisect(low..high, is_after)
+}
+
+/// As [`first_after`], without a guess.
+fn bisect(range: Range<u64>, is_after: impl Fn(u64) -> Result<bool>) -> Result<u64> {
+    let Range { start: mut low, end: mut high } = range;
     while low < high {
         let middle = low + (high - low) / 2;
         match is_after(middle)? {

@@ -10,7 +10,7 @@ use crate::format::region::{RegionHead, RegionKind};
 use crate::format::schema::Layout;
 use crate::le::u64_of;
 use crate::open::source::{Source, check_inside, fetch};
-use crate::read::batch::fetch::{FetchScratch, fetch_one};
+use crate::read::batch::waves::{FetchScratch, fetch_one};
 use crate::{Error, ErrorKind, Result, memory};
 use std::ops::Range;
 

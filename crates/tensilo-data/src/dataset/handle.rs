@@ -1,7 +1,6 @@
 //! An open dataset: the handle that callers keep.
 
 use super::dataset_place::{place_of, remote};
-use super::files::OpenFiles;
 use super::folder::Folder;
 use super::found::{FoundColumns, FoundFile, FoundGroup};
 use super::groups::{Groups, Place, PlacedGroup};
@@ -9,6 +8,7 @@ use super::io::{Io, IoChoice, Opening};
 use super::listed_reader::{self, Listing};
 use super::location::Location;
 use super::open;
+use super::open_files::OpenFiles;
 use super::options::DatasetOptions;
 use super::store::Store;
 use super::without_manifest;

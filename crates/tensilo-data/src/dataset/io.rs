@@ -1,4 +1,5 @@
-//! How the files of a dataset are read: as the caller says, or as suits file system and size.
+//! How the files of a dataset are opened and read: as the caller says, or as suits file system and
+//! size.
 
 use std::fmt;
 use std::ops::Range;

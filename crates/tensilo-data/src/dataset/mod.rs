@@ -6,7 +6,6 @@ mod data_file;
 mod data_folder;
 mod dataset_place;
 mod facts;
-mod files;
 mod folder;
 mod found;
 mod garbage;
@@ -24,6 +23,7 @@ mod location;
 #[cfg(feature = "object")]
 mod objects;
 mod open;
+mod open_files;
 mod options;
 mod other_handles;
 mod pattern;

@@ -1,7 +1,7 @@
 //! Other handles to an open dataset, which share no open file and no lock with it.
 
-use super::files::OpenFiles;
 use super::handle::{Dataset, OpenedDataset};
+use super::open_files::OpenFiles;
 use std::sync::Arc;
 
 impl Dataset {

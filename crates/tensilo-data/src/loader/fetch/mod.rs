@@ -10,8 +10,8 @@ use super::plan::parts::{Part, Parts};
 use super::setup::Setup;
 use crate::error::Result;
 
-/// Reads the bytes of all parts of a batch, unless their files are in maps. Here a batch waits for
-/// I/O.
+/// Reads the bytes of all parts of a batch, unless their files are in maps: here a batch waits for
+/// its values. It has waited for files, indexes and block indexes while it was planned.
 pub(in crate::loader) fn fetch(parts: &mut Parts, setup: &Setup) -> Result<()> {
     let are_new = parts.are_new();
     let parts = parts.all_mut();

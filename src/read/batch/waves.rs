@@ -1,4 +1,8 @@
-//! Fetching the bytes of tasks, and handing them on.
+//! Fetching in waves: the bytes of some tasks at a time, which are decoded before the next wave.
+//!
+//! A gather needs no memory for all of its bytes, and decodes each wave while it is in a cache. A
+//! caller who fetches and decodes at different times has all of them in
+//! [`FetchedBytes`](super::fetched_bytes::FetchedBytes) instead.
 
 use super::tasks::{Fetch, Task};
 use crate::open::coalesce::{bytes_of, range_length};
