@@ -34,6 +34,11 @@ impl IoPool {
         Self { depth, process: process::id(), threads: OnceLock::new() }
     }
 
+    /// Returns the same for this process. Starts no thread.
+    pub(crate) fn reopened(&self) -> Self {
+        Self::new(self.depth)
+    }
+
     /// Runs `work` for each job, many at the same time, and returns the results in the order of the
     /// jobs. The caller waits for all of them.
     pub(crate) fn map<J: Send, R: Send>(

@@ -169,8 +169,8 @@ impl LoaderOptions {
     /// Raise it for storage with a high latency, if [`LoaderMetrics`](super::LoaderMetrics) show
     /// more fetching than decoding.
     ///
-    /// Whatever the I/O depth, the files of one batch are opened and read at the same time where
-    /// that takes round trips.
+    /// A batch of samples from several files that are not open opens and reads up to 16 of them at
+    /// the same time. If this is set to 1, it opens and reads one after the other.
     pub fn io_depth(mut self, batches: usize) -> Self {
         self.threads.io_depth = batches;
         self

@@ -72,6 +72,12 @@ impl Threads {
         Self { decode_threads, io_depth, prefetch }
     }
 
+    /// Returns a pool that opens and reads several files at the same time, unless the caller has
+    /// set an I/O depth of 1.
+    fn io_pool(self) -> Arc<IoPool> {
+        Arc::new(IoPool::new(if self.io_depth == 1 { 1 } else { IO_THREADS }))
+    }
+
     /// Returns a pool for the batches in work and ready, and some that the consumer has.
     fn pool(self) -> Arc<Pool<Vec<BatchColumn>>> {
         Pool::new(self.prefetch.saturating_add(2))
@@ -99,7 +105,7 @@ impl Setup {
             seed: 0,
             told: (None, None, None),
             threads,
-            io: Arc::new(IoPool::new(IO_THREADS)),
+            io: Threads::default().io_pool(),
             on_damage: OnDamage::Fail,
             read_ahead: ReadAhead::Auto,
             allocator: None,
@@ -117,6 +123,7 @@ impl Setup {
     }
 
     pub(super) fn threads(mut self, threads: Threads) -> Self {
+        self.io = threads.io_pool();
         self.threads = threads.resolved(self.reads_objects);
         self.pool = self.threads.pool();
         self
@@ -137,7 +144,7 @@ impl Setup {
             return self.clone();
         }
         let (process, view, pool) = (process::id(), self.view.reopened(), self.threads.pool());
-        let io = Arc::new(IoPool::new(IO_THREADS));
+        let io = Arc::new(self.io.reopened());
         let reopened = Self { process, view, pool, io, ..Self::clone(self) };
         Arc::new(reopened)
     }

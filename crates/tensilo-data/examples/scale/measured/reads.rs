@@ -52,7 +52,8 @@ impl Measured<'_> {
         let counts = Arc::new(Counts::default());
         let dataset = counted(reading, Duration::ZERO, &counts).open(self.folder)?;
         let options = LoaderOptions::new(self.batch).mode(mode).seed(1).read_ahead(ahead);
-        // batches one after the other, as in the model
+        // several threads would open files in any order, and others would be open for the next
+        // batch
         let options = options.decode_threads(1).io_depth(1).prefetch(1);
         let mut batches = options.loader(&View::all(&dataset))?.epoch(0);
         take(&mut batches, self.steps - 1)?;
@@ -183,8 +184,7 @@ mod tests {
         assert_eq!((&*model.opening, model.start_bytes, model.end_bytes), (&OPENING[..], START_BYTES, END_BYTES));
         let measured = Measured { folder: folder.root(), model: &model, batch: 64, steps: 40 };
         let sizes = RunsAndWindows::new(500, 8).unwrap();
-        // threads open files in any order, so that others are open for the next batch
-        let close = |found: u64, due: u64| found.abs_diff(due) * 20 <= due;
+        let close = |found: u64, due: u64| found.abs_diff(due) * 50 <= due;
         for reading in [
             Reading { gap: 4096, open_files: 5, line: None },
             Reading { gap: 1 << 20, open_files: 5, line: None },
@@ -196,7 +196,7 @@ mod tests {
                     measured.predicted(mode, reading).unwrap(),
                 );
                 let what = format!("{name}, {reading:?}: {:?} instead of {:?}", found.traffic, due.traffic);
-                assert!(close(found.opened, due.opened), "{what}");
+                assert_eq!(found.opened, due.opened, "{what}");
                 assert_eq!(found.traffic.rounds, due.traffic.rounds, "{what}");
                 assert!(close(found.traffic.small, due.traffic.small), "{what}");
                 assert!(close(found.traffic.small_bytes, due.traffic.small_bytes), "{what}");
