@@ -64,8 +64,8 @@ fn every_column_is_measured_in_every_pattern() {
 fn bytes_read_of_the_file_are_counted() {
     let folder = Folder::new();
     let path = folder.samples("a.tsl");
-    // 20 samples of 8 bytes in chunks of 4: 5 heads and 5 bodies for 20 samples, except in the last,
-    // incomplete pass, and a page of the index for all
+    // 20 samples of 8 bytes in chunks of 4: 5 heads and 5 bodies for 20 samples, except in the
+    // last, incomplete pass, and a page of the index for all
     let read = |words: &str| bench(&path, words)["stored_bytes_per_sample"].as_f64().unwrap();
     let sequential = read("-c r --pattern sequential --verification always");
     assert!((10.0..300.0).contains(&sequential), "{sequential}");
