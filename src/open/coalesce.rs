@@ -38,8 +38,8 @@ impl CoalesceConfig {
     /// the page cache takes less time than a system call, and 256 KiB stay in the second-level
     /// cache until they are decoded.
     pub const LOCAL_FILE: Self = Self { gap_bytes: 4 << 10, max_request_bytes: 256 << 10, max_in_flight: 1 };
-    /// For files on the file system of a network, of which the system fetches many ranges at the
-    /// same time: a round trip of 1 ms at 64 MB/s for each request.
+    /// For files on the file system of a network; the system fetches many ranges at the same time.
+    /// A round trip of 1 ms at 64 MB/s is as long as the gap.
     pub const NETWORK_FILE: Self = Self { gap_bytes: 64 << 10, max_request_bytes: 1 << 20, max_in_flight: 16 };
     /// For object stores in the same region.
     pub const OBJECT_STORE: Self = Self { gap_bytes: 64 << 10, max_request_bytes: 8 << 20, max_in_flight: 16 };

@@ -20,7 +20,7 @@ pub(in crate::read) struct SlotCache<T> {
 type Slot<T> = Mutex<Option<(u64, Arc<T>)>>;
 
 impl<T> SlotCache<T> {
-    /// Returns a cache of at most `slot_count` structures, of which there are `count` in all.
+    /// Returns a cache of at most `slot_count` structures, if there are `count` in all.
     pub(in crate::read) fn new(slot_count: usize, count: u64) -> Self {
         let slot_count = usize::try_from(count).map_or(slot_count, |count| count.min(slot_count));
         Self { slot_count, slots: OnceLock::new() }

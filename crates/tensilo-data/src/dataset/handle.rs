@@ -390,7 +390,7 @@ impl OpenedDataset {
     }
 
     /// Returns the columns that a file has: the place of each in `columns`, and its name there.
-    /// Cost: linear in the columns, of which there may be thousands.
+    /// Cost: linear in the columns; there may be thousands.
     fn places_in(&self, columns: &[usize], file: &ListedFile) -> Vec<(usize, &str)> {
         let layout = self.version.layouts.get(file.layout).into_iter().flatten();
         let names: HashMap<u64, &str> = layout.map(|(name, &id)| (id, name.as_str())).collect();

@@ -8,7 +8,7 @@ use tensilo::stages::ReadPlan;
 
 /// Files that are opened one after the other: more take longer than waking other threads.
 const FILES_ALONE: usize = 4;
-/// The same of objects, each of which takes a round trip.
+/// The same of objects: each takes a round trip.
 const OBJECTS_ALONE: usize = 1;
 /// The maximum number of groups of files whose opening is begun at the same time. Small objects are
 /// read whole when they are opened, so this bounds memory.
@@ -34,8 +34,8 @@ pub(in crate::loader) fn find_group(setup: &Setup, dataset: usize, sample: u64) 
     Ok(WantedGroup { dataset, group: found.find_group(sample)? })
 }
 
-/// Opens the files of groups that have columns of the loader. Returns those of each group, and
-/// whether many were not open before.
+/// Opens the files of groups that have columns of the loader. Returns the columns of each group,
+/// and whether many files were not open before.
 pub(in crate::loader) fn open<'g>(
     setup: &Setup,
     groups: impl ExactSizeIterator<Item = &'g WantedGroup>,
