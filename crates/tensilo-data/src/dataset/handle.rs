@@ -301,10 +301,11 @@ impl Dataset {
         self.0.begin_group(columns, &group.0);
     }
 
-    /// Returns how many files of a group are not open.
-    pub(crate) fn closed_files(&self, group: &FoundGroup) -> usize {
-        let files = 0..group.0.group.files.len();
-        files.filter(|file| !self.0.files.has(group.0.file_place(*file))).count()
+    /// Returns how many files of a group that have one of these columns are not open.
+    pub(crate) fn closed_files(&self, columns: &[usize], group: &FoundGroup) -> usize {
+        let files = group.0.group.files.iter().enumerate();
+        let closed = files.filter(|(number, _)| !self.0.files.has(group.0.file_place(*number)));
+        closed.filter(|(_, file)| !self.0.places_in(columns, file).is_empty()).count()
     }
 
     /// Opens the files of a group that have one of these columns, which are named by their numbers.

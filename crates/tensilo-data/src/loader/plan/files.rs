@@ -49,7 +49,8 @@ pub(in crate::loader) fn open<'g>(
     for groups in groups.chunks(OPENED_TOGETHER) {
         let alone = if setup.reads_objects { OBJECTS_ALONE } else { FILES_ALONE };
         let found = || groups.iter().filter_map(|group| Some((group, group.dataset(setup).ok()?)));
-        let closed: usize = found().map(|(group, (dataset, _))| dataset.closed_files(&group.group)).sum();
+        let closed: usize =
+            found().map(|(group, (dataset, columns))| dataset.closed_files(columns, &group.group)).sum();
         if closed <= alone {
             opened.extend(groups.iter().map(open));
             continue;

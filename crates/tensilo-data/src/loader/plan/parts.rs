@@ -12,7 +12,7 @@ use tensilo::{Column, ColumnBuffer};
 #[derive(Default)]
 pub(in crate::loader) struct Part {
     pub columns: Vec<Column>,
-    /// The place of each column among those of the loader.
+    /// The place of each column among the columns of the loader.
     pub places: Vec<usize>,
     /// The samples of the file, and the position of each in the batch: one of both ascends.
     pub samples: Vec<u64>,
