@@ -199,7 +199,7 @@ impl DType {
     }
 
     /// Returns the bytes of what encodings take as one element: half of a complex number.
-    pub(crate) fn coded_bytes(self) -> usize {
+    pub fn coded_bytes(self) -> usize {
         if self == Self::Complex64 { 4 } else { self.element_bytes() }
     }
 

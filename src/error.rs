@@ -200,7 +200,9 @@ impl Error {
         Self::new(ErrorKind::OverLimit, message)
     }
 
-    pub(crate) fn bad_argument(message: impl Into<String>) -> Self {
+    /// Returns the error of an argument that is wrong: for crates that build on this one. The
+    /// message says what was expected and found.
+    pub fn bad_argument(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::BadArgument, message)
     }
 

@@ -14,7 +14,7 @@ use super::geometry::RawPart;
 use super::part::{Anatomy, PartSpec};
 use super::scratch::{DecodeScratch, EncodeScratch};
 use crate::kernel::prefetch;
-use crate::{Result, limits};
+use crate::{Result, limits, memory};
 use std::ops::Range;
 
 /// An encoding that writers use.
@@ -67,6 +67,9 @@ pub(crate) trait BlockCodec: Sync {
     /// Whether decoding needs a table of the column.
     const NEEDS_TABLE: bool = false;
 
+    /// Whether decoders outside of this crate decode its blocks, such as those of a GPU.
+    const IS_FOR_DEVICES: bool = false;
+
     /// Refuses an encoding that this build cannot encode and decode.
     fn check_built(&self) -> Result<()> {
         Ok(())
@@ -87,6 +90,12 @@ pub(crate) trait BlockCodec: Sync {
     /// Checks what [`BlockCodec::parse_tables`] checks.
     fn check_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<()> {
         self.parse_tables(spec, tables).map(drop)
+    }
+
+    /// Checks tables, and appends them to `out` in the layout for devices: here as they are stored.
+    fn device_tables(&self, spec: PartSpec<'_>, tables: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        self.check_tables(spec, tables)?;
+        memory::extend(out, tables)
     }
 
     /// Returns the same as [`BlockCodec::parse_tables`], which may have been kept: a sample that is

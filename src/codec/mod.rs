@@ -25,6 +25,7 @@ mod zstandard;
 #[path = "zstandard/absent.rs"]
 mod zstandard;
 
+pub use blocked::{BlockScratch, StoredBlock};
 pub(crate) use blocked::{
     FRONT_HEAD_BYTES, LEAST_IN_BLOCKS, StoredPart, check_front, first_block_elements, front_bytes,
 };

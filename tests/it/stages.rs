@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use tensilo::sink::Stream;
 use tensilo::source::{CoalesceConfig, InMemory, Source};
-use tensilo::stages::{Decoder, FetchedBytes, PlanPart, ReadPlan};
+use tensilo::stages::{BlockSamples, BlockScratch, Decoder, FetchedBytes, PlanPart, ReadPlan};
 use tensilo::{
     Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, Extent, OpenOptions, Profile, Reader,
     Schema, Shape, Value, Verification, Writer, WriterOptions,
@@ -63,6 +63,7 @@ fn check_by_hand(reader: &Reader, indices: &[u64], range: Range<u64>, parts: usi
             column.cursor().gather_into(indices, due).unwrap();
         }
         assert_same(&found, &due, &format!("round {round}, samples {indices:?}"));
+        check_blocks(&mut decoder, &plan, &bytes, &due);
         plan.decode_by(parts, &mut found, |parts| decode_backwards(parts, &bytes)).unwrap();
         assert_same(&found, &due, &format!("round {round}, samples {indices:?} in parts"));
 
@@ -75,8 +76,47 @@ fn check_by_hand(reader: &Reader, indices: &[u64], range: Range<u64>, parts: usi
             column.cursor().range_into(range.clone(), due).unwrap();
         }
         assert_same(&found, &due, &format!("round {round}, range {range:?}"));
+        check_blocks(&mut Decoder::new(), &plan, &bytes, &due);
         plan.decode_by(parts, &mut found, |parts| decode_backwards(parts, &bytes)).unwrap();
         assert_same(&found, &due, &format!("round {round}, range {range:?} in parts"));
+    }
+}
+
+/// Decodes the stored blocks of a plan one by one, and puts their elements where they belong.
+fn check_blocks(decoder: &mut Decoder, plan: &ReadPlan, bytes: &FetchedBytes, due: &[ColumnBuffer]) {
+    let mut scratch = BlockScratch::default();
+    for (number, due) in due.iter().enumerate() {
+        let (mut shapes, mut pieces) = (ColumnBuffer::new(), Vec::new());
+        let mut visit = |samples: BlockSamples<'_>| {
+            let (block, width) = (samples.block, samples.block.element_bytes());
+            let mut elements = vec![0; block.element_count() * width];
+            block.decode(&mut elements, &mut scratch)?;
+            let wanted = samples.elements.start * width..samples.elements.end * width;
+            pieces.push((samples.position, samples.offset, elements[wanted].to_vec()));
+            Ok(())
+        };
+        decoder.visit_blocks(plan, bytes, number, &mut shapes, &mut visit).unwrap();
+        let mut values = vec![0xAA; due.bytes().len()];
+        let mut filled = 0;
+        for (position, offset, piece) in pieces {
+            let start = shapes.value_start(position).unwrap() + offset;
+            values[start..start + piece.len()].copy_from_slice(&piece);
+            filled += piece.len();
+        }
+        assert_eq!((values.as_slice(), filled), (due.bytes(), due.bytes().len()), "blocks of column {number}");
+        assert!(shapes.bytes().is_empty());
+        let shape_of = |buffer: &ColumnBuffer| {
+            let starts: Vec<usize> = (0..).map_while(|position| buffer.value_start(position)).collect();
+            (starts, buffer.extents().to_vec(), buffer.validity().map(<[u8]>::to_vec), buffer.null_count())
+        };
+        assert_eq!(shape_of(&shapes), shape_of(due), "shapes of column {number}");
+        for (found, due) in shapes.lists().iter().zip(due.lists()) {
+            assert_eq!(
+                (found.offsets(), found.validity()),
+                (due.offsets(), due.validity()),
+                "lists of column {number}"
+            );
+        }
     }
 }
 

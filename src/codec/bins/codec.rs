@@ -13,6 +13,7 @@
 
 use super::block::StoredBins;
 use super::choice::{Means, choose, each_choice, each_finalist};
+use super::device_tables;
 use super::mappings::{MappedBlock, Mapping, Widths};
 use super::options::{Gaps, Marks, OutlierBlock};
 use super::plan::{BinChoice, Combination, PlannedPart};
@@ -43,6 +44,7 @@ impl BlockCodec for BinBlocks {
     const ID: u16 = 6;
     const NAME: &'static str = "bins";
     const LIMITS: BlockLimits = WORDS;
+    const IS_FOR_DEVICES: bool = true;
     const TABLES_RULE: &'static str = "R-5.18";
 
     fn table_bytes(&self, front: &[u8]) -> Option<usize> {
@@ -56,6 +58,10 @@ impl BlockCodec for BinBlocks {
     /// Parses them without a place to keep them.
     fn check_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<()> {
         BinTables::parse(spec, tables).map(drop)
+    }
+
+    fn device_tables(&self, spec: PartSpec<'_>, tables: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        device_tables::write(spec, tables, out)
     }
 
     fn kept_tables(&self, spec: PartSpec<'_>, tables: &[u8], scratch: &mut DecodeScratch) -> Result<Arc<BinTables>> {

@@ -12,6 +12,7 @@ mod block;
 mod choice;
 mod classes;
 mod codec;
+mod device_tables;
 mod mappings;
 mod options;
 mod partition;

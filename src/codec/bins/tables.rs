@@ -39,6 +39,8 @@ structure! {
 
 const MOST_BITS: u8 = 15;
 
+pub(super) const TABLE_HEAD_BYTES: usize = table_head::SIZE;
+
 /// Bins, frequencies and classes, as the front states them.
 #[derive(Clone)]
 pub(crate) struct BinTables {

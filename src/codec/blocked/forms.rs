@@ -7,13 +7,13 @@
 //! Whole blocks are decoded two at a time, which some encodings do in less time. A block that an
 //! encoding cannot decode in part is decoded whole, to memory of the scratch.
 
-use super::front::{BlockEntry, BlockLimits};
+use super::front::{BlockEntry, BlockLimits, check_count};
 use super::part::{Block, Codec, StoredPart, outside};
 use crate::codec::{
     choice::SampledPart,
     encoding::{BlockCodec, BlockEncoder, Encoder},
     geometry::{Geometry, RawPart},
-    part::Anatomy,
+    part::{Anatomy, PartSpec},
     scratch::{DecodeScratch, EncodeScratch},
 };
 use crate::{Result, memory};
@@ -103,6 +103,30 @@ impl<B: BlockCodec> Codec for Blocked<B> {
             true => self.0.decode(&block, out, scratch).map(|()| true),
             false => self.0.decode_range(&block, elements, out, scratch),
         }
+    }
+
+    fn decode_block(
+        &self,
+        spec: PartSpec<'_>,
+        tables: &[u8],
+        stored: &[u8],
+        out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<()> {
+        let (_, count) = spec.width_and_count()?;
+        check_count(count, B::LIMITS.max_elements)?;
+        let tables = self.0.kept_tables(spec, tables, scratch)?;
+        let block = Block { tables: &tables, spec, stored };
+        self.0.check(&block)?;
+        self.0.decode(&block, out, scratch)
+    }
+
+    fn device_tables(&self, spec: PartSpec<'_>, tables: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        self.0.device_tables(spec, tables, out)
+    }
+
+    fn is_for_devices(&self) -> bool {
+        B::IS_FOR_DEVICES
     }
 
     fn anatomy(&self, part: &StoredPart<'_>) -> Result<Anatomy> {

@@ -97,6 +97,11 @@ fn too_many_elements(count: usize, max: usize) -> Error {
     Error::corrupt("R-5.14", format!("a block has {count} elements; at most {max} are allowed"))
 }
 
+/// Checks the number of elements of a block.
+pub(super) fn check_count(count: usize, max: usize) -> Result<()> {
+    if count > max { Err(too_many_elements(count, max)) } else { Ok(()) }
+}
+
 #[cold]
 fn malformed(what: &str) -> Error {
     Error::corrupt("R-5.14", format!("the front of a chunk in blocks: {what}"))
@@ -218,9 +223,7 @@ impl<'a> Front<'a> {
         };
         let (end, stored_end) = self.end(block).ok_or_else(|| malformed("a block is missing"))?;
         if !self.has_directory() {
-            if end > self.limits.max_elements {
-                return Err(too_many_elements(end, self.limits.max_elements));
-            }
+            check_count(end, self.limits.max_elements)?;
             let stored = self.bytes..self.bytes + stored_end; // the length of the stored bytes
             return Ok(BlockEntry { elements: 0..end, stored, padding: 0, crc: 0 });
         }

@@ -53,6 +53,22 @@ pub(crate) trait Codec: Sync {
         scratch: &mut DecodeScratch,
     ) -> Result<bool>;
 
+    /// Decodes a block alone: the tables of its part, and its stored bytes. Checks all of both.
+    fn decode_block(
+        &self,
+        spec: PartSpec<'_>,
+        tables: &[u8],
+        stored: &[u8],
+        out: &mut [u8],
+        scratch: &mut DecodeScratch,
+    ) -> Result<()>;
+
+    /// See [`StoredBlock::device_tables`](super::StoredBlock::device_tables).
+    fn device_tables(&self, spec: PartSpec<'_>, tables: &[u8], out: &mut Vec<u8>) -> Result<()>;
+
+    /// Returns whether devices decode blocks of this encoding.
+    fn is_for_devices(&self) -> bool;
+
     /// See [`StoredPart::anatomy`].
     fn anatomy(&self, part: &StoredPart<'_>) -> Result<Anatomy>;
 }
@@ -141,6 +157,10 @@ impl<'a> StoredPart<'a> {
     /// Returns the table of the column that decoding needs, if it needs one.
     pub(crate) fn table(&self) -> Option<u32> {
         self.encoding.codec.table(self.front.tables)
+    }
+
+    pub(super) fn codec(&self) -> &'static dyn Codec {
+        self.encoding.codec
     }
 
     /// Describes the sections of a part for which [`StoredPart::check`] has passed.

@@ -24,6 +24,7 @@ impl BlockCodec for RawBlocks {
     const ID: u16 = 0;
     const NAME: &'static str = "raw";
     const IS_IDENTITY: bool = true;
+    const IS_FOR_DEVICES: bool = true;
     /// The values of a chunk begin at a multiple of 64, and are a view of the file.
     const LIMITS: BlockLimits = BlockLimits { max_elements: usize::MAX, front_align: 64, block_align: 1 };
 
@@ -93,6 +94,7 @@ impl BlockCodec for Constant {
     const ID: u16 = 1;
     const NAME: &'static str = "constant";
     const IS_CONSTANT: bool = true;
+    const IS_FOR_DEVICES: bool = true;
 
     fn parse_tables(&self, _: PartSpec<'_>, _: &[u8]) -> Result<()> {
         Ok(())

@@ -9,7 +9,7 @@
 //! so that it may lie in a buffer that is reused.
 
 use crate::codec::{
-    blocked::{Encoding, StoredPart},
+    blocked::{Encoding, StoredBlock, StoredPart},
     part::{Body, PartSpec, Tables},
     registry::{RAW, encoding},
     scratch::DecodeScratch,
@@ -384,6 +384,34 @@ impl ChunkDecoder {
         }
         swap_to_native(part.element_bytes, out);
         Ok(true)
+    }
+
+    /// Calls `visit` with the blocks that have some bytes of the values, which are whole elements,
+    /// and with the elements of each. Returns `false` if devices do not decode the encoding, or if
+    /// the values have been decoded. For `body` and `check` see
+    /// [`ChunkDecoder::decode_range`].
+    pub(crate) fn visit_blocks(
+        &self,
+        body: Body<'_>,
+        bytes: &Range<usize>,
+        check: impl FnOnce(&StoredPart<'_>, &Content<'_>) -> Result<()>,
+        visit: &mut dyn FnMut(StoredBlock<'_>, Range<usize>) -> Result<()>,
+    ) -> Result<bool> {
+        let PartBytes::Encoded(part) = &self.parts[VALUES] else { return Ok(false) };
+        if bytes.end > part.raw_bytes {
+            return Err(wrong_length());
+        }
+        if !part.encoding.is_for_devices() {
+            return Ok(false);
+        }
+        let stored = part.stored(body)?;
+        if part.encoding.is_in_blocks() {
+            check(&stored, &self.content(body))?;
+        }
+        match bytes.is_empty() {
+            true => Ok(true),
+            false => stored.visit_blocks(&part.elements(bytes), visit).map(|()| true),
+        }
     }
 
     /// Returns the values as a part in blocks, if they are in blocks and have not been decoded.

@@ -94,6 +94,7 @@ impl BlockCodec for ExponentBlocks {
     const NAME: &'static str = "exponent-tiers";
     const TABLE_BYTES: usize = TABLE_BYTES;
     const LIMITS: BlockLimits = WORDS;
+    const IS_FOR_DEVICES: bool = true;
     const TABLES_RULE: &'static str = "R-5.17";
 
     fn parse_tables(&self, _: PartSpec<'_>, tables: &[u8]) -> Result<TierTables> {

@@ -153,6 +153,7 @@ impl BlockCodec for ResidualBlocks {
     const NAME: &'static str = "residual-tiers";
     const TABLE_BYTES: usize = TABLE_BYTES;
     const LIMITS: BlockLimits = WORDS;
+    const IS_FOR_DEVICES: bool = true;
     const TABLES_RULE: &'static str = "R-5.17";
 
     fn parse_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<TierTables> {

@@ -5,10 +5,13 @@
 //! 2. *Fetch*: [`FetchedBytes`] are the bytes of a plan. A [`Source`](crate::source::Source) reads
 //!    many ranges at once.
 //! 3. *Decode*: a [`Decoder`] fills the destinations; of a divided plan, each thread a
-//!    [`PlanPart`].
+//!    [`PlanPart`]. Or it hands out the blocks as they are stored, for a device that decodes them:
+//!    [`Decoder::visit_blocks`].
 
 pub use super::fetched_bytes::FetchedBytes;
 pub use super::plan::ReadPlan;
+pub use crate::codec::{BlockScratch, StoredBlock};
+pub use crate::read::decode::block_samples::{BlockSamples, VisitBlocks};
 pub use crate::read::decode::decoder::Decoder;
 pub use crate::read::decode::parts::PlanPart;
 

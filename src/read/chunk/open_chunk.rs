@@ -12,7 +12,7 @@
 use super::chunk_bytes::is_in_blocks;
 use super::chunk_front::ChunkFront;
 use super::stored_parts::{StoredParts, body_in};
-use crate::codec::{Body, ChunkDecoder, StoredChunk, StoredPart};
+use crate::codec::{Body, ChunkDecoder, StoredBlock, StoredChunk, StoredPart};
 use crate::format::chunk::ChunkHead;
 use crate::format::content::Content;
 use crate::format::region::HEAD_BYTES;
@@ -332,6 +332,28 @@ impl OpenChunk {
             return Ok(true);
         }
         self.decode(column, body).map(|()| false)
+    }
+
+    /// Checks, as the reader's policy asks, and calls `visit` with the blocks that have bytes of
+    /// the values, which are some samples, and with the elements of each. `false`: devices do not
+    /// decode the encoding, or the values have been decoded.
+    pub(in crate::read) fn visit_blocks(
+        &self,
+        column: &OpenedColumn,
+        body: Body<'_>,
+        bytes: &Range<usize>,
+        visit: &mut dyn FnMut(StoredBlock<'_>, Range<usize>) -> Result<()>,
+    ) -> Result<bool> {
+        let Some(Opened { location, state: ChunkState::Indexed | ChunkState::Loaded { mapped: None }, .. }) =
+            &self.opened
+        else {
+            return Ok(false);
+        };
+        let check = |part: &StoredPart<'_>, content: &Content<'_>| match column.is_checked(location.chunk) {
+            true => Ok(()),
+            false => column.check_blocks(location, part, content, bytes),
+        };
+        self.decoder.visit_blocks(body, bytes, check, visit).map_err(|error| in_chunk(error, location))
     }
 
     /// Copies or decodes bytes of the values, which are some samples, to `out`, which is as long.

@@ -1,7 +1,7 @@
 //! Decoding of tasks: no I/O, any thread, in memory that is reused.
 
 use super::nested::stage;
-use super::output::{FixedOutput, RaggedOutput, RaggedScratch, WholeOutput, copy_extents, copy_values};
+use super::output::{FixedOutput, RaggedOutput, RaggedScratch, SamplePlace, WholeOutput, copy_extents, copy_values};
 use super::staged::{RaggedValues, Staging, outside};
 use crate::codec::Body;
 use crate::format::region::HEAD_BYTES;
@@ -36,6 +36,8 @@ pub struct Decoder {
     starts: Vec<usize>,
     /// The number of this decoder among those of the request.
     number: usize,
+    /// Chunks are not decoded whole: their blocks go elsewhere.
+    pub(super) leaves_blocks: bool,
 }
 
 /// The start of a sample that is not used as it is stored in the file.
@@ -69,6 +71,7 @@ impl Decoder {
             found: Vec::new(),
             starts: Vec::new(),
             number: 0,
+            leaves_blocks: false,
         }
     }
 
@@ -157,7 +160,7 @@ impl Decoder {
             }
             (TaskBytes::AtHand, None) => kept.body(),
         };
-        if !task.is_straight && self.chunk.count_taken(task.wanted()) {
+        if !self.leaves_blocks && !task.is_straight && self.chunk.count_taken(task.wanted()) {
             self.chunk.decode(column, body)?;
         }
         Ok(body)
@@ -233,8 +236,9 @@ impl Decoder {
                     self.found.push(FoundSamples { start: found.start, rank, position, samples: run });
                 }
                 None => {
-                    let to = out.destination(rank, position, run)?;
-                    self.chunk.copy(column, body, &values, to).map_err(|error| at_sample(error, sample))?;
+                    let to = SamplePlace { rank, position, samples: run };
+                    let delivered = out.decode(to, &mut self.chunk, column, body, &values);
+                    delivered.map_err(|error| at_sample(error, sample))?;
                 }
             }
             rank += run;
@@ -273,9 +277,8 @@ impl Decoder {
     /// Copies the samples that were found in the file since this was called before.
     pub(in crate::read) fn copy_from_file(&mut self, file: &[u8], out: &mut impl FixedOutput) -> Result<()> {
         for found in self.found.drain(..) {
-            let to = out.destination(found.rank, found.position, found.samples)?;
-            let from = file.get(found.start..).and_then(|rest| rest.get(..to.len()));
-            to.copy_from_slice(from.ok_or_else(outside)?); // equal lengths
+            let to = SamplePlace { rank: found.rank, position: found.position, samples: found.samples };
+            out.copy(to, file.get(found.start..).ok_or_else(outside)?, 1)?;
         }
         Ok(())
     }
@@ -328,8 +331,11 @@ impl Decoder {
         while rank < task.ranks.end {
             let run = selection.run(rank, task.ranks.end).max(1);
             let values = self.describe(column, selection, task, body, rank..rank + run, out)?;
-            if !self.chunk.is_mapped() {
-                let sample = selection.get(rank).0;
+            let (sample, position) = selection.get(rank);
+            if let Some(blocks) = &mut out.blocks {
+                let handed_out = blocks.hand_out(position, &mut self.chunk, column, body, &values);
+                handed_out.map_err(|error| at_sample(error, sample))?;
+            } else if !self.chunk.is_mapped() {
                 self.chunk.check_length(body, &values).map_err(|error| at_sample(error, sample))?;
                 let start = self.staging.values.as_slice().len();
                 self.staging.values.resize(start.saturating_add(values.len()))?;

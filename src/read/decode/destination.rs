@@ -94,7 +94,7 @@ impl Decoder {
                     self.nulls.iter().for_each(|&null| buffer.set_null(null));
                 }
                 if column.layout().has_shape() {
-                    self.ragged.finish(column.layout(), &tasks.selection, file, &mut self.staging, buffer)?;
+                    self.ragged.finish(column.layout(), &tasks.selection, file, &mut self.staging, true, buffer)?;
                 } else {
                     self.copy_stored(tasks, file, &mut Destination::Buffer(buffer).whole(sample_bytes))?;
                 }

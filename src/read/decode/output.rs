@@ -1,11 +1,15 @@
 //! Destinations of decoded samples.
 
+use super::block_samples::VisitedBlocks;
 use super::nested;
 use super::staged::{RaggedValues, StagedValues, outside};
+use crate::codec::Body;
 use crate::format::content::Content;
 use crate::format::schema::Layout;
 use crate::le::{self, u64_of};
 use crate::read::batch::selection::Selection;
+use crate::read::chunk::open_chunk::OpenChunk;
+use crate::read::file::opened_column::OpenedColumn;
 use crate::read::samples::buffer::ColumnBuffer;
 use crate::{Result, memory};
 use std::ops::Range;
@@ -18,6 +22,37 @@ pub(in crate::read) trait FixedOutput {
     /// Returns the destination of `samples` samples whose positions in the request follow each
     /// other.
     fn destination(&mut self, rank: usize, position: usize, samples: usize) -> Result<&mut [u8]>;
+
+    /// Delivers samples with whose values `from` begins, stored as they are. `element_bytes` is 1
+    /// if elements are in the byte order of this machine.
+    #[inline]
+    fn copy(&mut self, to: SamplePlace, from: &[u8], element_bytes: usize) -> Result<()> {
+        let to = self.destination(to.rank, to.position, to.samples)?;
+        to.copy_from_slice(from.get(..to.len()).ok_or_else(outside)?); // equal lengths
+        le::swap_to_native(element_bytes, to);
+        Ok(())
+    }
+
+    /// Delivers samples that are some bytes of the values of a chunk.
+    #[inline]
+    fn decode(
+        &mut self,
+        to: SamplePlace,
+        chunk: &mut OpenChunk,
+        column: &OpenedColumn,
+        body: Body<'_>,
+        values: &Range<usize>,
+    ) -> Result<()> {
+        chunk.copy(column, body, values, self.destination(to.rank, to.position, to.samples)?)
+    }
+}
+
+/// Where samples go that follow each other in a request.
+#[derive(Clone, Copy)]
+pub(in crate::read) struct SamplePlace {
+    pub rank: usize,
+    pub position: usize,
+    pub samples: usize,
 }
 
 /// All destinations, in the order of the request.
@@ -59,6 +94,8 @@ pub(in crate::read) struct RaggedOutput<'o> {
     pub values: &'o mut [RaggedValues],
     /// Varying extents of each.
     pub extents: &'o mut [u32],
+    /// Takes the blocks that have the values, in place of the staging.
+    pub blocks: Option<VisitedBlocks<'o>>,
 }
 
 /// Values and extents of the ragged samples of a request, by rank, in memory that is reused.
@@ -79,21 +116,26 @@ impl RaggedScratch {
     }
 
     pub(in crate::read) fn output(&mut self) -> RaggedOutput<'_> {
-        RaggedOutput { first_rank: 0, values: &mut self.values, extents: &mut self.extents }
+        RaggedOutput { first_rank: 0, values: &mut self.values, extents: &mut self.extents, blocks: None }
     }
 
     /// Fills `out`, which has been begun, in the order of the request. `staged` are the values that
-    /// each decoder has staged, `file` is the file, if it is in memory.
+    /// each decoder has staged, `file` is the file, if it is in memory. Without `has_values`, `out`
+    /// gets none.
     pub(in crate::read) fn finish(
         &mut self,
         layout: &Layout,
         selection: &Selection,
         file: &[u8],
         staged: &mut dyn StagedValues,
+        has_values: bool,
         out: &mut ColumnBuffer,
     ) -> Result<()> {
         if layout.is_nested() {
             let Self { values, by_position, .. } = self;
+            if !has_values {
+                values.iter_mut().for_each(|sample| (sample.decoder, sample.bytes) = (Some(0), 0..0));
+            }
             return nested::finish(layout, selection, values, file, staged, by_position, out);
         }
         let count = self.values.len();
@@ -118,6 +160,9 @@ impl RaggedScratch {
         for offset in &mut out.offsets {
             total = total.saturating_add(*offset);
             *offset = total;
+        }
+        if !has_values {
+            return Ok(());
         }
         if is_in_order && staged.exchange(end, &mut out.values) {
             return Ok(());
@@ -170,12 +215,9 @@ pub(in crate::read) fn copy_values<O: FixedOutput>(
     while rank < ranks.end {
         let (sample, position) = selection.get(rank);
         let run = selection.run(rank, ranks.end).clamp(1, O::LONGEST_RUN);
-        let to = out.destination(rank, position, run)?;
         let start = usize::try_from(sample.saturating_sub(first)).unwrap_or(usize::MAX);
-        let start = start.saturating_mul(layout.inner_bytes);
-        let from = values.get(start..).and_then(|rest| rest.get(..to.len()));
-        to.copy_from_slice(from.ok_or_else(outside)?); // equal lengths
-        le::swap_to_native(layout.element_bytes, to);
+        let from = values.get(start.saturating_mul(layout.inner_bytes)..).ok_or_else(outside)?;
+        out.copy(SamplePlace { rank, position, samples: run }, from, layout.element_bytes)?;
         rank += run;
     }
     Ok(())

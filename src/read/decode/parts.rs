@@ -93,7 +93,7 @@ impl PlanPart<'_> {
                     decoder.decode_fixed(column, selection, task, bytes, &mut out)
                 }
                 Destinations::Ragged { values, extents } => {
-                    let mut out = RaggedOutput { first_rank, values, extents };
+                    let mut out = RaggedOutput { first_rank, values, extents, blocks: None };
                     decoder.decode_ragged(column, selection, task, bytes, &mut out)
                 }
             }
@@ -303,7 +303,7 @@ impl ReadPlan {
             if column.layout().has_shape() {
                 let file = column.file.bytes().memory().unwrap_or(&[]);
                 let mut staged = StagedByParts(states);
-                ragged.finish(column.layout(), &self.list.selection, file, &mut staged, buffer)?;
+                ragged.finish(column.layout(), &self.list.selection, file, &mut staged, true, buffer)?;
             }
         }
         let column = self.columns.get(number).ok_or_else(not_of_plan)?;

@@ -239,6 +239,21 @@ impl ColumnBuffer {
         self.bytes().get(at(i)?..at(i.checked_add(1)?)?)
     }
 
+    /// Returns the byte among the values of all samples at which those of the sample at `position`
+    /// begin; for the number of samples, where the last ones end. `None` beyond that.
+    pub fn value_start(&self, position: usize) -> Option<usize> {
+        let at = |offsets: &[u64], entry: usize| usize::try_from(*offsets.get(entry)?).ok();
+        let item = self.levels.iter().try_fold(position, |entry, lists| at(lists.offsets(), entry))?;
+        if item > self.item_count {
+            return None;
+        }
+        let elements = match self.shape.is_ragged() {
+            true => at(&self.offsets, item)?,
+            false => usize::try_from(self.shape.inner_elements()?).ok()?.checked_mul(item)?,
+        };
+        elements.checked_mul(self.dtype.element_bytes())
+    }
+
     /// Returns the position of the sample that has byte number `byte` of [`ColumnBuffer::bytes`].
     pub(in crate::read) fn position_of_byte(&self, byte: usize) -> usize {
         // the first of these is 0, and empty entries end where they begin

@@ -29,9 +29,9 @@ pub(crate) struct Palettes {
     float: bool,
     element_bytes: usize,
     /// The values of all palettes, in the byte order of the file.
-    values: Vec<u8>,
+    pub(in crate::codec::bins) values: Vec<u8>,
     /// The value at which each palette ends.
-    ends: Vec<usize>,
+    pub(in crate::codec::bins) ends: Vec<usize>,
 }
 
 impl Palettes {

@@ -31,8 +31,8 @@ structure! {
 /// Chapter 5.15: the fields of *filters*.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Filters {
-    pub(super) bank: FilterBank,
-    pub(super) filter_count: usize,
+    pub(in crate::codec::bins) bank: FilterBank,
+    pub(in crate::codec::bins) filter_count: usize,
 }
 
 impl Filters {

@@ -19,8 +19,8 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gaps {
     /// The bytes of the filler, as many as an element has.
-    filler: [u8; 8],
-    parameters: RiceParameters,
+    pub(in crate::codec::bins) filler: [u8; 8],
+    pub(in crate::codec::bins) parameters: RiceParameters,
 }
 
 impl Gaps {

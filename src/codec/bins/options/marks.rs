@@ -32,7 +32,12 @@ impl RiceParameters {
     }
 
     pub(super) fn write(self, tables: &mut Vec<u8>) {
-        tables.extend([self.between, self.marked]);
+        tables.extend(self.to_bytes());
+    }
+
+    /// Returns the parameter of stretches without marks, and that of marked ones.
+    pub(in crate::codec::bins) fn to_bytes(self) -> [u8; 2] {
+        [self.between, self.marked]
     }
 
     /// Returns those that marks take the fewest bits with.

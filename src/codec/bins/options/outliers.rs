@@ -19,7 +19,7 @@ use crate::le::Fields;
 pub(crate) struct Outliers {
     /// Bits of each outlier above the window.
     pub upper_bits: u8,
-    parameters: RiceParameters,
+    pub(in crate::codec::bins) parameters: RiceParameters,
 }
 
 /// The most bits of a number that are above a window.

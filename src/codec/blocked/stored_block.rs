@@ -1,0 +1,122 @@
+//! A block as a file stores it, for decoders outside of this crate.
+//!
+//! A device such as a GPU decodes blocks beside the computation that needs them. It gets a block as
+//! it is stored, and the tables of its part in a layout in which each field has a place.
+//! [`StoredBlock::decode`] is the same decoder on the processor: the definition of what a device
+//! has to return, and the one that names the rule when a device refuses a block.
+
+use super::forms::Blocked;
+use super::front::BlockEntry;
+use super::part::{Codec, StoredPart, outside};
+use super::raw::RawBlocks;
+use crate::codec::part::PartSpec;
+use crate::codec::scratch::DecodeScratch;
+use crate::{Error, Result};
+use std::ops::Range;
+
+/// Consecutive elements of a part, encoded on their own, and what is needed to decode them.
+#[derive(Clone, Copy)]
+pub struct StoredBlock<'a> {
+    codec: &'static dyn Codec,
+    spec: PartSpec<'a>,
+    tables: &'a [u8],
+    bytes: &'a [u8],
+}
+
+/// Memory that decoding blocks reuses.
+#[derive(Default)]
+pub struct BlockScratch(DecodeScratch);
+
+impl std::fmt::Debug for StoredBlock<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = f.debug_struct("StoredBlock");
+        out.field("encoding", &self.codec.name()).field("element_count", &self.element_count());
+        out.field("byte_count", &self.bytes.len()).finish_non_exhaustive()
+    }
+}
+
+impl<'a> StoredBlock<'a> {
+    /// Returns elements that are stored unchanged, as a block.
+    pub(crate) fn raw(element_bytes: usize, bytes: &'a [u8]) -> Self {
+        Self { codec: &Blocked(RawBlocks), spec: PartSpec::new(element_bytes, bytes.len()), tables: &[], bytes }
+    }
+
+    /// Returns the id of the encoding (chapter 5 of the specification).
+    pub fn encoding(&self) -> u16 {
+        self.codec.id()
+    }
+
+    /// Returns the bytes of one element: 1, 2, 4 or 8.
+    pub fn element_bytes(&self) -> usize {
+        self.spec.element_bytes
+    }
+
+    /// Returns the number of elements.
+    pub fn element_count(&self) -> usize {
+        self.spec.raw_bytes / self.spec.element_bytes.max(1)
+    }
+
+    /// Returns the stored bytes, without padding. In the file, those of tiers and bins begin at a
+    /// multiple of 16 bytes.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Returns the tables as the file has them, which all blocks of a part share: equal tables of
+    /// one encoding and width of elements mean the same.
+    pub fn tables(&self) -> &'a [u8] {
+        self.tables
+    }
+
+    /// Returns the block with other stored bytes, such as a copy.
+    pub fn with_bytes<'b>(self, bytes: &'b [u8]) -> StoredBlock<'b>
+    where
+        'a: 'b,
+    {
+        StoredBlock { bytes, ..self }
+    }
+
+    /// Checks the tables, and appends them to `out` in the layout for devices: of tiers as they are
+    /// stored, of bins as `kernels/bin_tables.h` of `tensilo-cuda` describes it; none of other
+    /// encodings. Fails if the tables break a rule of the specification.
+    pub fn device_tables(&self, out: &mut Vec<u8>) -> Result<()> {
+        self.codec.device_tables(self.spec, self.tables, out)
+    }
+
+    /// Decodes all elements to `out`, which has their bytes, and checks all rules of the block.
+    pub fn decode(&self, out: &mut [u8], scratch: &mut BlockScratch) -> Result<()> {
+        if out.len() != self.spec.raw_bytes {
+            let message = format!("{} bytes for a block that decodes to {}", out.len(), self.spec.raw_bytes);
+            return Err(Error::bad_argument(message));
+        }
+        self.codec.decode_block(self.spec, self.tables, self.bytes, out, &mut scratch.0)
+    }
+}
+
+impl StoredPart<'_> {
+    /// Calls `visit` with each block that has some of the elements, which are at least one, and
+    /// with the elements, counted from the start of the block.
+    pub(crate) fn visit_blocks(
+        &self,
+        elements: &Range<usize>,
+        visit: &mut dyn FnMut(StoredBlock<'_>, Range<usize>) -> Result<()>,
+    ) -> Result<()> {
+        self.blocks_of(elements).try_for_each(|entry| {
+            let entry = entry?;
+            let start = elements.start.max(entry.elements.start);
+            let within = start..elements.end.min(entry.elements.end).max(start);
+            let from = entry.elements.start; // at most the start
+            visit(self.stored_block(&entry)?, within.start - from..within.end - from)
+        })
+    }
+
+    /// Returns a block that was read.
+    fn stored_block(&self, entry: &BlockEntry) -> Result<StoredBlock<'_>> {
+        let tables = self.front.tables;
+        let block = self.block(&(), entry)?;
+        if block.spec.raw_bytes > 0 && block.stored.is_empty() {
+            return Err(outside());
+        }
+        Ok(StoredBlock { codec: self.codec(), spec: block.spec, tables, bytes: block.stored })
+    }
+}
