@@ -1,0 +1,25 @@
+// The kernels on a GPU.
+#include "decode.h"
+
+constexpr uint32_t WARPS = 4;  // of a thread block
+
+
+// Decodes blocks, a warp each. A warp has `shared_bytes` of shared memory beside its tables, which
+// decodes blocks that fit; others are decoded in `scratch`, of which each warp has `scratch_bytes`.
+// `report` is all ones before.
+extern "C" __global__ void __launch_bounds__(WARPS* LANES)
+    tensilo_decode(const Block* blocks, uint32_t block_count, const Copy* copies, uint32_t shared_bytes, uint8_t* scratch,
+                   uint32_t scratch_bytes, unsigned long long* report) {
+  extern __shared__ __align__(16) uint8_t shared[];
+  __shared__ BinWorkspace works[WARPS];
+  const uint32_t own = threadIdx.x / LANES, warp = blockIdx.x * WARPS + own;
+  for (uint32_t i = warp; i < block_count; i += gridDim.x * WARPS) {
+    const Block block = blocks[i];
+    const bool fits = stage_bytes(block.elements, block.element_bytes) <= shared_bytes;
+    const WarpMemory memory = fits ? WarpMemory{&works[own], shared + own * shared_bytes, shared_bytes}
+                                   : WarpMemory{&works[own], scratch + static_cast<uint64_t>(warp) * scratch_bytes, scratch_bytes};
+    const Fault fault = decode_block(block, copies, memory);
+    if (fault != NO_FAULT && own_lane() == 0) atomicMin(report, static_cast<unsigned long long>(report_of(i, fault)));
+    __syncwarp();
+  }
+}

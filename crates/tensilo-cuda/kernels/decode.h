@@ -1,0 +1,168 @@
+// A warp decodes a block and copies the samples in it to their places in a batch.
+//
+// A launch has a list of blocks, and for each block a list of copies, so that one launch decodes a
+// batch of many columns, and a block of which several samples are wanted is decoded once. A block
+// that one copy wants whole is decoded where it belongs; others are decoded to memory of the warp
+// and copied from there.
+#pragma once
+
+#include "mapped_bins.h"
+
+// How elements are delivered.
+enum Conversion : uint32_t { AS_STORED, BF16_TO_F32, F16_TO_F32 };
+
+// Ids of encodings (chapter 5 of the specification).
+enum Encoding : uint32_t { RAW = 0, CONSTANT = 1, EXPONENT_TIERS = 4, RESIDUAL_TIERS = 5, BINS = 6 };
+
+// Elements of a block, and where they go. `launch.rs` has the same.
+struct Copy {
+  uint8_t* to;
+  uint32_t first, count;
+};
+
+// A block. `launch.rs` has the same.
+struct Block {
+  const uint8_t* stored;  // at a multiple of 16
+  const uint8_t* tables;  // at a multiple of 16
+  uint32_t stored_bytes, table_bytes;
+  uint32_t elements;
+  uint8_t encoding, element_bytes, conversion;
+  uint8_t zero_bits;  // bits that no element of one byte may have
+  uint32_t first_copy, copy_count;
+};
+
+// What a warp decodes with.
+struct WarpMemory {
+  BinWorkspace* work;
+  uint8_t* stage;  // at a multiple of 16
+  uint32_t stage_bytes;
+};
+
+constexpr uint32_t MAX_CODED_ELEMENTS = 65535;
+constexpr uint32_t MAX_CODED_BYTES = 1 << 24;  // no valid block of so few elements is longer
+
+// The bytes of the stage that a block needs: its elements, and marks.
+DEVICE uint32_t stage_bytes(uint32_t elements, uint32_t element_bytes) {
+  return align_up(elements * element_bytes, 16) + 2 * mark_bytes(elements);
+}
+
+// Copies bytes in the widest pieces that both addresses allow.
+template <class Piece> DEVICE void copy_pieces(const uint8_t* from, uint8_t* to, uint64_t bytes) {
+  const Piece* const source = reinterpret_cast<const Piece*>(from);
+  Piece* const destination = reinterpret_cast<Piece*>(to);
+  const uint64_t count = bytes / sizeof(Piece);
+  each_lane([=](uint32_t lane) {
+    for (uint64_t i = lane; i < count; i += LANES) destination[i] = source[i];
+  });
+}
+
+struct alignas(16) Piece16 {
+  uint64_t low, high;
+};
+
+DEVICE void copy_bytes(const uint8_t* from, uint8_t* to, uint64_t bytes) {
+  const uint64_t all = reinterpret_cast<uintptr_t>(from) | reinterpret_cast<uintptr_t>(to) | bytes;
+  if (all % 16 == 0) {
+    copy_pieces<Piece16>(from, to, bytes);
+  } else if (all % 4 == 0) {
+    copy_pieces<uint32_t>(from, to, bytes);
+  } else if (all % 2 == 0) {
+    copy_pieces<uint16_t>(from, to, bytes);
+  } else {
+    copy_pieces<uint8_t>(from, to, bytes);
+  }
+}
+
+// Whether elements of one byte have only bits that they may have.
+DEVICE bool has_valid_bits(const uint8_t* elements, uint64_t count, uint32_t zero_bits) {
+  return ballot([=](uint32_t lane) {
+           uint32_t all = 0;
+           for (uint64_t i = lane; i < count; i += LANES) all |= elements[i];
+           return (all & zero_bits) != 0;
+         }) == 0;
+}
+
+// Copies decoded elements to where they are wanted. Elements of a constant block are all the same:
+// `step` is 0 then, else 1.
+STEP Fault deliver(const Block& block, const Copy* copies, const uint8_t* elements, uint32_t step) {
+  const uint32_t width = block.element_bytes;
+  for (uint32_t c = 0; c < block.copy_count; c++) {
+    const Copy copy = copies[block.first_copy + c];
+    if (copy.first > block.elements || copy.count > block.elements - copy.first) return 14;
+    const uint8_t* const from = elements + static_cast<uint64_t>(copy.first) * width * step;
+    if (block.zero_bits != 0 && !has_valid_bits(from, step == 0 ? min_of(copy.count, 1) : copy.count, block.zero_bits)) {
+      return 3;
+    }
+    if (block.conversion != AS_STORED) {
+      const bool is_bf16 = block.conversion == BF16_TO_F32;
+      const uint16_t* const source = reinterpret_cast<const uint16_t*>(from);
+      uint32_t* const to = reinterpret_cast<uint32_t*>(copy.to);
+      each_lane([=](uint32_t lane) {
+        for (uint32_t i = lane; i < copy.count; i += LANES) {
+          const uint32_t bits = source[i * step];
+          to[i] = is_bf16 ? bits << 16 : f32_of_f16(bits);
+        }
+      });
+    } else if (step == 0) {
+      each_lane([=](uint32_t lane) {
+        for (uint32_t i = lane; i < copy.count; i += LANES) {
+          for (uint32_t byte = 0; byte < width; byte++) copy.to[static_cast<uint64_t>(i) * width + byte] = from[byte];
+        }
+      });
+    } else {
+      copy_bytes(from, copy.to, static_cast<uint64_t>(copy.count) * width);
+    }
+  }
+  return NO_FAULT;
+}
+
+// Decodes a block of tiers or bins to `out`.
+template <class E>
+DEVICE Fault decode_coded(const Block& block, WarpMemory memory, E* out) {
+  const Bytes stored{block.stored, block.stored_bytes}, tables{block.tables, block.table_bytes};
+  const uint32_t count = block.elements;
+  if (block.encoding == EXPONENT_TIERS) return exponent_tiers(stored, tables, out, count);
+  if (block.encoding == RESIDUAL_TIERS) return residual_tiers(stored, tables, out, count);
+  uint32_t* const marks = reinterpret_cast<uint32_t*>(memory.stage + align_up(count * sizeof(E), 16));
+  return decode_bins(stored, BinTables{tables}, memory.work, marks, out, count);
+}
+
+// Decodes a block and delivers its samples. Returns the rule that it breaks.
+DEVICE Fault decode_block(const Block& block, const Copy* copies, WarpMemory memory) {
+  const uint32_t width = block.element_bytes;
+  if (width != 1 && width != 2 && width != 4 && width != 8) return 1;
+  if (block.conversion != AS_STORED && width != 2) return 1;
+  if (block.encoding == RAW) {
+    const bool has_all = static_cast<uint64_t>(block.elements) * width == block.stored_bytes;
+    return has_all ? deliver(block, copies, block.stored, 1) : 3;
+  }
+  if (block.encoding == CONSTANT) {
+    return block.stored_bytes == width ? deliver(block, copies, block.stored, 0) : 4;
+  }
+  if (block.encoding < EXPONENT_TIERS || block.encoding > BINS) return 1;
+  if (block.elements > MAX_CODED_ELEMENTS) return 14;
+  if (block.stored_bytes > MAX_CODED_BYTES) return block.encoding == BINS ? 19 : 17;
+  if (stage_bytes(block.elements, width) > memory.stage_bytes) return 14;
+  uint8_t* out = memory.stage;
+  bool is_in_place = false;
+  if (block.copy_count == 1 && block.conversion == AS_STORED && block.zero_bits == 0) {
+    const Copy copy = copies[block.first_copy];
+    is_in_place = copy.first == 0 && copy.count == block.elements && reinterpret_cast<uintptr_t>(copy.to) % width == 0;
+    if (is_in_place) out = copy.to;
+  }
+  Fault fault;
+  if (width == 1) {
+    fault = decode_coded(block, memory, out);
+  } else if (width == 2) {
+    fault = decode_coded(block, memory, reinterpret_cast<uint16_t*>(out));
+  } else if (width == 4) {
+    fault = decode_coded(block, memory, reinterpret_cast<uint32_t*>(out));
+  } else {
+    fault = decode_coded(block, memory, reinterpret_cast<uint64_t*>(out));
+  }
+  return fault != NO_FAULT || is_in_place ? fault : deliver(block, copies, out, 1);
+}
+
+// What a launch reports: the first block that breaks a rule in the upper half, and the rule in the
+// lower one; all ones if none does.
+DEVICE uint64_t report_of(uint32_t block, Fault fault) { return static_cast<uint64_t>(block) << 32 | fault; }

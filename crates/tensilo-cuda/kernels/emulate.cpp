@@ -1,0 +1,20 @@
+// The kernels on a CPU, for tests: one warp decodes all blocks.
+#include "decode.h"
+
+extern "C" {
+
+// Decodes blocks. `stage` has `stage_bytes` bytes at a multiple of 16. Lane `i` of a phase is lane
+// `i * lane_factor + lane_offset` of the warp. Returns the report of the launch.
+uint64_t tensilo_emulate(const Block* blocks, uint32_t block_count, const Copy* copies, uint8_t* stage,
+                         uint32_t stage_bytes, uint32_t lane_factor, uint32_t lane_offset) {
+  lane_order = {lane_factor | 1, lane_offset};
+  BinWorkspace work{};
+  const WarpMemory memory{&work, stage, stage_bytes};
+  uint64_t report = ~uint64_t{0};
+  for (uint32_t i = 0; i < block_count; i++) {
+    const Fault fault = decode_block(blocks[i], copies, memory);
+    if (fault != NO_FAULT && report_of(i, fault) < report) report = report_of(i, fault);
+  }
+  return report;
+}
+}

@@ -1,0 +1,379 @@
+//! The blocks of a batch, and where their elements go: what one launch decodes.
+//!
+//! A list has the stored bytes of the blocks one after the other, each at a multiple of 16, so that
+//! one copy takes them to a device; and the tables of their parts, once for all blocks that follow
+//! each other with the same ones. Samples of one block become several copies of one decoded block.
+//!
+//! Offsets are relative to the list and to the memory of the batch. They become addresses when a
+//! list is launched, and are checked before: a kernel then writes nowhere else.
+
+use bytemuck::{Pod, Zeroable};
+use tensilo::stages::BlockSamples;
+use tensilo::{ColumnBuffer, DType, Error, Result};
+
+/// How elements are delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Conversion {
+    /// As they are stored.
+    #[default]
+    None,
+    /// bf16 as f32.
+    Bf16ToF32,
+    /// f16 as f32.
+    F16ToF32,
+}
+
+impl Conversion {
+    const fn code(self) -> u8 {
+        match self {
+            Self::None => 0,
+            Self::Bf16ToF32 => 1,
+            Self::F16ToF32 => 2,
+        }
+    }
+
+    /// Returns the bytes of an element that is delivered, from those of one that is stored.
+    pub const fn element_bytes(self, stored: usize) -> usize {
+        match self {
+            Self::None => stored,
+            Self::Bf16ToF32 | Self::F16ToF32 => 4,
+        }
+    }
+}
+
+/// Where the samples of a column go.
+#[derive(Clone, Copy, Debug)]
+pub struct Destination {
+    /// The type of the elements in the file.
+    pub dtype: DType,
+    /// How elements are delivered.
+    pub conversion: Conversion,
+    /// The byte of the batch's memory at which the column begins: a multiple of the bytes of an
+    /// element that is delivered.
+    pub offset: usize,
+    /// Samples begin at multiples of so many bytes, counted from there, and are padded up to that;
+    /// `None`: they adjoin each other.
+    pub row_bytes: Option<usize>,
+}
+
+impl Destination {
+    fn check(&self) -> Result<()> {
+        let converted = match self.conversion {
+            Conversion::None => return Ok(()),
+            Conversion::Bf16ToF32 => DType::Bf16,
+            Conversion::F16ToF32 => DType::F16,
+        };
+        match converted == self.dtype {
+            true => Ok(()),
+            false => Err(Error::bad_argument(format!("{:?} of elements of {}", self.conversion, self.dtype.name()))),
+        }
+    }
+}
+
+/// A block, as kernels take it: `kernels/decode.h` has the same.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Block {
+    pub stored: u64,
+    pub tables: u64,
+    pub stored_bytes: u32,
+    pub table_bytes: u32,
+    pub elements: u32,
+    pub encoding: u8,
+    pub element_bytes: u8,
+    pub conversion: u8,
+    pub zero_bits: u8,
+    pub first_copy: u32,
+    pub copy_count: u32,
+}
+
+/// Elements of a block, and where they go: `kernels/decode.h` has the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Copy {
+    pub to: u64,
+    pub first: u32,
+    pub count: u32,
+}
+
+/// The alignment of stored bytes and tables.
+const ALIGNMENT: usize = size_of::<u128>();
+
+/// A block that a launch refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The number of the block in the list.
+    pub block: usize,
+    /// The number of the rule that it breaks, after `R-5.`; where a kernel cannot tell, the rule is
+    /// any. [`StoredBlock::decode`](tensilo::stages::StoredBlock::decode) names it.
+    pub rule: u32,
+}
+
+impl Refusal {
+    /// Returns what a launch reports: the block in the upper half, the rule in the lower one.
+    #[cfg_attr(not(feature = "emulator"), expect(dead_code, reason = "nothing else launches yet"))]
+    pub(crate) fn from_report(report: u64) -> Option<Self> {
+        let block = usize::try_from(report >> 32).unwrap_or(usize::MAX);
+        (report != u64::MAX).then_some(Self { block, rule: report as u32 }) // the lower half
+    }
+}
+
+/// The blocks of a batch, in memory that is reused.
+#[derive(Debug, Default)]
+pub struct BlockList {
+    /// Stored bytes and tables.
+    words: Vec<u128>,
+    /// The bytes of `words` that are used.
+    used: usize,
+    pub(crate) blocks: Vec<Block>,
+    /// Blocks of columns whose samples have places.
+    placed: usize,
+    /// Elements of the blocks after those.
+    wanted: Vec<Wanted>,
+    pub(crate) copies: Vec<Copy>,
+    /// The part of the last block.
+    part: Option<Part>,
+    /// The bytes of a batch that copies write to: up to this one.
+    end: usize,
+}
+
+/// Elements of a block that have no place yet.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    block: usize,
+    first: usize,
+    count: usize,
+    position: usize,
+    offset: usize,
+}
+
+/// What the blocks of a part have in common.
+#[derive(Debug)]
+struct Part {
+    encoding: u16,
+    element_bytes: usize,
+    tables: Vec<u8>,
+    /// Where its tables are in the list, in the layout for devices.
+    at: usize,
+    device_bytes: usize,
+}
+
+impl BlockList {
+    /// Returns an empty list.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Removes all blocks, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.used = 0;
+        self.blocks.clear();
+        self.placed = 0;
+        self.wanted.clear();
+        self.copies.clear();
+        self.part = None;
+        self.end = 0;
+    }
+
+    /// Returns the number of blocks.
+    pub fn block_count(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Returns the bytes that a launch sends to the device: stored bytes and tables.
+    pub fn byte_count(&self) -> usize {
+        self.used
+    }
+
+    /// Returns the bytes that the memory of the batch has at least.
+    pub fn batch_bytes(&self) -> usize {
+        self.end
+    }
+
+    /// Adds elements of a block of a column. Copies the stored bytes of the block, unless those of
+    /// the last one are the same. [`BlockList::place`] then says where the elements go.
+    ///
+    /// Fails if the tables of the block break a rule of the specification, or if the list gets too
+    /// long for a launch: 4 GiB of stored bytes.
+    pub fn push(&mut self, samples: &BlockSamples<'_>) -> Result<()> {
+        if !self.is_last(samples) {
+            self.push_block(samples)?;
+        }
+        let BlockSamples { elements, position, offset, .. } = samples;
+        let (first, count) = (elements.start, elements.len());
+        let block = self.blocks.len().saturating_sub(1); // there is one
+        self.wanted.push(Wanted { block, first, count, position: *position, offset: *offset });
+        Ok(())
+    }
+
+    /// Gives the samples of the blocks that were added since this was called last their places.
+    /// They are of one column: `samples` has their shapes, as
+    /// [`visit_blocks`](tensilo::stages::Decoder::visit_blocks) returns them.
+    ///
+    /// Fails if the conversion is of another type, or if a sample is longer than a row.
+    pub fn place(&mut self, destination: &Destination, samples: &ColumnBuffer) -> Result<()> {
+        destination.check()?;
+        let stored = destination.dtype.coded_bytes();
+        let delivered = destination.conversion.element_bytes(stored);
+        let zero_bits = zero_bits(destination.dtype);
+        for block in self.blocks.iter_mut().skip(self.placed) {
+            block.conversion = destination.conversion.code();
+            block.zero_bits = zero_bits;
+        }
+        let mut wanted = std::mem::take(&mut self.wanted);
+        let placed =
+            wanted.iter().try_for_each(|wanted| self.place_elements(destination, samples, wanted, [stored, delivered]));
+        wanted.clear();
+        (self.wanted, self.placed) = (wanted, self.blocks.len());
+        placed
+    }
+
+    /// Adds the copies of elements: one for each row that they are in.
+    fn place_elements(
+        &mut self,
+        destination: &Destination,
+        samples: &ColumnBuffer,
+        wanted: &Wanted,
+        [stored, delivered]: [usize; 2],
+    ) -> Result<()> {
+        let start_of = |position: usize| samples.value_start(position).map(|byte| byte / stored).ok_or_else(no_sample);
+        // elements are counted from the start of the values of all samples
+        let (mut first, mut position) = (wanted.first, wanted.position);
+        let mut at = start_of(position)?.checked_add(wanted.offset / stored).ok_or_else(no_sample)?;
+        let end = at.checked_add(wanted.count).filter(|end| *end <= start_of(samples.sample_count()).unwrap_or(0));
+        let end = end.ok_or_else(no_sample)?;
+        while at < end {
+            let (to, count) = match destination.row_bytes {
+                None => (at.checked_mul(delivered), end - at),
+                Some(row_bytes) => {
+                    while start_of(position + 1)? <= at {
+                        position += 1; // a sample ends at `end` or after it
+                    }
+                    let (start, next) = (start_of(position)?, start_of(position + 1)?);
+                    if (next - start).saturating_mul(delivered) > row_bytes {
+                        return Err(Error::bad_argument("a sample is longer than a row of its destination"));
+                    }
+                    let row = position.checked_mul(row_bytes);
+                    let to = row.and_then(|row| (at - start).checked_mul(delivered)?.checked_add(row));
+                    (to, next.min(end) - at)
+                }
+            };
+            let to = to.and_then(|to| to.checked_add(destination.offset)).ok_or_else(too_long)?;
+            let copy_end = count.checked_mul(delivered).and_then(|bytes| bytes.checked_add(to)).ok_or_else(too_long)?;
+            let copies = narrow(self.copies.len())?;
+            let block = self.blocks.get_mut(wanted.block).ok_or_else(no_sample)?;
+            if block.copy_count == 0 {
+                block.first_copy = copies;
+            }
+            block.copy_count += 1; // blocks ascend
+            self.copies.push(Copy { to: to as u64, first: narrow(first)?, count: narrow(count)? });
+            self.end = self.end.max(copy_end);
+            (at, first) = (at + count, first + count);
+        }
+        Ok(())
+    }
+
+    /// Returns whether the last block is the one of these samples, which can be added to it.
+    fn is_last(&self, samples: &BlockSamples<'_>) -> bool {
+        let block = &samples.block;
+        let (Some(last), Some(part)) = (self.blocks.get(self.placed..).and_then(<[_]>::last), &self.part) else {
+            return false;
+        };
+        let start = last.stored as usize; // in memory
+        part.is_of(samples)
+            && last.elements as usize == block.element_count()
+            && self.bytes().get(start..start + last.stored_bytes as usize) == Some(block.bytes())
+    }
+
+    fn push_block(&mut self, samples: &BlockSamples<'_>) -> Result<()> {
+        let block = &samples.block;
+        if !self.part.as_ref().is_some_and(|part| part.is_of(samples)) {
+            let mut tables = self.part.take().map_or_else(Vec::new, |part| part.tables);
+            tables.clear();
+            block.device_tables(&mut tables)?;
+            let (at, device_bytes) = (self.append(&tables)?, tables.len());
+            tables.clear();
+            tables.extend_from_slice(block.tables());
+            let (encoding, element_bytes) = (block.encoding(), block.element_bytes());
+            self.part = Some(Part { encoding, element_bytes, tables, at, device_bytes });
+        }
+        let part = self.part.as_ref().ok_or_else(too_long)?;
+        let (tables, table_bytes) = (part.at as u64, narrow(part.device_bytes)?);
+        let stored = self.append(block.bytes())? as u64;
+        self.blocks.push(Block {
+            stored,
+            tables,
+            stored_bytes: narrow(block.bytes().len())?,
+            table_bytes,
+            elements: narrow(block.element_count())?,
+            encoding: u8::try_from(block.encoding()).unwrap_or(u8::MAX), // unknown to kernels
+            element_bytes: block.element_bytes() as u8,                  // at most 8
+            ..Block::default()
+        });
+        Ok(())
+    }
+
+    /// Appends bytes at the next multiple of [`ALIGNMENT`]. Returns where.
+    fn append(&mut self, bytes: &[u8]) -> Result<usize> {
+        let start = self.used.next_multiple_of(ALIGNMENT);
+        let end = start.checked_add(bytes.len()).ok_or_else(too_long)?;
+        narrow(end)?;
+        let words = end.div_ceil(ALIGNMENT);
+        let missing = words.saturating_sub(self.words.len());
+        self.words.try_reserve(missing).map_err(|_| too_long())?;
+        self.words.resize(self.words.len().max(words), 0);
+        let all: &mut [u8] = bytemuck::cast_slice_mut(&mut self.words);
+        all.get_mut(start..end).ok_or_else(too_long)?.copy_from_slice(bytes); // equal lengths
+        self.used = end;
+        Ok(start)
+    }
+
+    /// Returns the bytes that a launch sends to the device. They begin at a multiple of 16.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.words).get(..self.used).unwrap_or(&[])
+    }
+
+    /// Returns the bytes that a warp needs to decode any of the blocks.
+    #[cfg_attr(not(feature = "emulator"), expect(dead_code, reason = "nothing else launches yet"))]
+    pub(crate) fn stage_bytes(&self) -> usize {
+        let coded = self.blocks.iter().filter(|block| block.encoding > 1);
+        coded.map(|block| stage_bytes(block.elements as usize, block.element_bytes.into())).max().unwrap_or(0)
+    }
+}
+
+/// Returns the bytes that a warp needs to decode a block: its elements, and the marks of two sets.
+/// `kernels/decode.h` has the same.
+fn stage_bytes(elements: usize, element_bytes: usize) -> usize {
+    (elements * element_bytes).next_multiple_of(ALIGNMENT) + 8 * elements.div_ceil(32)
+}
+
+impl Part {
+    fn is_of(&self, samples: &BlockSamples<'_>) -> bool {
+        let block = &samples.block;
+        (self.encoding, self.element_bytes) == (block.encoding(), block.element_bytes())
+            && self.tables == block.tables()
+    }
+}
+
+/// Returns the bits that are zero in all elements of one byte.
+fn zero_bits(dtype: DType) -> u8 {
+    match dtype.element_bytes() {
+        1 => u8::MAX.checked_shl(dtype.value_bits()).unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn narrow(count: usize) -> Result<u32> {
+    u32::try_from(count).map_err(|_| too_long())
+}
+
+#[cold]
+fn no_sample() -> Error {
+    Error::bad_argument("the samples of a destination are not those of the blocks that were added")
+}
+
+#[cold]
+fn too_long() -> Error {
+    Error::bad_argument("a batch has more than 4 GiB of stored bytes or elements of a block: ask for fewer samples")
+}

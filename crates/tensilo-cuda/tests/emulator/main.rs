@@ -1,0 +1,92 @@
+//! The kernels on the CPU decode what the library decodes, and refuse what it refuses.
+
+mod hostile;
+mod vectors;
+
+use std::sync::Arc;
+use tensilo::source::InMemory;
+use tensilo::stages::{BlockSamples, BlockScratch, Decoder, FetchedBytes, ReadPlan, StoredBlock};
+use tensilo::{Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, OpenOptions, Reader, Result, Shape};
+use tensilo_cuda::{BlockList, Conversion, Destination, Emulator, LaneOrder};
+
+/// Orders of lanes: forwards, backwards, others.
+const ORDERS: [LaneOrder; 3] =
+    [LaneOrder { factor: 1, offset: 0 }, LaneOrder { factor: 31, offset: 31 }, LaneOrder { factor: 11, offset: 7 }];
+
+/// Opens a file in memory.
+fn open(file: Vec<u8>) -> Result<Reader> {
+    OpenOptions::new().open(Arc::new(InMemory(file)))
+}
+
+/// Returns the columns that this release can read.
+fn readable_columns(reader: &Reader) -> Vec<Column> {
+    let is_readable = |column: &Column| {
+        let planned = ReadPlan::new().select_range(std::slice::from_ref(column), 0..0);
+        planned.is_ok_and(|()| !matches!(column.schema().dtype, DType::Unknown { .. }))
+    };
+    reader.columns().filter(is_readable).collect()
+}
+
+/// Samples of a column, decoded by the library, and the blocks that have them.
+struct Wanted {
+    decoded: ColumnBuffer,
+    /// Without values.
+    shapes: ColumnBuffer,
+    list: BlockList,
+}
+
+fn want(column: &Column, samples: &[u64]) -> Result<Wanted> {
+    let mut plan = ReadPlan::new();
+    plan.select(std::slice::from_ref(column), samples)?;
+    let mut bytes = FetchedBytes::new();
+    plan.fetch(&mut bytes)?;
+    let (mut decoded, mut shapes, mut list) = (ColumnBuffer::new(), ColumnBuffer::new(), BlockList::new());
+    Decoder::new().decode_column(&plan, &bytes, 0, &mut decoded)?;
+    Decoder::new().visit_blocks(&plan, &bytes, 0, &mut shapes, &mut |samples| list.push(&samples))?;
+    Ok(Wanted { decoded, shapes, list })
+}
+
+/// Returns the destination of a column that begins where the batch does.
+fn destination(column: &Column) -> Destination {
+    Destination { dtype: column.schema().dtype, conversion: Conversion::None, offset: 0, row_bytes: None }
+}
+
+/// Decodes a block by the library, and by the kernels in each order of lanes. Fails if they
+/// disagree. Returns whether the block is valid.
+#[track_caller]
+fn check_block(block: &StoredBlock<'_>) -> bool {
+    let bytes = block.element_count() * block.element_bytes();
+    let mut expected = vec![0; bytes];
+    let valid = block.decode(&mut expected, &mut BlockScratch::default());
+    // one sample of the elements, of any type of so many bytes
+    let dtype = match block.element_bytes() {
+        1 => DType::U8,
+        2 => DType::U16,
+        4 => DType::U32,
+        _ => DType::U64,
+    };
+    let sample = ColumnSchema::tensor("x", dtype, Shape::fixed(&[block.element_count() as u32]));
+    let mut shapes = ColumnBuffer::new();
+    shapes.fill(&sample, &ColumnBatch::from_bytes(dtype, 1, &[], &expected)).unwrap();
+    let mut list = BlockList::new();
+    let samples = BlockSamples { block: *block, elements: 0..block.element_count(), position: 0, offset: 0 };
+    let pushed = list.push(&samples).and_then(|()| {
+        list.place(&Destination { dtype, conversion: Conversion::None, offset: 0, row_bytes: None }, &shapes)
+    });
+    if let Err(error) = pushed {
+        assert!(valid.is_err(), "only the list refuses {block:?}: {error}");
+        return false;
+    }
+    for order in ORDERS {
+        let mut found = vec![0x5A; bytes];
+        let refusal = Emulator::new(order).decode(&list, &mut found).unwrap();
+        match &valid {
+            Ok(()) => {
+                assert_eq!(refusal, None, "only the kernel refuses {block:?}, in {order:?}");
+                assert!(found == expected, "{block:?} decodes to other elements, in {order:?}");
+            }
+            Err(error) => assert!(refusal.is_some(), "only the library refuses {block:?}: {error}"),
+        }
+    }
+    valid.is_ok()
+}

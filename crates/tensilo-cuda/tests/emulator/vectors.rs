@@ -1,0 +1,137 @@
+//! Each valid vector of the specification.
+
+use super::hostile::each_block;
+use super::{ORDERS, Wanted, destination, open, readable_columns, want};
+use std::collections::BTreeSet;
+use tensilo::{Column, DType};
+use tensilo_cuda::{Conversion, Destination, Emulator};
+use tensilo_testing::{vector, vector_files};
+
+/// Calls `check` with each column that can be read, and the number of its samples.
+fn each_column(mut check: impl FnMut(&str, &Column, u64)) {
+    let mut count = 0;
+    for name in vector_files().keys().filter(|name| name.starts_with("valid/") && name.ends_with(".hex")) {
+        let Ok(reader) = open(vector(name)) else { continue };
+        for column in readable_columns(&reader) {
+            check(name, &column, reader.sample_count());
+            count += 1;
+        }
+    }
+    assert!(count > 100, "{count} columns");
+}
+
+#[test]
+fn all_samples_are_those_of_the_library() {
+    let mut blocks = 0;
+    each_column(|name, column, count| {
+        let samples: Vec<u64> = (0..count.min(1 << 16)).collect();
+        let Ok(Wanted { decoded, shapes, mut list }) = want(column, &samples) else { return };
+        list.place(&destination(column), &shapes).unwrap();
+        blocks += list.block_count();
+        assert_eq!((shapes.offsets(), shapes.extents()), (decoded.offsets(), decoded.extents()), "{name}");
+        assert_eq!((shapes.validity(), shapes.item_count()), (decoded.validity(), decoded.item_count()), "{name}");
+        for (found, due) in shapes.lists().iter().zip(decoded.lists()) {
+            assert_eq!((found.offsets(), found.validity()), (due.offsets(), due.validity()), "{name}");
+        }
+        for order in ORDERS {
+            let mut found = vec![0; decoded.bytes().len()];
+            let refusal = Emulator::new(order).decode(&list, &mut found).unwrap();
+            assert_eq!(refusal, None, "{name}, {}, {order:?}", column.schema().name);
+            assert!(found == decoded.bytes(), "{name}, {}, {order:?}", column.schema().name);
+        }
+    });
+    assert!(blocks > 900, "{blocks} blocks");
+}
+
+/// The vectors have each encoding of devices in each width, each transform, mapping and option.
+#[test]
+fn vectors_have_all_that_kernels_decode() {
+    let (mut encodings, mut transforms, mut mappings) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    each_block(|samples| {
+        let (block, tables) = (samples.block, samples.block.tables());
+        encodings.insert((block.encoding(), block.element_bytes()));
+        let transform = if block.encoding() == 6 { tables[4] } else { tables[0] };
+        transforms.insert((block.encoding(), transform));
+        if block.encoding() == 6 {
+            mappings.insert(tables[23]);
+        }
+    });
+    let due = (4..=6).flat_map(|id| [1, 2, 4, 8].map(|width| (id, width))).collect();
+    assert_eq!(encodings, due);
+    let due = BTreeSet::from([(4, 0), (4, 1), (5, 0), (5, 2), (5, 3), (6, 0), (6, 2), (6, 3), (6, 4)]);
+    assert_eq!(transforms, due);
+    assert!((0..4).all(|mapping| mappings.iter().any(|field| field & 15 == mapping)), "{mappings:?}");
+    assert!([16, 32, 64].iter().all(|option| mappings.iter().any(|field| field & option != 0)), "{mappings:?}");
+}
+
+#[test]
+fn samples_in_any_order_are_copied_to_their_places() {
+    each_column(|name, column, count| {
+        // backwards, with gaps, and the first one twice
+        let mut samples: Vec<u64> = (0..count.min(500)).rev().step_by(3).collect();
+        samples.extend((count > 0).then_some(0));
+        let Ok(Wanted { decoded, shapes, mut list }) = want(column, &samples) else { return };
+        list.place(&destination(column), &shapes).unwrap();
+        let mut found = vec![0; decoded.bytes().len()];
+        assert_eq!(Emulator::default().decode(&list, &mut found).unwrap(), None, "{name}");
+        assert!(found == decoded.bytes(), "{name}, {}", column.schema().name);
+    });
+}
+
+#[test]
+fn samples_of_different_lengths_fill_rows() {
+    let mut columns = 0;
+    each_column(|name, column, count| {
+        let samples: Vec<u64> = (0..count.min(300)).collect();
+        let Ok(Wanted { decoded, shapes, mut list }) = want(column, &samples) else { return };
+        let starts: Vec<usize> = (0..=samples.len()).map(|position| shapes.value_start(position).unwrap()).collect();
+        let row_bytes = starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) + 16;
+        list.place(&Destination { row_bytes: Some(row_bytes), ..destination(column) }, &shapes).unwrap();
+        let mut found = vec![0xEE; row_bytes * samples.len()];
+        assert_eq!(Emulator::default().decode(&list, &mut found).unwrap(), None, "{name}");
+        for (row, pair) in found.chunks_exact(row_bytes).zip(starts.windows(2)) {
+            let (values, padding) = row.split_at(pair[1] - pair[0]);
+            assert!(values == &decoded.bytes()[pair[0]..pair[1]], "{name}, {}", column.schema().name);
+            assert!(padding.iter().all(|&byte| byte == 0xEE), "{name}");
+        }
+        columns += 1;
+    });
+    assert!(columns > 100, "{columns} columns");
+}
+
+#[test]
+fn floats_of_two_bytes_are_delivered_as_f32() {
+    let mut count_of = [0, 0];
+    each_column(|name, column, count| {
+        let conversion = match column.schema().dtype {
+            DType::Bf16 => Conversion::Bf16ToF32,
+            DType::F16 => Conversion::F16ToF32,
+            _ => return,
+        };
+        let is_f16 = conversion == Conversion::F16ToF32;
+        let samples: Vec<u64> = (0..count).collect();
+        let Ok(Wanted { decoded, shapes, mut list }) = want(column, &samples) else { return };
+        let halves = decoded.bytes().as_chunks().0.iter().map(|&half| u16::from_le_bytes(half));
+        let due: Vec<u32> = halves.map(|half| if is_f16 { f32_of_f16(half) } else { u32::from(half) << 16 }).collect();
+        list.place(&Destination { conversion, ..destination(column) }, &shapes).unwrap();
+        let mut found = vec![0_u32; due.len()];
+        assert_eq!(Emulator::default().decode(&list, bytemuck::cast_slice_mut(&mut found)).unwrap(), None, "{name}");
+        assert!(found == due, "{name}");
+        count_of[usize::from(is_f16)] += due.len();
+    });
+    assert!(count_of.iter().all(|&count| count > 0), "{count_of:?}");
+}
+
+/// The value of an f16 as an f32, by arithmetic; a NaN keeps its payload.
+fn f32_of_f16(bits: u16) -> u32 {
+    let sign = u32::from(bits >> 15) << 31;
+    let (exponent, fraction) = (bits >> 10 & 31, bits & 1023);
+    if exponent == 31 {
+        return sign | 0x7F80_0000 | u32::from(fraction) << 13;
+    }
+    let magnitude = match exponent {
+        0 => f32::from(fraction) * 2_f32.powi(-24),
+        _ => f32::from(1024 + fraction) * 2_f32.powi(i32::from(exponent) - 25),
+    };
+    sign | magnitude.to_bits()
+}
