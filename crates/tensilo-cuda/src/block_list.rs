@@ -97,8 +97,51 @@ pub(crate) struct Copy {
     pub count: u32,
 }
 
-/// The alignment of stored bytes and tables.
-const ALIGNMENT: usize = size_of::<u128>();
+/// The alignment of stored bytes, tables and records.
+pub(crate) const ALIGNMENT: usize = size_of::<u128>();
+
+/// Memory that a list is collected in: of the heap, or pinned memory that a device copies from.
+pub(crate) trait ListMemory: Send + std::fmt::Debug {
+    /// Returns all of it. It begins at a multiple of [`ALIGNMENT`].
+    fn bytes(&self) -> &[u8];
+    fn bytes_mut(&mut self) -> &mut [u8];
+    /// Makes it at least so long, and keeps the first `used` bytes.
+    fn reserve(&mut self, used: usize, bytes: usize) -> Result<()>;
+}
+
+/// Memory of the heap.
+#[derive(Debug, Default)]
+struct Heap(Vec<u128>);
+
+impl ListMemory for Heap {
+    fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.0)
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        bytemuck::cast_slice_mut(&mut self.0)
+    }
+
+    fn reserve(&mut self, _used: usize, bytes: usize) -> Result<()> {
+        let words = bytes.div_ceil(ALIGNMENT);
+        self.0.try_reserve(words.saturating_sub(self.0.len())).map_err(|_| too_long())?;
+        self.0.resize(words.max(self.0.len()), 0);
+        Ok(())
+    }
+}
+
+/// What a launch begins with: the report of the kernel, which is all ones, and zeros up to the
+/// first block.
+const HEAD: usize = ALIGNMENT;
+
+/// Where the records of a list are in its memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sealed {
+    pub blocks: usize,
+    pub copies: usize,
+    /// The bytes of all.
+    pub end: usize,
+}
 
 /// A block that a launch refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +155,6 @@ pub struct Refusal {
 
 impl Refusal {
     /// Returns what a launch reports: the block in the upper half, the rule in the lower one.
-    #[cfg_attr(not(feature = "emulator"), expect(dead_code, reason = "nothing else launches yet"))]
     pub(crate) fn from_report(report: u64) -> Option<Self> {
         let block = usize::try_from(report >> 32).unwrap_or(usize::MAX);
         (report != u64::MAX).then_some(Self { block, rule: report as u32 }) // the lower half
@@ -120,18 +162,18 @@ impl Refusal {
 }
 
 /// The blocks of a batch, in memory that is reused.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct BlockList {
-    /// Stored bytes and tables.
-    words: Vec<u128>,
-    /// The bytes of `words` that are used.
+    /// The report, then stored bytes and tables, then the records of a list that is launched.
+    memory: Box<dyn ListMemory>,
+    /// The bytes of `memory` that are used, without records.
     used: usize,
-    pub(crate) blocks: Vec<Block>,
+    blocks: Vec<Block>,
     /// Blocks of columns whose samples have places.
     placed: usize,
     /// Elements of the blocks after those.
     wanted: Vec<Wanted>,
-    pub(crate) copies: Vec<Copy>,
+    copies: Vec<Copy>,
     /// The part of the last block.
     part: Option<Part>,
     /// The bytes of a batch that copies write to: up to this one.
@@ -159,15 +201,35 @@ struct Part {
     device_bytes: usize,
 }
 
+impl Default for BlockList {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl BlockList {
-    /// Returns an empty list.
+    /// Returns an empty list in memory of the heap.
     pub fn new() -> Self {
-        Self::default()
+        Self::in_memory(Box::new(Heap::default()))
+    }
+
+    /// Returns an empty list in some memory.
+    pub(crate) fn in_memory(memory: Box<dyn ListMemory>) -> Self {
+        Self {
+            memory,
+            used: HEAD,
+            blocks: Vec::new(),
+            placed: 0,
+            wanted: Vec::new(),
+            copies: Vec::new(),
+            part: None,
+            end: 0,
+        }
     }
 
     /// Removes all blocks, and keeps the memory.
     pub fn clear(&mut self) {
-        self.used = 0;
+        self.used = HEAD;
         self.blocks.clear();
         self.placed = 0;
         self.wanted.clear();
@@ -181,9 +243,9 @@ impl BlockList {
         self.blocks.len()
     }
 
-    /// Returns the bytes that a launch sends to the device: stored bytes and tables.
+    /// Returns the bytes that a launch sends to the device: stored bytes, tables and records.
     pub fn byte_count(&self) -> usize {
-        self.used
+        self.layout().end
     }
 
     /// Returns the bytes that the memory of the batch has at least.
@@ -319,28 +381,76 @@ impl BlockList {
         let start = self.used.next_multiple_of(ALIGNMENT);
         let end = start.checked_add(bytes.len()).ok_or_else(too_long)?;
         narrow(end)?;
-        let words = end.div_ceil(ALIGNMENT);
-        let missing = words.saturating_sub(self.words.len());
-        self.words.try_reserve(missing).map_err(|_| too_long())?;
-        self.words.resize(self.words.len().max(words), 0);
-        let all: &mut [u8] = bytemuck::cast_slice_mut(&mut self.words);
-        all.get_mut(start..end).ok_or_else(too_long)?.copy_from_slice(bytes); // equal lengths
+        self.memory.reserve(self.used, end)?;
+        let to = self.memory.bytes_mut().get_mut(start..end).ok_or_else(too_long)?;
+        to.copy_from_slice(bytes); // equal lengths
         self.used = end;
         Ok(start)
     }
 
-    /// Returns the bytes that a launch sends to the device. They begin at a multiple of 16.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        bytemuck::cast_slice(&self.words).get(..self.used).unwrap_or(&[])
+    fn bytes(&self) -> &[u8] {
+        self.memory.bytes().get(..self.used).unwrap_or(&[])
+    }
+
+    fn layout(&self) -> Sealed {
+        let blocks = self.used.next_multiple_of(ALIGNMENT);
+        let copies = (blocks + size_of_val(self.blocks.as_slice())).next_multiple_of(ALIGNMENT);
+        Sealed { blocks, copies, end: copies + size_of_val(self.copies.as_slice()) }
+    }
+
+    /// Makes room for the records, and returns the memory of the list: it does not move any more.
+    pub(crate) fn reserve_records(&mut self) -> Result<&mut [u8]> {
+        let Sealed { end, .. } = self.layout();
+        narrow(end)?;
+        self.memory.reserve(self.used, end)?;
+        Ok(self.memory.bytes_mut())
+    }
+
+    /// Writes the report and the records, for a launch that finds the memory of the list at address
+    /// `list`, and that of the batch at `batch`.
+    pub(crate) fn seal(&mut self, list: u64, batch: u64) -> Result<Sealed> {
+        self.reserve_records()?;
+        let sealed = self.layout();
+        let memory = self.memory.bytes_mut();
+        let head = memory.get_mut(..HEAD).ok_or_else(too_long)?;
+        head.copy_from_slice(&[[0xFF; 8], [0; 8]].concat()); // equal lengths, as below
+        let blocks = memory.get_mut(sealed.blocks..).ok_or_else(too_long)?.chunks_exact_mut(size_of::<Block>());
+        for (to, block) in blocks.zip(&self.blocks) {
+            let (stored, tables) = (block.stored + list, block.tables + list); // addresses
+            to.copy_from_slice(bytemuck::bytes_of(&Block { stored, tables, ..*block }));
+        }
+        let copies = memory.get_mut(sealed.copies..).ok_or_else(too_long)?.chunks_exact_mut(size_of::<Copy>());
+        for (to, copy) in copies.zip(&self.copies) {
+            to.copy_from_slice(bytemuck::bytes_of(&Copy { to: copy.to + batch, ..*copy }));
+        }
+        Ok(sealed)
+    }
+
+    /// Returns what a launch reported, if that was copied back to the list.
+    pub(crate) fn report(&self) -> Option<Refusal> {
+        let report = self.memory.bytes().first_chunk().map_or(u64::MAX, |bytes| u64::from_le_bytes(*bytes));
+        Refusal::from_report(report)
     }
 
     /// Returns the bytes that a warp needs to decode any of the blocks.
-    #[cfg_attr(not(feature = "emulator"), expect(dead_code, reason = "nothing else launches yet"))]
-    pub(crate) fn stage_bytes(&self) -> usize {
+    pub(crate) fn stage_bytes(&self) -> u32 {
         let coded = self.blocks.iter().filter(|block| block.encoding > 1);
-        coded.map(|block| stage_bytes(block.elements as usize, block.element_bytes.into())).max().unwrap_or(0)
+        let bytes = coded.map(|block| stage_bytes(block.elements as usize, block.element_bytes.into())).max();
+        // a block of tiers or bins has at most 2^16 elements, or kernels refuse it
+        u32::try_from(bytes.unwrap_or(0)).unwrap_or(u32::MAX).min(MAX_STAGE_BYTES)
+    }
+
+    /// Refuses the memory of a batch that is too short.
+    pub(crate) fn check_batch(&self, bytes: usize) -> Result<()> {
+        match bytes >= self.end {
+            true => Ok(()),
+            false => Err(Error::bad_argument(format!("{bytes} bytes for a batch of {}", self.end))),
+        }
     }
 }
+
+/// The bytes that a warp needs to decode the longest block.
+const MAX_STAGE_BYTES: u32 = 8 * 65_536 + 8 * 2_048;
 
 /// Returns the bytes that a warp needs to decode a block: its elements, and the marks of two sets.
 /// `kernels/decode.h` has the same.

@@ -1,7 +1,7 @@
 //! The kernels on the CPU.
 
 use crate::block_list::{Block, BlockList, Copy, Refusal};
-use tensilo::{Error, Result};
+use tensilo::Result;
 
 /// The order in which the lanes of a warp run: any, since no result may depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +24,6 @@ impl Default for LaneOrder {
 pub struct Emulator {
     order: LaneOrder,
     stage: Vec<u128>,
-    blocks: Vec<Block>,
-    copies: Vec<Copy>,
 }
 
 // SAFETY: the declaration of `kernels/emulate.cpp`; `Block` and `Copy` have its layout.
@@ -41,6 +39,25 @@ unsafe extern "C" {
     ) -> u64;
 }
 
+/// Decodes records. Returns the report of the launch.
+///
+/// # Safety
+///
+/// Records are those of a sealed list whose memory lives; their copies end in memory that lives,
+/// and that nobody else uses. `stage` has `stage_bytes` bytes at a multiple of 16.
+pub(crate) unsafe fn decode_at(
+    blocks: *const Block,
+    block_count: u32,
+    copies: *const Copy,
+    stage: *mut u8,
+    stage_bytes: u32,
+    LaneOrder { factor, offset }: LaneOrder,
+) -> u64 {
+    // SAFETY: the caller's promise. A kernel reads nothing of a block but its stored bytes and its
+    // tables, whatever is in them.
+    unsafe { tensilo_emulate(blocks, block_count, copies, stage, stage_bytes, factor, offset) }
+}
+
 impl Emulator {
     /// Returns an emulator whose lanes run in an order.
     pub fn new(order: LaneOrder) -> Self {
@@ -48,45 +65,25 @@ impl Emulator {
     }
 
     /// Decodes a list to `batch`. Returns the first block that breaks a rule; what `batch` then has
-    /// of it and of later blocks is any.
+    /// is any.
     ///
     /// Fails if `batch` is shorter than [`BlockList::batch_bytes`].
-    pub fn decode(&mut self, list: &BlockList, batch: &mut [u8]) -> Result<Option<Refusal>> {
-        if batch.len() < list.batch_bytes() {
-            let message = format!("{} bytes for a batch of {}", batch.len(), list.batch_bytes());
-            return Err(Error::bad_argument(message));
-        }
-        let bytes = list.bytes().as_ptr();
-        self.blocks.clear();
-        self.blocks.extend(list.blocks.iter().map(|block| Block {
-            stored: bytes.wrapping_add(block.stored as usize).expose_provenance() as u64,
-            tables: bytes.wrapping_add(block.tables as usize).expose_provenance() as u64,
-            ..*block
-        }));
-        let to = batch.as_mut_ptr();
-        self.copies.clear();
-        self.copies.extend(
-            list.copies
-                .iter()
-                .map(|copy| Copy { to: to.wrapping_add(copy.to as usize).expose_provenance() as u64, ..*copy }),
-        );
-        // exact: a block of tiers or bins has at most 2^16 elements, or kernels refuse it
-        let stage_bytes = list.stage_bytes().min(1 << 24);
-        self.stage.resize(stage_bytes.div_ceil(size_of::<u128>()), 0);
-        let count = u32::try_from(self.blocks.len()).map_err(|_| Error::bad_argument("a list of too many blocks"))?;
-        // SAFETY: `stored` and `tables` of each block are ranges of the list, which `push` has
-        // appended at multiples of 16. A kernel reads nothing else of a block, whatever it has in
-        // it. Each copy ends before `batch_bytes`, and is of as many elements as `push` has counted
-        // there. The stage has its length. All four live as long as the call.
+    pub fn decode(&mut self, list: &mut BlockList, batch: &mut [u8]) -> Result<Option<Refusal>> {
+        list.check_batch(batch.len())?;
+        let stage_bytes = list.stage_bytes();
+        self.stage.resize((stage_bytes as usize).div_ceil(size_of::<u128>()), 0);
+        let memory = list.reserve_records()?.as_mut_ptr();
+        let sealed = list.seal(memory.expose_provenance() as u64, batch.as_mut_ptr().expose_provenance() as u64)?;
+        // SAFETY: the records were sealed for this memory, which did not move since, and for this
+        // batch, which is long enough. The stage has its length. All live as long as the call.
         let report = unsafe {
-            tensilo_emulate(
-                self.blocks.as_ptr(),
-                count,
-                self.copies.as_ptr(),
+            decode_at(
+                memory.wrapping_add(sealed.blocks).cast(),
+                list.block_count() as u32, // records are in 4 GiB
+                memory.wrapping_add(sealed.copies).cast(),
                 self.stage.as_mut_ptr().cast(),
-                stage_bytes as u32,
-                self.order.factor,
-                self.order.offset,
+                stage_bytes,
+                self.order,
             )
         };
         Ok(Refusal::from_report(report))

@@ -1,6 +1,7 @@
 //! The kernels on the CPU decode what the library decodes, and refuse what it refuses.
 
 mod hostile;
+mod launches;
 mod vectors;
 
 use std::sync::Arc;
@@ -36,11 +37,16 @@ struct Wanted {
 }
 
 fn want(column: &Column, samples: &[u64]) -> Result<Wanted> {
+    want_in(BlockList::new(), column, samples)
+}
+
+/// Adds the blocks to a list.
+fn want_in(mut list: BlockList, column: &Column, samples: &[u64]) -> Result<Wanted> {
     let mut plan = ReadPlan::new();
     plan.select(std::slice::from_ref(column), samples)?;
     let mut bytes = FetchedBytes::new();
     plan.fetch(&mut bytes)?;
-    let (mut decoded, mut shapes, mut list) = (ColumnBuffer::new(), ColumnBuffer::new(), BlockList::new());
+    let (mut decoded, mut shapes) = (ColumnBuffer::new(), ColumnBuffer::new());
     Decoder::new().decode_column(&plan, &bytes, 0, &mut decoded)?;
     Decoder::new().visit_blocks(&plan, &bytes, 0, &mut shapes, &mut |samples| list.push(&samples))?;
     Ok(Wanted { decoded, shapes, list })
@@ -79,7 +85,7 @@ fn check_block(block: &StoredBlock<'_>) -> bool {
     }
     for order in ORDERS {
         let mut found = vec![0x5A; bytes];
-        let refusal = Emulator::new(order).decode(&list, &mut found).unwrap();
+        let refusal = Emulator::new(order).decode(&mut list, &mut found).unwrap();
         match &valid {
             Ok(()) => {
                 assert_eq!(refusal, None, "only the kernel refuses {block:?}, in {order:?}");

@@ -35,7 +35,7 @@ fn all_samples_are_those_of_the_library() {
         }
         for order in ORDERS {
             let mut found = vec![0; decoded.bytes().len()];
-            let refusal = Emulator::new(order).decode(&list, &mut found).unwrap();
+            let refusal = Emulator::new(order).decode(&mut list, &mut found).unwrap();
             assert_eq!(refusal, None, "{name}, {}, {order:?}", column.schema().name);
             assert!(found == decoded.bytes(), "{name}, {}, {order:?}", column.schema().name);
         }
@@ -73,7 +73,7 @@ fn samples_in_any_order_are_copied_to_their_places() {
         let Ok(Wanted { decoded, shapes, mut list }) = want(column, &samples) else { return };
         list.place(&destination(column), &shapes).unwrap();
         let mut found = vec![0; decoded.bytes().len()];
-        assert_eq!(Emulator::default().decode(&list, &mut found).unwrap(), None, "{name}");
+        assert_eq!(Emulator::default().decode(&mut list, &mut found).unwrap(), None, "{name}");
         assert!(found == decoded.bytes(), "{name}, {}", column.schema().name);
     });
 }
@@ -88,7 +88,7 @@ fn samples_of_different_lengths_fill_rows() {
         let row_bytes = starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) + 16;
         list.place(&Destination { row_bytes: Some(row_bytes), ..destination(column) }, &shapes).unwrap();
         let mut found = vec![0xEE; row_bytes * samples.len()];
-        assert_eq!(Emulator::default().decode(&list, &mut found).unwrap(), None, "{name}");
+        assert_eq!(Emulator::default().decode(&mut list, &mut found).unwrap(), None, "{name}");
         for (row, pair) in found.chunks_exact(row_bytes).zip(starts.windows(2)) {
             let (values, padding) = row.split_at(pair[1] - pair[0]);
             assert!(values == &decoded.bytes()[pair[0]..pair[1]], "{name}, {}", column.schema().name);
@@ -115,7 +115,11 @@ fn floats_of_two_bytes_are_delivered_as_f32() {
         let due: Vec<u32> = halves.map(|half| if is_f16 { f32_of_f16(half) } else { u32::from(half) << 16 }).collect();
         list.place(&Destination { conversion, ..destination(column) }, &shapes).unwrap();
         let mut found = vec![0_u32; due.len()];
-        assert_eq!(Emulator::default().decode(&list, bytemuck::cast_slice_mut(&mut found)).unwrap(), None, "{name}");
+        assert_eq!(
+            Emulator::default().decode(&mut list, bytemuck::cast_slice_mut(&mut found)).unwrap(),
+            None,
+            "{name}"
+        );
         assert!(found == due, "{name}");
         count_of[usize::from(is_f16)] += due.len();
     });

@@ -1,0 +1,314 @@
+//! The driver of a GPU, by `libcuda`, which is loaded when the first GPU is opened.
+//!
+//! A context is current in one thread at a time, so each operation makes that of its GPU current
+//! first. It is the primary context, which other libraries of the process use as well.
+
+use super::driver::{Address, Driver, EventId, Launch, StreamId};
+use super::gpu::Gpu;
+use crate::error::{CudaError, Result};
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
+use std::ffi::{CString, c_void};
+use std::ptr::{NonNull, from_mut};
+use std::sync::Arc;
+
+/// Machine code, by the compute capability that it is for, and PTX for later ones. `build.py` makes
+/// them.
+const KERNELS: [(i32, &[u8]); 6] = [
+    (80, include_bytes!("../../kernels/compiled/sm_80.cubin.zst")),
+    (86, include_bytes!("../../kernels/compiled/sm_86.cubin.zst")),
+    (89, include_bytes!("../../kernels/compiled/sm_89.cubin.zst")),
+    (90, include_bytes!("../../kernels/compiled/sm_90.cubin.zst")),
+    (100, include_bytes!("../../kernels/compiled/sm_100.cubin.zst")),
+    (120, include_bytes!("../../kernels/compiled/sm_120.cubin.zst")),
+];
+const PTX: &[u8] = include_bytes!("../../kernels/compiled/compute_80.ptx.zst");
+/// More than any of them has.
+const MAX_KERNEL_BYTES: usize = 16 << 20;
+
+/// Warps of a thread block: `WARPS` of `kernels/decode.cu`.
+const WARPS: u32 = 4;
+const LANES: u32 = 32;
+/// Shared memory of a thread block beside the stages of its warps, about.
+const TABLE_BYTES: u32 = 7 << 10;
+/// Blocks that need more than this are decoded in memory of the device, so that several thread
+/// blocks have room in a multiprocessor.
+const MAX_SHARED_STAGE: u32 = 24 << 10;
+/// Thread blocks of a multiprocessor, by the registers of the kernel.
+const MAX_RESIDENT: u32 = 4;
+/// The most memory for blocks that shared memory is too small for.
+const MAX_SCRATCH_BYTES: usize = 256 << 20;
+
+#[derive(Debug)]
+struct CudaDriver {
+    name: String,
+    device: sys::CUdevice,
+    context: sys::CUcontext,
+    module: sys::CUmodule,
+    kernel: sys::CUfunction,
+    multiprocessors: u32,
+    /// Shared memory of a multiprocessor.
+    shared_bytes: u32,
+}
+
+// SAFETY: handles of the driver, which any thread may use.
+unsafe impl Send for CudaDriver {}
+// SAFETY: as above.
+unsafe impl Sync for CudaDriver {}
+
+/// Makes an error of one of the driver.
+fn failed(doing: &'static str) -> impl Fn(DriverError) -> CudaError {
+    move |error| CudaError::Driver { doing, message: format!("{error:?}") }
+}
+
+impl Gpu {
+    /// Opens a GPU by its number, from 0.
+    ///
+    /// Cost: loads the driver and the kernels, some hundred milliseconds if the process has not
+    /// used the GPU yet. Fails if there is no driver or no such GPU, or if the kernels cannot be
+    /// loaded: they need a driver of release 580 or later, and a GPU of compute capability 8.0 or
+    /// more.
+    pub fn open(ordinal: usize) -> Result<Self> {
+        Gpu::of(Arc::new(CudaDriver::open(ordinal)?))
+    }
+}
+
+impl CudaDriver {
+    fn open(ordinal: usize) -> Result<Self> {
+        // SAFETY: loading the library runs its initialization, which is meant to be run so.
+        if !unsafe { sys::is_culib_present() } {
+            return Err(CudaError::NoDriver);
+        }
+        result::init().map_err(failed("initializing the driver"))?;
+        let count = result::device::get_count().map_err(failed("counting the GPUs"))?;
+        let count = usize::try_from(count).unwrap_or(0);
+        let number = i32::try_from(ordinal).ok().filter(|_| ordinal < count);
+        let device = result::device::get(number.ok_or(CudaError::NoDevice { ordinal, count })?);
+        let device = device.map_err(failed("opening the GPU"))?;
+        let name = result::device::get_name(device).map_err(failed("asking for the name of the GPU"))?;
+        let attribute = |attribute| {
+            // SAFETY: the device was just opened.
+            unsafe { result::device::get_attribute(device, attribute) }.map_err(failed("asking what the GPU has"))
+        };
+        let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+        let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+        let multiprocessors = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?.unsigned_abs();
+        let shared = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?.unsigned_abs();
+        let image = kernel_image(major, minor)?;
+        // SAFETY: the device was just opened. The image is one of `build.py`, and ends with a zero.
+        // The kernel is one of the module, which lives as long as the driver.
+        unsafe {
+            let context = result::primary_ctx::retain(device).map_err(failed("opening the context of the GPU"))?;
+            let load = || {
+                result::ctx::set_current(context)?;
+                let module = result::module::load_data(image.as_ptr().cast())?;
+                let kernel = result::module::get_function(module, CString::from(c"tensilo_decode"))?;
+                let dynamic = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+                let bytes = i32::try_from(WARPS * MAX_SHARED_STAGE).unwrap_or(i32::MAX);
+                result::function::set_function_attribute(kernel, dynamic, bytes)?;
+                Ok((module, kernel))
+            };
+            match load() {
+                Ok((module, kernel)) => {
+                    Ok(Self { name, device, context, module, kernel, multiprocessors, shared_bytes: shared })
+                }
+                Err(error) => {
+                    let _ = result::primary_ctx::release(device); // the first error counts
+                    Err(failed("loading the kernels, which need a driver of release 580 or later")(error))
+                }
+            }
+        }
+    }
+
+    /// Makes the context current.
+    fn enter(&self, doing: &'static str) -> Result<()> {
+        // SAFETY: the context is retained as long as this lives.
+        unsafe { result::ctx::set_current(self.context) }.map_err(failed(doing))
+    }
+
+    /// Returns the shared memory of a warp, and the number of thread blocks that run at the same
+    /// time, for a launch with such a stage.
+    fn shape(&self, stage_bytes: u32) -> (u32, u32) {
+        let shared = stage_bytes.min(MAX_SHARED_STAGE).next_multiple_of(16);
+        let resident = (self.shared_bytes / (WARPS * shared + TABLE_BYTES)).clamp(1, MAX_RESIDENT);
+        let blocks = self.multiprocessors.max(1).saturating_mul(resident);
+        if stage_bytes <= MAX_SHARED_STAGE {
+            return (shared, blocks);
+        }
+        let most = MAX_SCRATCH_BYTES / (WARPS as usize * stage_bytes as usize);
+        (shared, blocks.min(u32::try_from(most).unwrap_or(1).max(1)))
+    }
+}
+
+/// Returns the kernels for a GPU, expanded, with a zero behind them.
+fn kernel_image(major: i32, minor: i32) -> Result<Vec<u8>> {
+    let capability = 10 * major + minor;
+    // machine code runs on later minor versions of its major one
+    let of_major = KERNELS.iter().filter(|(code, _)| code / 10 == major && *code <= capability);
+    let compressed = of_major.max_by_key(|(code, _)| *code).map_or(PTX, |(_, bytes)| bytes);
+    let expanded = zstd::bulk::decompress(compressed, MAX_KERNEL_BYTES);
+    let mut image =
+        expanded.map_err(|error| CudaError::Driver { doing: "expanding the kernels", message: error.to_string() })?;
+    image.push(0);
+    Ok(image)
+}
+
+fn stream(id: StreamId) -> sys::CUstream {
+    std::ptr::with_exposed_provenance_mut(id.0 as usize)
+}
+
+fn event(id: EventId) -> sys::CUevent {
+    std::ptr::with_exposed_provenance_mut(id.0 as usize)
+}
+
+impl Driver for CudaDriver {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Address> {
+        const DOING: &str = "allocating memory of the GPU";
+        self.enter(DOING)?;
+        // SAFETY: nobody reads it before it is written.
+        unsafe { result::malloc_sync(bytes) }.map_err(failed(DOING))
+    }
+
+    fn allocate_pinned(&self, bytes: usize) -> Result<NonNull<u8>> {
+        const DOING: &str = "allocating pinned memory";
+        self.enter(DOING)?;
+        // SAFETY: the caller writes to it before anything reads it.
+        let memory = unsafe { result::malloc_host(bytes, 0) }.map_err(failed(DOING))?;
+        NonNull::new(memory.cast()).ok_or(CudaError::Driver { doing: DOING, message: "a null pointer".to_owned() })
+    }
+
+    fn new_stream(&self) -> Result<StreamId> {
+        const DOING: &str = "making a stream";
+        self.enter(DOING)?;
+        let made = result::stream::create(result::stream::StreamKind::NonBlocking).map_err(failed(DOING))?;
+        Ok(StreamId(made.expose_provenance() as u64))
+    }
+
+    fn new_event(&self) -> Result<EventId> {
+        const DOING: &str = "making an event";
+        self.enter(DOING)?;
+        let made = result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING).map_err(failed(DOING))?;
+        Ok(EventId(made.expose_provenance() as u64))
+    }
+
+    fn scratch_bytes(&self, stage_bytes: u32) -> usize {
+        match stage_bytes <= MAX_SHARED_STAGE {
+            true => 0,
+            false => self.shape(stage_bytes).1 as usize * WARPS as usize * stage_bytes as usize,
+        }
+    }
+
+    unsafe fn free(&self, address: Address) {
+        // errors here are those of operations before it, which others have reported
+        let _ = self.enter("freeing memory");
+        // SAFETY: the caller's promise.
+        let _ = unsafe { result::free_sync(address) };
+    }
+
+    unsafe fn free_pinned(&self, memory: NonNull<u8>) {
+        let _ = self.enter("freeing memory");
+        // SAFETY: the caller's promise.
+        let _ = unsafe { result::free_host(memory.as_ptr().cast()) };
+    }
+
+    unsafe fn destroy_stream(&self, id: StreamId) {
+        let _ = self.enter("destroying a stream");
+        // SAFETY: the caller's promise.
+        let _ = unsafe { result::stream::destroy(stream(id)) };
+    }
+
+    unsafe fn destroy_event(&self, id: EventId) {
+        let _ = self.enter("destroying an event");
+        // SAFETY: the caller's promise.
+        let _ = unsafe { result::event::destroy(event(id)) };
+    }
+
+    unsafe fn copy_to_device(&self, to: Address, from: NonNull<u8>, bytes: usize, on: StreamId) -> Result<()> {
+        const DOING: &str = "copying a batch to the GPU";
+        self.enter(DOING)?;
+        let from = from.as_ptr().cast_const().cast();
+        // SAFETY: the caller's promise.
+        unsafe { sys::cuMemcpyHtoDAsync_v2(to, from, bytes, stream(on)) }.result().map_err(failed(DOING))
+    }
+
+    unsafe fn copy_to_host(&self, to: NonNull<u8>, from: Address, bytes: usize, on: StreamId) -> Result<()> {
+        const DOING: &str = "copying a report from the GPU";
+        self.enter(DOING)?;
+        // SAFETY: the caller's promise.
+        unsafe { sys::cuMemcpyDtoHAsync_v2(to.as_ptr().cast(), from, bytes, stream(on)) }
+            .result()
+            .map_err(failed(DOING))
+    }
+
+    unsafe fn decode(&self, launch: Launch, on: StreamId) -> Result<()> {
+        const DOING: &str = "launching the kernel";
+        if launch.block_count == 0 {
+            return Ok(());
+        }
+        self.enter(DOING)?;
+        let Launch { mut blocks, mut block_count, mut copies, mut stage_bytes, mut scratch, mut report } = launch;
+        let (mut shared, most) = self.shape(stage_bytes);
+        let grid = block_count.div_ceil(WARPS).min(most);
+        // the arguments of `tensilo_decode`, in its order
+        let mut arguments: [*mut c_void; 7] = [
+            from_mut(&mut blocks).cast(),
+            from_mut(&mut block_count).cast(),
+            from_mut(&mut copies).cast(),
+            from_mut(&mut shared).cast(),
+            from_mut(&mut scratch).cast(),
+            from_mut(&mut stage_bytes).cast(),
+            from_mut(&mut report).cast(),
+        ];
+        // SAFETY: the caller's promise. The arguments are those of the kernel, which the driver
+        // copies before it returns. Each warp of the grid has `stage_bytes` of the scratch, if any
+        // block needs it.
+        let launched = unsafe {
+            result::launch_kernel(
+                self.kernel,
+                (grid, 1, 1),
+                (WARPS * LANES, 1, 1),
+                WARPS * shared,
+                stream(on),
+                &mut arguments,
+            )
+        };
+        launched.map_err(failed(DOING))
+    }
+
+    unsafe fn record(&self, id: EventId, on: StreamId) -> Result<()> {
+        const DOING: &str = "recording an event";
+        self.enter(DOING)?;
+        // SAFETY: the caller's promise.
+        unsafe { result::event::record(event(id), stream(on)) }.map_err(failed(DOING))
+    }
+
+    unsafe fn wait(&self, id: EventId, on: StreamId) -> Result<()> {
+        const DOING: &str = "making a stream wait";
+        self.enter(DOING)?;
+        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: the caller's promise.
+        unsafe { result::stream::wait_event(stream(on), event(id), flags) }.map_err(failed(DOING))
+    }
+
+    unsafe fn synchronize(&self, id: EventId) -> Result<()> {
+        const DOING: &str = "waiting for the GPU";
+        self.enter(DOING)?;
+        // SAFETY: the caller's promise.
+        unsafe { result::event::synchronize(event(id)) }.map_err(failed(DOING))
+    }
+}
+
+impl Drop for CudaDriver {
+    fn drop(&mut self) {
+        let _ = self.enter("closing the GPU");
+        // SAFETY: whoever uses the kernel or the context holds this driver.
+        unsafe {
+            let _ = result::module::unload(self.module);
+            let _ = result::primary_ctx::release(self.device);
+        }
+    }
+}

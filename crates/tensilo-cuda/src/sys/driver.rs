@@ -1,0 +1,125 @@
+//! What this crate needs of a GPU: memory, streams, events, and the kernel.
+//!
+//! [`cuda`](super::cuda) is the driver of a GPU. `emulated.rs` has one for tests: its operations
+//! are delayed until somebody waits for them, so that a missing wait shows.
+
+use crate::error::Result;
+use std::ptr::NonNull;
+
+/// An address of the device.
+pub(crate) type Address = u64;
+
+/// A stream of a driver: a `CUstream` as a number, so that callers can pass theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StreamId(pub u64);
+
+/// An event of a driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EventId(pub u64);
+
+/// A launch of the kernel. All addresses are those of the device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Launch {
+    pub blocks: Address,
+    pub block_count: u32,
+    pub copies: Address,
+    /// The bytes that a warp needs for the longest block.
+    pub stage_bytes: u32,
+    /// Memory for blocks that are longer than shared memory: [`Driver::scratch_bytes`].
+    pub scratch: Address,
+    /// Where the kernel reports.
+    pub report: Address,
+}
+
+/// A GPU. Operations on a stream return at once, and run in the order of the stream.
+pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
+    /// Returns the name of the GPU.
+    fn name(&self) -> &str;
+
+    /// Allocates memory of the device, at a multiple of 16.
+    fn allocate(&self, bytes: usize) -> Result<Address>;
+
+    /// Allocates memory of the host that the device copies from, at a multiple of 16.
+    fn allocate_pinned(&self, bytes: usize) -> Result<NonNull<u8>>;
+
+    fn new_stream(&self) -> Result<StreamId>;
+
+    fn new_event(&self) -> Result<EventId>;
+
+    /// Returns the bytes of scratch that a launch with such a stage needs; 0 if shared memory is
+    /// enough.
+    fn scratch_bytes(&self, stage_bytes: u32) -> usize;
+
+    /// Frees memory of the device.
+    ///
+    /// # Safety
+    ///
+    /// [`Driver::allocate`] returned it, nobody has freed it, and no operation uses it.
+    unsafe fn free(&self, address: Address);
+
+    /// Frees memory of the host.
+    ///
+    /// # Safety
+    ///
+    /// As [`Driver::free`], with [`Driver::allocate_pinned`].
+    unsafe fn free_pinned(&self, memory: NonNull<u8>);
+
+    /// Destroys a stream or an event.
+    ///
+    /// # Safety
+    ///
+    /// This driver made it, and nobody uses it after this.
+    unsafe fn destroy_stream(&self, stream: StreamId);
+
+    /// See [`Driver::destroy_stream`].
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    unsafe fn destroy_event(&self, event: EventId);
+
+    /// Copies to the device.
+    ///
+    /// # Safety
+    ///
+    /// Both ranges stay allocated until the operation has run, and until then nobody writes to the
+    /// host's, or uses the device's.
+    unsafe fn copy_to_device(&self, to: Address, from: NonNull<u8>, bytes: usize, on: StreamId) -> Result<()>;
+
+    /// Copies to the host.
+    ///
+    /// # Safety
+    ///
+    /// Both ranges stay allocated until the operation has run, and until then nobody uses the
+    /// host's, or writes to the device's.
+    unsafe fn copy_to_host(&self, to: NonNull<u8>, from: Address, bytes: usize, on: StreamId) -> Result<()>;
+
+    /// Runs the kernel.
+    ///
+    /// # Safety
+    ///
+    /// All memory that the launch and its records name stays allocated until the operation has run.
+    /// Until then, nobody else writes to what it reads, or uses what it writes.
+    unsafe fn decode(&self, launch: Launch, on: StreamId) -> Result<()>;
+
+    /// Notes in an event how far a stream is.
+    ///
+    /// # Safety
+    ///
+    /// Stream and event exist.
+    unsafe fn record(&self, event: EventId, on: StreamId) -> Result<()>;
+
+    /// Makes a stream wait for an event.
+    ///
+    /// # Safety
+    ///
+    /// Stream and event exist.
+    unsafe fn wait(&self, event: EventId, on: StreamId) -> Result<()>;
+
+    /// Waits for an event on the host.
+    ///
+    /// # Safety
+    ///
+    /// The event exists.
+    unsafe fn synchronize(&self, event: EventId) -> Result<()>;
+}

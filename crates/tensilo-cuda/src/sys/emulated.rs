@@ -1,0 +1,198 @@
+//! A driver without a GPU, for tests: the memory of the device is memory of the host, and the
+//! kernel is the emulated one.
+//!
+//! Operations wait in the queue of their stream until somebody waits for an event: then that stream
+//! runs up to the event, and the streams whose events it waits for, and no other. A launch that
+//! does not wait for its list decodes old bytes.
+
+use super::driver::{Address, Driver, EventId, Launch, StreamId};
+use super::emulator::{LaneOrder, decode_at};
+use crate::error::Result;
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::collections::{HashMap, VecDeque};
+use std::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct EmulatedDriver(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    next: u64,
+    allocated: HashMap<u64, Layout>,
+    streams: HashMap<u64, VecDeque<Operation>>,
+    /// For each event, how often it was recorded, and how often a stream has come there.
+    events: HashMap<u64, (u64, u64)>,
+    /// Where the last record of each event is.
+    recorded_on: HashMap<u64, u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    Copy {
+        to: u64,
+        from: u64,
+        bytes: usize,
+    },
+    Decode(Launch),
+    Record(u64),
+    /// Waits until an event was reached so often.
+    Wait(u64, u64),
+}
+
+/// The alignment of all memory.
+const ALIGNMENT: usize = 256;
+
+impl EmulatedDriver {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn allocate_any(&self, bytes: usize) -> NonNull<u8> {
+        let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT).unwrap_or(Layout::new::<u128>());
+        // SAFETY: the layout has at least one byte.
+        let memory = unsafe { alloc_zeroed(layout) };
+        let memory = NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout));
+        self.state().allocated.insert(memory.as_ptr().expose_provenance() as u64, layout);
+        memory
+    }
+
+    fn free_any(&self, address: u64) {
+        if let Some(layout) = self.state().allocated.remove(&address) {
+            // SAFETY: it was allocated with this layout, and is freed once.
+            unsafe { dealloc(pointer(address), layout) };
+        }
+    }
+
+    fn push(&self, on: StreamId, operation: Operation) {
+        self.state().streams.entry(on.0).or_default().push_back(operation);
+    }
+}
+
+fn pointer(address: u64) -> *mut u8 {
+    std::ptr::with_exposed_provenance_mut(address as usize)
+}
+
+impl State {
+    /// Runs what has to run before an event was reached `count` times.
+    fn reach(&mut self, event: u64, count: u64) {
+        while self.events.get(&event).is_some_and(|(_, reached)| *reached < count) {
+            let Some(stream) = self.recorded_on.get(&event).copied() else { return };
+            let Some(operation) = self.streams.get_mut(&stream).and_then(VecDeque::pop_front) else { return };
+            match operation {
+                // SAFETY: the promise of `copy_to_device` and `copy_to_host`.
+                Operation::Copy { to, from, bytes } => unsafe {
+                    std::ptr::copy_nonoverlapping(pointer(from), pointer(to), bytes);
+                },
+                Operation::Decode(launch) => {
+                    let mut stage = vec![0_u128; (launch.stage_bytes as usize).div_ceil(size_of::<u128>())];
+                    // SAFETY: the promise of `decode`.
+                    let report = unsafe {
+                        decode_at(
+                            pointer(launch.blocks).cast(),
+                            launch.block_count,
+                            pointer(launch.copies).cast(),
+                            stage.as_mut_ptr().cast(),
+                            launch.stage_bytes,
+                            LaneOrder::default(),
+                        )
+                    };
+                    // SAFETY: as above; a report has 8 bytes at a multiple of 16.
+                    unsafe { pointer(launch.report).cast::<u64>().write(report) };
+                }
+                Operation::Record(event) => {
+                    if let Some((_, reached)) = self.events.get_mut(&event) {
+                        *reached += 1;
+                    }
+                }
+                Operation::Wait(event, count) => self.reach(event, count),
+            }
+        }
+    }
+}
+
+impl Driver for EmulatedDriver {
+    fn name(&self) -> &str {
+        "emulated warp"
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Address> {
+        Ok(self.allocate_any(bytes).as_ptr().expose_provenance() as u64)
+    }
+
+    fn allocate_pinned(&self, bytes: usize) -> Result<NonNull<u8>> {
+        Ok(self.allocate_any(bytes))
+    }
+
+    fn new_stream(&self) -> Result<StreamId> {
+        let mut state = self.state();
+        state.next += 1;
+        Ok(StreamId(state.next))
+    }
+
+    fn new_event(&self) -> Result<EventId> {
+        let mut state = self.state();
+        state.next += 1;
+        let event = state.next;
+        state.events.insert(event, (0, 0));
+        Ok(EventId(event))
+    }
+
+    fn scratch_bytes(&self, stage_bytes: u32) -> usize {
+        stage_bytes as usize
+    }
+
+    unsafe fn free(&self, address: Address) {
+        self.free_any(address);
+    }
+
+    unsafe fn free_pinned(&self, memory: NonNull<u8>) {
+        self.free_any(memory.as_ptr().expose_provenance() as u64);
+    }
+
+    unsafe fn destroy_stream(&self, stream: StreamId) {
+        self.state().streams.remove(&stream.0);
+    }
+
+    unsafe fn destroy_event(&self, event: EventId) {
+        self.state().events.remove(&event.0);
+    }
+
+    unsafe fn copy_to_device(&self, to: Address, from: NonNull<u8>, bytes: usize, on: StreamId) -> Result<()> {
+        self.push(on, Operation::Copy { to, from: from.as_ptr().expose_provenance() as u64, bytes });
+        Ok(())
+    }
+
+    unsafe fn copy_to_host(&self, to: NonNull<u8>, from: Address, bytes: usize, on: StreamId) -> Result<()> {
+        self.push(on, Operation::Copy { to: to.as_ptr().expose_provenance() as u64, from, bytes });
+        Ok(())
+    }
+
+    unsafe fn decode(&self, launch: Launch, on: StreamId) -> Result<()> {
+        self.push(on, Operation::Decode(launch));
+        Ok(())
+    }
+
+    unsafe fn record(&self, event: EventId, on: StreamId) -> Result<()> {
+        let mut state = self.state();
+        state.events.entry(event.0).or_default().0 += 1;
+        state.recorded_on.insert(event.0, on.0);
+        drop(state);
+        self.push(on, Operation::Record(event.0));
+        Ok(())
+    }
+
+    unsafe fn wait(&self, event: EventId, on: StreamId) -> Result<()> {
+        let count = self.state().events.get(&event.0).map_or(0, |(recorded, _)| *recorded);
+        self.push(on, Operation::Wait(event.0, count));
+        Ok(())
+    }
+
+    unsafe fn synchronize(&self, event: EventId) -> Result<()> {
+        let mut state = self.state();
+        let count = state.events.get(&event.0).map_or(0, |(recorded, _)| *recorded);
+        state.reach(event.0, count);
+        Ok(())
+    }
+}

@@ -1,0 +1,339 @@
+//! A GPU that decodes lists, and what belongs to it: memory, streams and events that are freed when
+//! they are dropped.
+//!
+//! A launch is three operations: the list is copied to the device, the kernel decodes it, the
+//! report is copied back. Copies have a stream of their own, so that the list of the next batch
+//! arrives while the kernel decodes this one. The stream of the kernel waits for the list, and for
+//! whatever the caller's stream did with the memory of the batch; then the caller's stream waits
+//! for the kernel. No host thread waits before [`Launched::finish`].
+//!
+//! A list that is in flight is owned by its [`Launched`], so that nobody can change it, and comes
+//! back from `finish` for the next batch.
+
+use super::driver::{Address, Driver, EventId, Launch, StreamId};
+use crate::block_list::{BlockList, ListMemory, Refusal};
+use crate::error::Result;
+use std::mem;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex};
+
+/// A GPU. Clones are the same one.
+#[derive(Clone, Debug)]
+pub struct Gpu(Arc<GpuState>);
+
+#[derive(Debug)]
+struct GpuState {
+    driver: Arc<dyn Driver>,
+    copies: Stream,
+    kernels: Stream,
+    /// What launches reuse.
+    slots: Mutex<Vec<Slot>>,
+}
+
+/// Memory of the device.
+#[derive(Debug)]
+struct DeviceMemory {
+    driver: Arc<dyn Driver>,
+    address: Address,
+    bytes: usize,
+}
+
+impl DeviceMemory {
+    /// Returns no memory.
+    fn none(driver: &Arc<dyn Driver>) -> Self {
+        Self { driver: driver.clone(), address: 0, bytes: 0 }
+    }
+
+    /// Makes it at least so long. The content is lost.
+    fn reserve(&mut self, bytes: usize) -> Result<()> {
+        if self.bytes < bytes {
+            let address = self.driver.allocate(bytes.next_power_of_two())?;
+            let longer = Self { driver: self.driver.clone(), address, bytes: bytes.next_power_of_two() };
+            drop(mem::replace(self, longer));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for DeviceMemory {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            // SAFETY: it is allocated, and freed once. A slot is dropped, or its memory replaced,
+            // after the operations on it have run: `Launched` waits for them.
+            unsafe { self.driver.free(self.address) };
+        }
+    }
+}
+
+/// Memory of the host that the device copies from.
+#[derive(Debug)]
+struct Pinned {
+    driver: Arc<dyn Driver>,
+    memory: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the memory belongs to this value alone, as that of a `Vec` does.
+unsafe impl Send for Pinned {}
+
+impl Pinned {
+    fn none(driver: &Arc<dyn Driver>) -> Self {
+        Self { driver: driver.clone(), memory: NonNull::dangling(), bytes: 0 }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            // SAFETY: as for `DeviceMemory`.
+            unsafe { self.driver.free_pinned(self.memory) };
+        }
+    }
+}
+
+impl ListMemory for Pinned {
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: the memory has so many bytes, or is none. It was zeroed when it was allocated. No
+        // operation writes to it while this can be called: `Launched` has the list until it has
+        // waited for them.
+        unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), self.bytes) }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above; `self` is borrowed alone.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), self.bytes) }
+    }
+
+    fn reserve(&mut self, used: usize, bytes: usize) -> tensilo::Result<()> {
+        if self.bytes >= bytes {
+            return Ok(());
+        }
+        let bytes = bytes.next_power_of_two();
+        let allocated = self.driver.allocate_pinned(bytes);
+        let memory = allocated.map_err(|error| tensilo::Error::bad_argument(error.to_string()))?;
+        // SAFETY: the memory was just allocated with so many bytes.
+        unsafe { memory.write_bytes(0, bytes) };
+        let mut longer = Self { driver: self.driver.clone(), memory, bytes };
+        let used = used.min(self.bytes);
+        if let (Some(to), Some(from)) = (longer.bytes_mut().get_mut(..used), self.bytes().get(..used)) {
+            to.copy_from_slice(from); // equal lengths
+        }
+        drop(mem::replace(self, longer));
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct Stream {
+    driver: Arc<dyn Driver>,
+    id: StreamId,
+}
+
+impl Stream {
+    fn new(driver: &Arc<dyn Driver>) -> Result<Self> {
+        Ok(Self { driver: driver.clone(), id: driver.new_stream()? })
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // SAFETY: it was made by the driver, and is destroyed once.
+        unsafe { self.driver.destroy_stream(self.id) };
+    }
+}
+
+#[derive(Debug)]
+struct Event {
+    driver: Arc<dyn Driver>,
+    id: EventId,
+}
+
+impl Event {
+    fn new(driver: &Arc<dyn Driver>) -> Result<Self> {
+        Ok(Self { driver: driver.clone(), id: driver.new_event()? })
+    }
+
+    /// Notes how far a stream is. The stream exists.
+    fn record(&self, on: StreamId) -> Result<()> {
+        // SAFETY: both exist.
+        unsafe { self.driver.record(self.id, on) }
+    }
+
+    /// Makes a stream, which exists, wait.
+    fn delay(&self, stream: StreamId) -> Result<()> {
+        // SAFETY: both exist.
+        unsafe { self.driver.wait(self.id, stream) }
+    }
+
+    fn wait(&self) -> Result<()> {
+        // SAFETY: it exists.
+        unsafe { self.driver.synchronize(self.id) }
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: as for `Stream`.
+        unsafe { self.driver.destroy_event(self.id) };
+    }
+}
+
+/// Memory and events of a launch.
+#[derive(Debug)]
+struct Slot {
+    /// The list.
+    list: DeviceMemory,
+    scratch: DeviceMemory,
+    /// The list has arrived.
+    copied: Event,
+    /// The memory of the batch may be written to.
+    free: Event,
+    /// All is done.
+    done: Event,
+}
+
+impl Slot {
+    fn new(driver: &Arc<dyn Driver>) -> Result<Self> {
+        Ok(Self {
+            list: DeviceMemory::none(driver),
+            scratch: DeviceMemory::none(driver),
+            copied: Event::new(driver)?,
+            free: Event::new(driver)?,
+            done: Event::new(driver)?,
+        })
+    }
+}
+
+/// The memory of a batch on a GPU.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchMemory {
+    /// Its address, at a multiple of the bytes of each column's elements.
+    pub address: u64,
+    /// Its length.
+    pub bytes: usize,
+    /// The stream that the caller uses it on, as a `CUstream`: 0 is the default stream.
+    pub stream: u64,
+}
+
+impl Gpu {
+    /// Returns a GPU that is emulated: see `Emulator`. Operations run when somebody waits for them.
+    #[cfg(feature = "emulator")]
+    pub fn emulated() -> Self {
+        let driver: Arc<dyn Driver> = Arc::new(super::emulated::EmulatedDriver::default());
+        Self::of(driver).unwrap_or_else(|error| unreachable!("{error}"))
+    }
+
+    /// Returns the GPU of a driver.
+    pub(crate) fn of(driver: Arc<dyn Driver>) -> Result<Self> {
+        let (copies, kernels) = (Stream::new(&driver)?, Stream::new(&driver)?);
+        Ok(Self(Arc::new(GpuState { driver, copies, kernels, slots: Mutex::default() })))
+    }
+
+    /// Returns the name of the GPU.
+    pub fn name(&self) -> &str {
+        self.0.driver.name()
+    }
+
+    /// Returns an empty list in memory that the GPU copies from. Cost: pinned memory is slow to
+    /// allocate; use a list again when [`Launched::finish`] returns it.
+    pub fn new_list(&self) -> BlockList {
+        BlockList::in_memory(Box::new(Pinned::none(&self.0.driver)))
+    }
+
+    /// Decodes a list to the memory of a batch, after what the caller's stream does now. Returns
+    /// when all is enqueued: operations that are put on that stream later see the batch.
+    ///
+    /// Fails if the memory is too short, or if the driver fails. A list of [`BlockList::new`] is
+    /// copied more slowly, as the driver copies it to pinned memory first.
+    ///
+    /// # Safety
+    ///
+    /// The memory is on this GPU, and stays allocated until [`Launched::finish`] has returned, or
+    /// [`Launched`] was dropped, or later operations of the stream have run. Nobody uses it on
+    /// other streams meanwhile. The stream exists.
+    pub unsafe fn launch(&self, mut list: BlockList, batch: BatchMemory) -> Result<Launched> {
+        list.check_batch(batch.bytes)?;
+        let GpuState { driver, copies, kernels, slots } = &*self.0;
+        let unused = slots.lock().ok().and_then(|mut slots| slots.pop());
+        let mut slot = unused.map_or_else(|| Slot::new(driver), Ok)?;
+        let stage_bytes = list.stage_bytes();
+        let bytes = list.byte_count();
+        slot.list.reserve(bytes)?;
+        slot.scratch.reserve(driver.scratch_bytes(stage_bytes))?;
+        let sealed = list.seal(slot.list.address, batch.address)?;
+        let launch = Launch {
+            blocks: slot.list.address + sealed.blocks as u64,
+            block_count: list.block_count() as u32, // records are in 4 GiB
+            copies: slot.list.address + sealed.copies as u64,
+            stage_bytes,
+            scratch: slot.scratch.address,
+            report: slot.list.address,
+        };
+        let memory = NonNull::from(list.reserve_records()?).cast();
+        // it waits, however this ends: for what was enqueued before an operation failed, too
+        let launched = Launched { gpu: self.clone(), slot: Some(slot), list: Some(list) };
+        let Some(slot) = &launched.slot else { return Ok(launched) };
+        // SAFETY: list and slot belong to `launched`, which keeps them until `done`. Records name
+        // ranges of the list on the device, and of the batch, as `check_batch` has checked. The
+        // batch is the caller's promise.
+        let enqueued = unsafe {
+            driver.copy_to_device(slot.list.address, memory, sealed.end, copies.id).and_then(|()| {
+                slot.copied.record(copies.id)?;
+                slot.free.record(StreamId(batch.stream))?;
+                slot.copied.delay(kernels.id)?;
+                slot.free.delay(kernels.id)?;
+                driver.decode(launch, kernels.id)?;
+                driver.copy_to_host(memory, slot.list.address, size_of::<u64>(), kernels.id)
+            })
+        };
+        slot.done.record(kernels.id)?;
+        if enqueued.is_err() {
+            slot.copied.record(copies.id)?;
+            slot.copied.wait()?;
+        }
+        enqueued?;
+        slot.done.delay(StreamId(batch.stream))?;
+        Ok(launched)
+    }
+}
+
+/// A list that is being decoded. Dropping it waits.
+#[derive(Debug)]
+#[must_use = "a refused block is reported by `finish`"]
+pub struct Launched {
+    gpu: Gpu,
+    slot: Option<Slot>,
+    list: Option<BlockList>,
+}
+
+impl Launched {
+    /// Waits until the list is decoded. Returns it, to be used again, and the first block that
+    /// broke a rule: what the batch then has is any.
+    pub fn finish(mut self) -> Result<(BlockList, Option<Refusal>)> {
+        self.wait()?;
+        let list = self.list.take().unwrap_or_else(|| self.gpu.new_list()); // there is one
+        let report = list.report();
+        Ok((list, report))
+    }
+
+    /// Waits, and gives the slot back.
+    fn wait(&mut self) -> Result<()> {
+        let Some(slot) = &self.slot else { return Ok(()) };
+        slot.done.wait()?;
+        if let Some(slot) = self.slot.take()
+            && let Ok(mut slots) = self.gpu.0.slots.lock()
+        {
+            slots.push(slot);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        if self.wait().is_err() {
+            // the driver has failed, and nobody knows what still runs: its memory is leaked
+            mem::forget((self.slot.take(), self.list.take()));
+        }
+    }
+}
