@@ -52,9 +52,18 @@ pub struct Destination {
     /// The byte of the batch's memory at which the column begins: a multiple of the bytes of an
     /// element that is delivered.
     pub offset: usize,
-    /// Samples begin at multiples of so many bytes, counted from there, and are padded up to that;
-    /// `None`: they adjoin each other.
+    /// Samples begin at multiples of so many bytes, counted from there. The rest of such a row is
+    /// left as it is: see [`BlockList::fill`]. `None`: samples adjoin each other.
     pub row_bytes: Option<usize>,
+}
+
+/// Samples of a column that were read together: of one file.
+#[derive(Clone, Copy, Debug)]
+pub struct PlacedSamples<'a> {
+    /// Their shapes, as [`visit_blocks`](tensilo::stages::Decoder::visit_blocks) returns them.
+    pub shapes: &'a ColumnBuffer,
+    /// The row of each; `None`: in order, from row 0 on. Only for destinations that have rows.
+    pub rows: Option<&'a [usize]>,
 }
 
 impl Destination {
@@ -86,6 +95,13 @@ pub(crate) struct Block {
     pub zero_bits: u8,
     pub first_copy: u32,
     pub copy_count: u32,
+}
+
+impl Block {
+    /// Returns a block of bytes that are stored unchanged at `stored`.
+    fn raw(stored: usize) -> Self {
+        Self { stored: stored as u64, element_bytes: 1, ..Self::default() }
+    }
 }
 
 /// Elements of a block, and where they go: `kernels/decode.h` has the same.
@@ -184,6 +200,7 @@ pub struct BlockList {
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     block: usize,
+    part: usize,
     first: usize,
     count: usize,
     position: usize,
@@ -253,58 +270,89 @@ impl BlockList {
         self.end
     }
 
-    /// Adds elements of a block of a column. Copies the stored bytes of the block, unless those of
-    /// the last one are the same. [`BlockList::place`] then says where the elements go.
+    /// Adds elements of a block of a column, of the samples that are number `part` of those that
+    /// [`BlockList::place`] then gives places. Copies the stored bytes of the block, unless those
+    /// of the last one are the same.
     ///
     /// Fails if the tables of the block break a rule of the specification, or if the list gets too
     /// long for a launch: 4 GiB of stored bytes.
-    pub fn push(&mut self, samples: &BlockSamples<'_>) -> Result<()> {
+    pub fn push(&mut self, part: usize, samples: &BlockSamples<'_>) -> Result<()> {
         if !self.is_last(samples) {
             self.push_block(samples)?;
         }
         let BlockSamples { elements, position, offset, .. } = samples;
         let (first, count) = (elements.start, elements.len());
         let block = self.blocks.len().saturating_sub(1); // there is one
-        self.wanted.push(Wanted { block, first, count, position: *position, offset: *offset });
+        self.wanted.push(Wanted { block, part, first, count, position: *position, offset: *offset });
         Ok(())
     }
 
-    /// Gives the samples of the blocks that were added since this was called last their places.
-    /// They are of one column: `samples` has their shapes, as
-    /// [`visit_blocks`](tensilo::stages::Decoder::visit_blocks) returns them.
+    /// Gives the elements of the blocks that were added since this was called last their places.
+    /// They are of one column, whose samples are in `parts`.
     ///
     /// Fails if the conversion is of another type, or if a sample is longer than a row.
-    pub fn place(&mut self, destination: &Destination, samples: &ColumnBuffer) -> Result<()> {
+    pub fn place(&mut self, destination: &Destination, parts: &[PlacedSamples<'_>]) -> Result<()> {
         destination.check()?;
-        let stored = destination.dtype.coded_bytes();
-        let delivered = destination.conversion.element_bytes(stored);
         let zero_bits = zero_bits(destination.dtype);
         for block in self.blocks.iter_mut().skip(self.placed) {
             block.conversion = destination.conversion.code();
             block.zero_bits = zero_bits;
         }
         let mut wanted = std::mem::take(&mut self.wanted);
-        let placed =
-            wanted.iter().try_for_each(|wanted| self.place_elements(destination, samples, wanted, [stored, delivered]));
+        let placed = wanted.iter().try_for_each(|wanted| {
+            let part = parts.get(wanted.part).ok_or_else(no_sample)?;
+            self.place_elements(destination, part, wanted)
+        });
         wanted.clear();
         (self.wanted, self.placed) = (wanted, self.blocks.len());
         placed
     }
 
-    /// Adds the copies of elements: one for each row that they are in.
-    fn place_elements(
-        &mut self,
-        destination: &Destination,
-        samples: &ColumnBuffer,
-        wanted: &Wanted,
-        [stored, delivered]: [usize; 2],
-    ) -> Result<()> {
+    /// Adds bytes that are already decoded: they go to the batch from byte `offset` on.
+    pub fn push_bytes(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
+        let stored = self.append(bytes)?;
+        let elements = narrow(bytes.len())?;
+        self.push_placed(offset, bytes.len(), Block { stored_bytes: elements, elements, ..Block::raw(stored) })
+    }
+
+    /// Fills `count` elements of the batch from byte `offset` on with one, of 1, 2, 4 or 8 bytes.
+    pub fn fill(&mut self, offset: usize, element: &[u8], count: usize) -> Result<()> {
+        if !matches!(element.len(), 1 | 2 | 4 | 8) {
+            return Err(Error::bad_argument(format!("an element of {} bytes", element.len())));
+        }
+        let bytes = count.checked_mul(element.len()).ok_or_else(too_long)?;
+        let stored = self.append(element)?;
+        let width = element.len() as u8; // at most 8
+        let block = Block { encoding: 1, element_bytes: width, stored_bytes: width.into(), ..Block::raw(stored) };
+        self.push_placed(offset, bytes, Block { elements: narrow(count)?, ..block })
+    }
+
+    /// Adds a block that goes to the batch as a whole.
+    fn push_placed(&mut self, offset: usize, bytes: usize, block: Block) -> Result<()> {
+        if block.elements == 0 {
+            return Ok(());
+        }
+        let end = offset.checked_add(bytes).ok_or_else(too_long)?;
+        let first_copy = narrow(self.copies.len())?;
+        self.copies.push(Copy { to: offset as u64, first: 0, count: block.elements });
+        self.blocks.push(Block { first_copy, copy_count: 1, ..block });
+        (self.placed, self.part, self.end) = (self.blocks.len(), None, self.end.max(end));
+        Ok(())
+    }
+
+    /// Adds the copies of elements: one for each row that they are in, unless rows adjoin.
+    fn place_elements(&mut self, destination: &Destination, part: &PlacedSamples<'_>, wanted: &Wanted) -> Result<()> {
+        let stored = destination.dtype.coded_bytes();
+        let delivered = destination.conversion.element_bytes(stored);
+        let samples = part.shapes;
         let start_of = |position: usize| samples.value_start(position).map(|byte| byte / stored).ok_or_else(no_sample);
         // elements are counted from the start of the values of all samples
         let (mut first, mut position) = (wanted.first, wanted.position);
         let mut at = start_of(position)?.checked_add(wanted.offset / stored).ok_or_else(no_sample)?;
-        let end = at.checked_add(wanted.count).filter(|end| *end <= start_of(samples.sample_count()).unwrap_or(0));
-        let end = end.ok_or_else(no_sample)?;
+        let end = at.checked_add(wanted.count).ok_or_else(no_sample)?;
+        if end > start_of(samples.sample_count())? {
+            return Err(no_sample());
+        }
         while at < end {
             let (to, count) = match destination.row_bytes {
                 None => (at.checked_mul(delivered), end - at),
@@ -316,23 +364,37 @@ impl BlockList {
                     if (next - start).saturating_mul(delivered) > row_bytes {
                         return Err(Error::bad_argument("a sample is longer than a row of its destination"));
                     }
-                    let row = position.checked_mul(row_bytes);
+                    let row = part.rows.map_or(Some(position), |rows| rows.get(position).copied());
+                    let row = row.ok_or_else(no_sample)?.checked_mul(row_bytes);
                     let to = row.and_then(|row| (at - start).checked_mul(delivered)?.checked_add(row));
                     (to, next.min(end) - at)
                 }
             };
             let to = to.and_then(|to| to.checked_add(destination.offset)).ok_or_else(too_long)?;
             let copy_end = count.checked_mul(delivered).and_then(|bytes| bytes.checked_add(to)).ok_or_else(too_long)?;
-            let copies = narrow(self.copies.len())?;
-            let block = self.blocks.get_mut(wanted.block).ok_or_else(no_sample)?;
-            if block.copy_count == 0 {
-                block.first_copy = copies;
-            }
-            block.copy_count += 1; // blocks ascend
-            self.copies.push(Copy { to: to as u64, first: narrow(first)?, count: narrow(count)? });
+            let copy = Copy { to: to as u64, first: narrow(first)?, count: narrow(count)? };
+            self.push_copy(wanted.block, copy, delivered)?;
             self.end = self.end.max(copy_end);
             (at, first) = (at + count, first + count);
         }
+        Ok(())
+    }
+
+    /// Adds a copy to a block, or to the copy before it, if it goes on there.
+    fn push_copy(&mut self, block: usize, copy: Copy, delivered: usize) -> Result<()> {
+        let copies = narrow(self.copies.len())?;
+        let block = self.blocks.get_mut(block).ok_or_else(no_sample)?;
+        if block.copy_count == 0 {
+            block.first_copy = copies;
+        } else if let Some(last) = self.copies.last_mut() {
+            let bytes = u64::from(last.count) * delivered as u64;
+            if last.first + last.count == copy.first && last.to + bytes == copy.to {
+                last.count += copy.count; // at most the elements of the block
+                return Ok(());
+            }
+        }
+        block.copy_count += 1; // blocks ascend
+        self.copies.push(copy);
         Ok(())
     }
 

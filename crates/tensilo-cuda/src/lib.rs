@@ -17,7 +17,7 @@ mod error;
 #[allow(unsafe_code, reason = "functions of the kernels: each call with its argument")]
 mod sys;
 
-pub use block_list::{BlockList, Conversion, Destination, Refusal};
+pub use block_list::{BlockList, Conversion, Destination, PlacedSamples, Refusal};
 pub use error::{CudaError, Result};
 #[cfg(feature = "emulator")]
 pub use sys::emulator::{Emulator, LaneOrder};

@@ -10,7 +10,8 @@ use std::ops::Range;
 
 impl ColumnBuffer {
     /// Fills the buffer with samples of other buffers, which `column` describes: for each, the
-    /// buffer and the number of the sample in it. `None` is a null sample.
+    /// buffer and the number of the sample in it. `None` is a null sample. Samples without values,
+    /// as [`visit_blocks`](crate::stages::Decoder::visit_blocks) returns them, add none.
     ///
     /// Fails if a buffer is of another type or shape, or has no such sample; this one is empty
     /// then. Cost: a copy of the samples. Allocates nothing once warmed up.
@@ -78,7 +79,10 @@ impl ColumnBuffer {
             true => usize::try_from(*from.offsets.get(item)?).ok()?.checked_mul(layout.dtype.element_bytes()),
             false => item.checked_mul(layout.inner_bytes),
         };
-        let bytes = at(items.start).zip(at(items.end)).and_then(|(start, end)| from.bytes().get(start..end));
+        let bytes = match from.bytes() {
+            [] => Some(&[][..]), // without elements, or without values
+            all => at(items.start).zip(at(items.end)).and_then(|(start, end)| all.get(start..end)),
+        };
         let bytes = bytes.ok_or_else(outside)?;
         if layout.is_ragged() {
             self.join_extents(layout, from, &items)?;

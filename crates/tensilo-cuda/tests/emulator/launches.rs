@@ -1,6 +1,6 @@
 //! Launches by a driver that delays all operations until somebody waits for them.
 
-use super::{Wanted, destination, open, readable_columns, want_in};
+use super::{Wanted, destination, open, placed, readable_columns, want_in};
 use tensilo::Column;
 use tensilo_cuda::{BatchMemory, BlockList, CudaError, Gpu, Launched};
 use tensilo_testing::vector;
@@ -28,7 +28,7 @@ struct InFlight {
 fn launch(gpu: &Gpu, mut list: BlockList, (column, samples): &(Column, Vec<u64>)) -> InFlight {
     list.clear();
     let Wanted { decoded, shapes, mut list } = want_in(list, column, samples).unwrap();
-    list.place(&destination(column), &shapes).unwrap();
+    list.place(&destination(column), &[placed(&shapes)]).unwrap();
     let mut batch = vec![0xEE; decoded.bytes().len()];
     let (address, bytes) = (batch.as_mut_ptr().expose_provenance() as u64, batch.len());
     // SAFETY: the memory of the emulated device is that of this process. The batch lives until the
@@ -73,7 +73,7 @@ fn memory_that_is_too_short_is_refused() {
     let (gpu, columns) = (Gpu::emulated(), columns());
     let (column, samples) = &columns[0];
     let Wanted { decoded, shapes, mut list } = want_in(gpu.new_list(), column, samples).unwrap();
-    list.place(&destination(column), &shapes).unwrap();
+    list.place(&destination(column), &[placed(&shapes)]).unwrap();
     let mut batch = vec![0; decoded.bytes().len() - 1];
     let address = batch.as_mut_ptr().expose_provenance() as u64;
     // SAFETY: it is refused.

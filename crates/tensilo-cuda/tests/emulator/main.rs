@@ -6,9 +6,9 @@ mod vectors;
 
 use std::sync::Arc;
 use tensilo::source::InMemory;
-use tensilo::stages::{BlockSamples, BlockScratch, Decoder, FetchedBytes, ReadPlan, StoredBlock};
+use tensilo::stages::{BlockSamples, BlockScratch, Decoder, FetchedBytes, ReadPlan, StoredBlock, VisitBlocks};
 use tensilo::{Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, OpenOptions, Reader, Result, Shape};
-use tensilo_cuda::{BlockList, Conversion, Destination, Emulator, LaneOrder};
+use tensilo_cuda::{BlockList, Conversion, Destination, Emulator, LaneOrder, PlacedSamples};
 
 /// Orders of lanes: forwards, backwards, others.
 const ORDERS: [LaneOrder; 3] =
@@ -40,21 +40,33 @@ fn want(column: &Column, samples: &[u64]) -> Result<Wanted> {
     want_in(BlockList::new(), column, samples)
 }
 
-/// Adds the blocks to a list.
-fn want_in(mut list: BlockList, column: &Column, samples: &[u64]) -> Result<Wanted> {
+/// Hands out the blocks that have samples of a column. Returns the shapes of the samples.
+fn collect(column: &Column, samples: &[u64], visit: &mut VisitBlocks<'_>) -> Result<ColumnBuffer> {
     let mut plan = ReadPlan::new();
     plan.select(std::slice::from_ref(column), samples)?;
     let mut bytes = FetchedBytes::new();
     plan.fetch(&mut bytes)?;
-    let (mut decoded, mut shapes) = (ColumnBuffer::new(), ColumnBuffer::new());
-    Decoder::new().decode_column(&plan, &bytes, 0, &mut decoded)?;
-    Decoder::new().visit_blocks(&plan, &bytes, 0, &mut shapes, &mut |samples| list.push(&samples))?;
+    let mut shapes = ColumnBuffer::new();
+    Decoder::new().visit_blocks(&plan, &bytes, 0, &mut shapes, visit)?;
+    Ok(shapes)
+}
+
+/// Adds the blocks to a list.
+fn want_in(mut list: BlockList, column: &Column, samples: &[u64]) -> Result<Wanted> {
+    let mut decoded = ColumnBuffer::new();
+    column.cursor().gather_into(samples, &mut decoded)?;
+    let shapes = collect(column, samples, &mut |samples| list.push(0, &samples))?;
     Ok(Wanted { decoded, shapes, list })
 }
 
 /// Returns the destination of a column that begins where the batch does.
 fn destination(column: &Column) -> Destination {
     Destination { dtype: column.schema().dtype, conversion: Conversion::None, offset: 0, row_bytes: None }
+}
+
+/// Returns samples that are all of a batch, in order.
+fn placed(shapes: &ColumnBuffer) -> PlacedSamples<'_> {
+    PlacedSamples { shapes, rows: None }
 }
 
 /// Decodes a block by the library, and by the kernels in each order of lanes. Fails if they
@@ -76,8 +88,8 @@ fn check_block(block: &StoredBlock<'_>) -> bool {
     shapes.fill(&sample, &ColumnBatch::from_bytes(dtype, 1, &[], &expected)).unwrap();
     let mut list = BlockList::new();
     let samples = BlockSamples { block: *block, elements: 0..block.element_count(), position: 0, offset: 0 };
-    let pushed = list.push(&samples).and_then(|()| {
-        list.place(&Destination { dtype, conversion: Conversion::None, offset: 0, row_bytes: None }, &shapes)
+    let pushed = list.push(0, &samples).and_then(|()| {
+        list.place(&Destination { dtype, conversion: Conversion::None, offset: 0, row_bytes: None }, &[placed(&shapes)])
     });
     if let Err(error) = pushed {
         assert!(valid.is_err(), "only the list refuses {block:?}: {error}");

@@ -1,10 +1,10 @@
 //! Each valid vector of the specification.
 
 use super::hostile::each_block;
-use super::{ORDERS, Wanted, destination, open, readable_columns, want};
+use super::{ORDERS, Wanted, collect, destination, open, placed, readable_columns, want};
 use std::collections::BTreeSet;
 use tensilo::{Column, DType};
-use tensilo_cuda::{Conversion, Destination, Emulator};
+use tensilo_cuda::{BlockList, Conversion, Destination, Emulator, PlacedSamples};
 use tensilo_testing::{vector, vector_files};
 
 /// Calls `check` with each column that can be read, and the number of its samples.
@@ -26,7 +26,7 @@ fn all_samples_are_those_of_the_library() {
     each_column(|name, column, count| {
         let samples: Vec<u64> = (0..count.min(1 << 16)).collect();
         let Ok(Wanted { decoded, shapes, mut list }) = want(column, &samples) else { return };
-        list.place(&destination(column), &shapes).unwrap();
+        list.place(&destination(column), &[placed(&shapes)]).unwrap();
         blocks += list.block_count();
         assert_eq!((shapes.offsets(), shapes.extents()), (decoded.offsets(), decoded.extents()), "{name}");
         assert_eq!((shapes.validity(), shapes.item_count()), (decoded.validity(), decoded.item_count()), "{name}");
@@ -71,10 +71,45 @@ fn samples_in_any_order_are_copied_to_their_places() {
         let mut samples: Vec<u64> = (0..count.min(500)).rev().step_by(3).collect();
         samples.extend((count > 0).then_some(0));
         let Ok(Wanted { decoded, shapes, mut list }) = want(column, &samples) else { return };
-        list.place(&destination(column), &shapes).unwrap();
+        list.place(&destination(column), &[placed(&shapes)]).unwrap();
         let mut found = vec![0; decoded.bytes().len()];
         assert_eq!(Emulator::default().decode(&mut list, &mut found).unwrap(), None, "{name}");
         assert!(found == decoded.bytes(), "{name}, {}", column.schema().name);
+    });
+}
+
+/// Two parts of a batch, whose samples alternate, and rows that are filled.
+#[test]
+fn parts_of_a_batch_go_to_their_rows() {
+    each_column(|name, column, count| {
+        let samples: Vec<u64> = (0..count.min(40)).collect();
+        let Ok(Wanted { decoded, .. }) = want(column, &samples) else { return };
+        let halves = [0, 1].map(|first| (first..samples.len()).step_by(2).collect::<Vec<usize>>());
+        let of_half = |half: &[usize]| half.iter().map(|&row| samples[row]).collect::<Vec<u64>>();
+        let mut list = BlockList::new();
+        let shapes = halves.each_ref().map(|half| {
+            let part = usize::from(half.first() == Some(&1));
+            collect(column, &of_half(half), &mut |samples| list.push(part, &samples)).unwrap()
+        });
+        let starts: Vec<usize> = (0..=samples.len()).map(|position| decoded.value_start(position).unwrap()).collect();
+        let width = column.schema().dtype.coded_bytes();
+        let row_bytes = starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) + 3 * width;
+        let parts = [0, 1].map(|half| PlacedSamples { shapes: &shapes[half], rows: Some(&halves[half]) });
+        list.place(&Destination { row_bytes: Some(row_bytes), ..destination(column) }, &parts).unwrap();
+        let mut due: Vec<u8> = Vec::new();
+        for (row, pair) in starts.windows(2).enumerate() {
+            due.extend(&decoded.bytes()[pair[0]..pair[1]]);
+            let filler = [7, 8, 9, 10, 11, 12, 13, 14];
+            let missing = row_bytes - (pair[1] - pair[0]);
+            list.fill(due.len(), &filler[..width], missing / width).unwrap();
+            due.extend(filler[..width].iter().cycle().take(missing));
+            assert_eq!(due.len(), (row + 1) * row_bytes);
+        }
+        list.push_bytes(due.len(), b"the end").unwrap();
+        due.extend(b"the end");
+        let mut found = vec![0xEE; list.batch_bytes()];
+        assert_eq!(Emulator::default().decode(&mut list, &mut found).unwrap(), None, "{name}");
+        assert!(found == due, "{name}, {}", column.schema().name);
     });
 }
 
@@ -86,7 +121,7 @@ fn samples_of_different_lengths_fill_rows() {
         let Ok(Wanted { decoded, shapes, mut list }) = want(column, &samples) else { return };
         let starts: Vec<usize> = (0..=samples.len()).map(|position| shapes.value_start(position).unwrap()).collect();
         let row_bytes = starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) + 16;
-        list.place(&Destination { row_bytes: Some(row_bytes), ..destination(column) }, &shapes).unwrap();
+        list.place(&Destination { row_bytes: Some(row_bytes), ..destination(column) }, &[placed(&shapes)]).unwrap();
         let mut found = vec![0xEE; row_bytes * samples.len()];
         assert_eq!(Emulator::default().decode(&mut list, &mut found).unwrap(), None, "{name}");
         for (row, pair) in found.chunks_exact(row_bytes).zip(starts.windows(2)) {
@@ -113,7 +148,7 @@ fn floats_of_two_bytes_are_delivered_as_f32() {
         let Ok(Wanted { decoded, shapes, mut list }) = want(column, &samples) else { return };
         let halves = decoded.bytes().as_chunks().0.iter().map(|&half| u16::from_le_bytes(half));
         let due: Vec<u32> = halves.map(|half| if is_f16 { f32_of_f16(half) } else { u32::from(half) << 16 }).collect();
-        list.place(&Destination { conversion, ..destination(column) }, &shapes).unwrap();
+        list.place(&Destination { conversion, ..destination(column) }, &[placed(&shapes)]).unwrap();
         let mut found = vec![0_u32; due.len()];
         assert_eq!(
             Emulator::default().decode(&mut list, bytemuck::cast_slice_mut(&mut found)).unwrap(),
