@@ -47,6 +47,10 @@ pub enum DataError {
         #[source]
         error: io::Error,
     },
+    /// A GPU has failed.
+    #[cfg(feature = "cuda")]
+    #[error(transparent)]
+    Gpu(#[from] tensilo_cuda::CudaError),
     /// The function of [`LoaderOptions::map`](crate::LoaderOptions::map) has failed.
     #[error("the function that maps batches failed: {0}")]
     Map(#[source] Box<dyn std::error::Error + Send + Sync>),

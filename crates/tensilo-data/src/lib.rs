@@ -99,6 +99,8 @@ pub use dataset::{
 };
 pub use division::{Division, Positions, Tail};
 pub use error::DataError;
+#[cfg(feature = "cuda")]
+pub use loader::DeviceBatch;
 pub use loader::{
     Batch, BatchAllocator, BatchColumn, BatchIterator, BatchMap, BatchMemory, Interrupt, Loader, LoaderMetrics,
     LoaderOptions, OnDamage, Padding, ReadAhead, SampleReader,

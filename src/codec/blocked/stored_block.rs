@@ -7,7 +7,7 @@
 
 use super::forms::Blocked;
 use super::front::BlockEntry;
-use super::part::{Codec, StoredPart, outside};
+use super::part::{Codec, StoredPart};
 use super::raw::RawBlocks;
 use crate::codec::part::PartSpec;
 use crate::codec::scratch::DecodeScratch;
@@ -114,9 +114,6 @@ impl StoredPart<'_> {
     fn stored_block(&self, entry: &BlockEntry) -> Result<StoredBlock<'_>> {
         let tables = self.front.tables;
         let block = self.block(&(), entry)?;
-        if block.spec.raw_bytes > 0 && block.stored.is_empty() {
-            return Err(outside());
-        }
         Ok(StoredBlock { codec: self.codec(), spec: block.spec, tables, bytes: block.stored })
     }
 }

@@ -25,6 +25,9 @@ pub(super) struct BatchReader {
     announced: Arc<Announced>,
     parts: Parts,
     decoder: BatchDecoder,
+    /// What a GPU decodes of the samples that were read last.
+    #[cfg(feature = "cuda")]
+    blocks: Option<super::device::BatchBlocks>,
 }
 
 /// The parts of a batch reader that its threads share.
@@ -60,6 +63,8 @@ impl BatchReader {
             announced: announced.clone(),
             parts: Parts::default(),
             decoder: BatchDecoder::new(setup.columns.columns.len()),
+            #[cfg(feature = "cuda")]
+            blocks: None,
         }
     }
 
@@ -99,11 +104,21 @@ impl BatchReader {
     }
 
     /// Returns a batch of columns that were filled with samples of an epoch.
-    pub(super) fn batch(&self, samples: Vec<u64>, columns: Vec<BatchColumn>, epoch: u64) -> Batch {
+    pub(super) fn batch(&mut self, samples: Vec<u64>, columns: Vec<BatchColumn>, epoch: u64) -> Batch {
         let mut receipt = Receipt::default();
         samples.iter().for_each(|&sample| receipt.add(sample, epoch));
         let pool = Some(self.setup.pool.clone());
-        Batch { epoch, position: 0, samples, substituted: Vec::new(), receipt, columns, pool }
+        Batch {
+            epoch,
+            position: 0,
+            samples,
+            substituted: Vec::new(),
+            receipt,
+            columns,
+            pool,
+            #[cfg(feature = "cuda")]
+            blocks: self.blocks.take(),
+        }
     }
 
     /// Fills columns with samples of the view.
@@ -129,6 +144,12 @@ impl BatchReader {
         counters.time(Count::Planning, || parts.plan(setup)).map_err(Unread::Failed)?;
         counters.time(Count::Fetching, || fetch(parts, setup)).map_err(Unread::Failed)?;
         counters.add(Count::ReadBytes, parts.iter().map(|part| part.plan.fetched_bytes()).sum());
+        #[cfg(feature = "cuda")]
+        if let Some(device) = &setup.device {
+            let collect = || decoder.collect(setup, device, parts, samples.len(), columns);
+            self.blocks = Some(permits.run(|| counters.time(Count::Decoding, collect))?);
+            return Ok(());
+        }
         permits.run(|| counters.time(Count::Decoding, || decoder.decode(setup, parts, samples.len(), columns)))
     }
 }

@@ -18,7 +18,7 @@ use tensilo::stages::Decoder;
 /// Decodes batches, in memory that is reused.
 pub(super) struct BatchDecoder {
     /// A decoder for each column, which keeps a chunk of it.
-    decoders: Vec<Decoder>,
+    pub(super) decoders: Vec<Decoder>,
     /// For each column, the positions of null samples.
     nulls: Vec<Vec<usize>>,
     /// Elements that are yet to be converted or padded.
@@ -43,14 +43,24 @@ impl BatchDecoder {
         columns: &mut [BatchColumn],
     ) -> std::result::Result<(), Unread> {
         for (place, (column, chosen)) in columns.iter_mut().zip(&setup.columns.columns).enumerate() {
-            column.schema = Some(chosen.delivered.clone());
-            column.sample_count = count;
-            match chosen.fixed_bytes {
-                Some(sample_bytes) => self.fixed(setup, parts, place, sample_bytes, column)?,
-                None => self.ragged(setup, parts, place, column)?,
-            }
+            column.begin(chosen, count);
+            self.decode_column(setup, parts, place, column)?;
         }
         Ok(())
+    }
+
+    /// Decodes a column, which has begun.
+    pub(super) fn decode_column(
+        &mut self,
+        setup: &Setup,
+        parts: &mut Parts,
+        place: usize,
+        column: &mut BatchColumn,
+    ) -> std::result::Result<(), Unread> {
+        match setup.columns.columns.get(place).and_then(|chosen| chosen.fixed_bytes) {
+            Some(sample_bytes) => self.fixed(setup, parts, place, sample_bytes, column),
+            None => self.ragged(setup, parts, place, column),
+        }
     }
 
     /// Decodes a column of a fixed shape.
@@ -132,7 +142,7 @@ impl BatchDecoder {
 }
 
 /// Puts the samples of a ragged or nested column into one buffer, in the order of the batch.
-fn join(parts: &mut Parts, place: usize, chosen: &ChosenColumn, column: &mut BatchColumn) -> Result<()> {
+pub(super) fn join(parts: &mut Parts, place: usize, chosen: &ChosenColumn, column: &mut BatchColumn) -> Result<()> {
     let count = column.sample_count;
     if let Some(buffer) = parts.all_mut().iter_mut().find_map(|part| {
         let is_whole = part.positions.len() == count && part.positions.iter().copied().eq(0..count);

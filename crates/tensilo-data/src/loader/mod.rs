@@ -19,6 +19,8 @@ mod batch_reader;
 mod damage;
 mod decode;
 mod deliver;
+#[cfg(feature = "cuda")]
+mod device;
 mod fetch;
 mod handle;
 mod metrics;
@@ -33,6 +35,8 @@ mod unread;
 pub use deliver::batch::{Batch, BatchColumn};
 pub use deliver::batch_iterator::BatchIterator;
 pub use deliver::memory::{BatchAllocator, BatchMemory};
+#[cfg(feature = "cuda")]
+pub use device::DeviceBatch;
 pub use handle::Loader;
 pub use metrics::LoaderMetrics;
 pub use options::LoaderOptions;

@@ -2,6 +2,8 @@
 
 use super::deliver::batch::Batch;
 use super::deliver::memory::BatchAllocator;
+#[cfg(feature = "cuda")]
+use super::device::Device;
 use super::handle::Loader;
 use super::plan::columns::ChosenColumns;
 use super::policies::{Interrupt, OnDamage, ReadAhead};
@@ -10,6 +12,8 @@ use super::setup::{Setup, Threads, check_steps};
 use super::transform::map::BatchMap;
 use super::transform::padding::Padding;
 use crate::division::{Division, Tail};
+#[cfg(feature = "cuda")]
+use crate::error::DataError;
 use crate::error::Result;
 use crate::order::Mode;
 use crate::view::View;
@@ -57,6 +61,8 @@ pub struct LoaderOptions {
     allocator: Option<Arc<dyn BatchAllocator>>,
     interrupt: Option<Interrupt>,
     map: Option<BatchMap>,
+    #[cfg(feature = "cuda")]
+    gpu: Option<tensilo_cuda::Gpu>,
 }
 
 impl fmt::Debug for LoaderOptions {
@@ -88,6 +94,8 @@ impl LoaderOptions {
             allocator: None,
             interrupt: None,
             map: None,
+            #[cfg(feature = "cuda")]
+            gpu: None,
         }
     }
 
@@ -142,6 +150,18 @@ impl LoaderOptions {
     /// [`LogicalType::of`]: tensilo::LogicalType::of
     pub fn stored_elements(mut self, stored_elements: bool) -> Self {
         self.stored_elements = stored_elements;
+        self
+    }
+
+    /// Decodes on a GPU: batches have blocks as they are stored, and
+    /// [`Batch::launch`](super::Batch::launch) decodes them to memory of the GPU. Texts and bytes
+    /// stay in the memory of the host; columns that a GPU cannot decode are decoded here, and sent
+    /// with the others.
+    ///
+    /// Such a loader has no [`LoaderOptions::map`] and no [`LoaderOptions::allocator`].
+    #[cfg(feature = "cuda")]
+    pub fn decode_on(mut self, gpu: &tensilo_cuda::Gpu) -> Self {
+        self.gpu = Some(gpu.clone());
         self
     }
 
@@ -276,6 +296,14 @@ impl LoaderOptions {
         let mut setup = Setup::new(view.clone(), division, self.rank, columns)?.told(told).threads(self.threads);
         (setup.on_damage, setup.read_ahead) = (self.on_damage, self.read_ahead);
         (setup.allocator, setup.interrupt, setup.map) = (self.allocator, self.interrupt, self.map);
+        #[cfg(feature = "cuda")]
+        if let Some(gpu) = self.gpu {
+            if setup.map.is_some() || setup.allocator.is_some() {
+                let message = "a loader that decodes on a GPU has no function of batches and no allocator";
+                return Err(DataError::BadArgument(message.to_owned()));
+            }
+            setup.device = Some(Device::new(gpu, setup.threads.prefetch.saturating_add(2)));
+        }
         if setup.mode == Mode::Shuffled {
             setup.view = setup.view.for_shuffled();
         }

@@ -32,9 +32,14 @@ impl SampleReader {
             let message = format!("sample {sample} of a view with {n} samples, counted from 0");
             return Err(DataError::BadArgument(message));
         }
+        self.take_of(samples, 0)
+    }
+
+    /// Reads samples of an epoch.
+    pub(super) fn take_of(&mut self, samples: &[u64], epoch: u64) -> Result<Batch> {
         let mut columns = self.0.columns();
-        self.0.fill(samples, 0, &mut columns).map_err(Unread::into_error)?;
-        let mut batch = self.0.batch(samples.to_vec(), columns, 0);
+        self.0.fill(samples, epoch, &mut columns).map_err(Unread::into_error)?;
+        let mut batch = self.0.batch(samples.to_vec(), columns, epoch);
         self.0.map(&mut batch)?;
         Ok(batch)
     }

@@ -41,6 +41,9 @@ pub(super) struct Setup {
     pub allocator: Option<Arc<dyn BatchAllocator>>,
     pub interrupt: Option<Interrupt>,
     pub map: Option<BatchMap>,
+    /// The GPU that decodes.
+    #[cfg(feature = "cuda")]
+    pub device: Option<super::device::Device>,
     /// The memory of batches, which one epoch leaves to the next.
     pub pool: Arc<Pool<Vec<BatchColumn>>>,
 }
@@ -111,6 +114,8 @@ impl Setup {
             allocator: None,
             interrupt: None,
             map: None,
+            #[cfg(feature = "cuda")]
+            device: None,
             pool: threads.pool(),
         })
     }
@@ -127,6 +132,12 @@ impl Setup {
         self.threads = threads.resolved(self.reads_objects);
         self.pool = self.threads.pool();
         self
+    }
+
+    /// Returns the same without a GPU.
+    #[cfg(feature = "cuda")]
+    pub(super) fn on_host(&self) -> Self {
+        Self { device: None, ..self.clone() }
     }
 
     /// Fails if the caller does not want to go on.

@@ -2,6 +2,7 @@
 
 use super::memory::{BatchMemory, PageAligned, Pool};
 use crate::error::{DataError, Result};
+use crate::loader::plan::columns::ChosenColumn;
 use crate::loader::transform::padding::{PadPlan, Padding};
 use crate::receipt::Receipt;
 use std::fmt;
@@ -20,6 +21,9 @@ pub struct Batch {
     pub(in crate::loader) receipt: Receipt,
     pub(in crate::loader) columns: Vec<BatchColumn>,
     pub(in crate::loader) pool: Option<Arc<Pool<Vec<BatchColumn>>>>,
+    /// What a GPU decodes.
+    #[cfg(feature = "cuda")]
+    pub(in crate::loader) blocks: Option<crate::loader::device::BatchBlocks>,
 }
 
 /// The samples of one column of a batch.
@@ -45,6 +49,9 @@ pub(in crate::loader) enum Values {
     Buffer,
     Own(PageAligned),
     Callers(Box<dyn BatchMemory>),
+    /// On a GPU: in these bytes of the batch's memory.
+    #[cfg(feature = "cuda")]
+    Device(std::ops::Range<usize>),
 }
 
 impl fmt::Debug for Batch {
@@ -92,7 +99,17 @@ impl Batch {
         }
         let mut receipt = Receipt::default();
         samples.iter().for_each(|&sample| receipt.add(sample, 0));
-        Ok(Self { epoch: 0, position: 0, samples, substituted: Vec::new(), receipt, columns: found, pool: None })
+        Ok(Self {
+            epoch: 0,
+            position: 0,
+            samples,
+            substituted: Vec::new(),
+            receipt,
+            columns: found,
+            pool: None,
+            #[cfg(feature = "cuda")]
+            blocks: None,
+        })
     }
 
     /// Sets the epoch and the position of the batch, and which of its samples take the place of
@@ -213,7 +230,34 @@ impl BatchColumn {
             Values::Buffer => self.buffer.bytes(),
             Values::Own(memory) => memory.bytes(),
             Values::Callers(memory) => memory.bytes(),
+            #[cfg(feature = "cuda")]
+            Values::Device(_) => &[],
         }
+    }
+
+    /// Returns where the values are in the memory of a batch on a GPU; `None` if they are in the
+    /// memory of the host. [`BatchColumn::bytes`] is empty of those on a GPU.
+    #[cfg(feature = "cuda")]
+    pub fn device_range(&self) -> Option<std::ops::Range<usize>> {
+        match &self.values {
+            Values::Device(range) => Some(range.clone()),
+            _ => None,
+        }
+    }
+
+    /// Returns the bytes of the values, wherever they are.
+    pub(in crate::loader) fn byte_count(&self) -> usize {
+        match &self.values {
+            #[cfg(feature = "cuda")]
+            Values::Device(range) => range.len(),
+            _ => self.bytes().len(),
+        }
+    }
+
+    /// Prepares for samples of a column.
+    pub(in crate::loader) fn begin(&mut self, chosen: &ChosenColumn, count: usize) {
+        self.schema = Some(chosen.delivered.clone());
+        self.sample_count = count;
     }
 
     /// Returns the elements as bytes in memory order, for changes in place, such as a
@@ -223,6 +267,8 @@ impl BatchColumn {
             Values::Buffer => self.buffer.bytes_mut(),
             Values::Own(memory) => memory.bytes_mut(),
             Values::Callers(memory) => memory.bytes_mut(),
+            #[cfg(feature = "cuda")]
+            Values::Device(_) => &mut [],
         }
     }
 
@@ -386,7 +432,7 @@ impl BatchColumn {
                 memory.bytes_mut()
             }
             Values::Callers(memory) => memory.bytes_mut(),
-            Values::Buffer => &mut [],
+            _ => &mut [],
         };
         match room.len() == byte_count {
             true => Ok(room),
@@ -402,7 +448,7 @@ impl BatchColumn {
         match &mut self.values {
             Values::Own(memory) => memory.bytes_mut(),
             Values::Callers(memory) => memory.bytes_mut(),
-            Values::Buffer => &mut [],
+            _ => &mut [],
         }
     }
 }

@@ -130,7 +130,7 @@ impl Iterator for BatchIterator {
             self.receipt = self.receipt.plus(batch.receipt());
             self.counters.add(Count::Batches, 1);
             self.counters.add(Count::Samples, batch.samples().len() as u64); // exact
-            let bytes = batch.columns().iter().map(|column| column.bytes().len() as u64); // exact
+            let bytes = batch.columns().iter().map(|column| column.byte_count() as u64); // exact
             self.counters.add(Count::ValueBytes, bytes.sum());
         }
         Some(result)

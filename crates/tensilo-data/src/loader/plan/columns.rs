@@ -82,6 +82,22 @@ impl ChosenColumns {
     }
 }
 
+#[cfg(feature = "cuda")]
+impl ChosenColumn {
+    /// Returns the bytes of a sample as it is delivered in a tensor of these extents, samples first.
+    pub(in crate::loader) fn row_bytes(&self, extents: &[u64]) -> Option<usize> {
+        let times = |bytes: usize, extent: &u64| bytes.checked_mul(usize::try_from(*extent).ok()?);
+        extents.iter().skip(1).try_fold(self.delivered.dtype.element_bytes(), times)
+    }
+
+    /// Returns what fills the rest of a row, and the bytes of an element as it is delivered.
+    pub(in crate::loader) fn filler(&self) -> (Vec<u8>, usize) {
+        let width = self.delivered.dtype.element_bytes();
+        let value = self.padding.as_ref().map_or([0; 8], PadPlan::value);
+        (value.get(..width).unwrap_or(&[]).to_vec(), width)
+    }
+}
+
 impl ChosenColumn {
     fn new(stored: &ColumnSchema, cast: Option<DType>, padding: Option<Padding>) -> Result<Self> {
         let conversion = cast.filter(|to| *to != stored.dtype).map(|to| Conversion::new(stored, to)).transpose()?;

@@ -23,6 +23,23 @@ pub(in crate::loader) struct Part {
     pub buffers: Vec<ColumnBuffer>,
 }
 
+#[cfg(feature = "cuda")]
+impl Part {
+    /// Takes the buffer of a column, by its number in the part. [`Part::put_buffer`] puts it back.
+    pub(in crate::loader) fn take_buffer(&mut self, number: usize) -> ColumnBuffer {
+        if self.buffers.len() <= number {
+            self.buffers.resize_with(number.saturating_add(1), ColumnBuffer::new);
+        }
+        self.buffers.get_mut(number).map(std::mem::take).unwrap_or_default()
+    }
+
+    pub(in crate::loader) fn put_buffer(&mut self, number: usize, buffer: ColumnBuffer) {
+        if let Some(place) = self.buffers.get_mut(number) {
+            *place = buffer;
+        }
+    }
+}
+
 /// The maximum number of samples of a part, so that a long read can be interrupted.
 const MAX_SAMPLES: usize = 1 << 14;
 

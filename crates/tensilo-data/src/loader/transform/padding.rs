@@ -68,6 +68,12 @@ impl PadPlan {
         Ok(Self { multiple: padding.multiple.into(), value, element_bytes: column.dtype.element_bytes() })
     }
 
+    /// Returns the bytes of the value, of which an element has the first.
+    #[cfg(feature = "cuda")]
+    pub(in crate::loader) fn value(&self) -> [u8; 8] {
+        self.value
+    }
+
     /// Returns the extents of the tensor of a buffer: samples first.
     pub(in crate::loader) fn extents(&self, buffer: &ColumnBuffer) -> Vec<u64> {
         let mut extents = vec![buffer.sample_count() as u64]; // exact

@@ -3,6 +3,8 @@
 mod conversions;
 mod damage;
 mod delivered;
+#[cfg(feature = "cuda")]
+mod device;
 mod many_files;
 mod mapped;
 mod memory;

@@ -1,0 +1,312 @@
+//! The third stage with a GPU: from the bytes of a batch to the blocks that the GPU decodes.
+//!
+//! Blocks are checked and collected here as they are stored; the GPU decodes them to their places
+//! in the batch. What it cannot do is done here and sent decoded, by the same list: other encodings,
+//! casts to other types, lists, paddings of several dimensions. Texts stay in the memory of the
+//! host.
+//!
+//! The columns of a batch have one piece of memory on the GPU, each from an offset on. Lists are in
+//! pinned memory, and used again when their batch was decoded.
+
+use super::decode::{BatchDecoder, join};
+use super::deliver::batch::{Batch, BatchColumn, Values};
+use super::deliver::memory::{Pool, too_large};
+use super::handle::Loader;
+use super::plan::columns::ChosenColumn;
+use super::plan::parts::{Part, Parts};
+use super::setup::Setup;
+use super::unread::Unread;
+use crate::error::{DataError, Result};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use tensilo::{DType, Extent};
+use tensilo_cuda::{BlockList, Conversion, Destination, Gpu, Launched, PlacedSamples};
+
+/// The GPU of a loader, and its lists.
+#[derive(Clone)]
+pub(super) struct Device {
+    pub gpu: Gpu,
+    lists: Arc<Pool<BlockList>>,
+}
+
+/// Columns begin at multiples of this, as tensors of their own would.
+const ALIGNMENT: usize = 256;
+
+impl Device {
+    /// Returns a GPU with memory for the lists of so many batches.
+    pub(super) fn new(gpu: Gpu, batches: usize) -> Self {
+        Self { gpu, lists: Pool::new(batches) }
+    }
+
+    fn take_list(&self) -> BlockList {
+        let mut list = self.lists.take().unwrap_or_else(|| self.gpu.new_list());
+        list.clear();
+        list
+    }
+}
+
+/// The blocks of a batch.
+pub(super) struct BatchBlocks {
+    list: BlockList,
+    bytes: usize,
+    setup: Arc<Setup>,
+}
+
+/// A batch that a GPU decodes.
+///
+/// Operations that are put on the stream of the launch after it see the values, at once. Its
+/// columns here have shapes, nulls and texts; the values of the others are at
+/// [`BatchColumn::device_range`] of the memory. Dropping it waits for the GPU.
+pub struct DeviceBatch {
+    batch: Batch,
+    launched: Launched,
+    setup: Arc<Setup>,
+}
+
+impl fmt::Debug for DeviceBatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DeviceBatch").field(&self.batch).finish()
+    }
+}
+
+impl Batch {
+    /// Returns the bytes of memory on the GPU that the batch needs; `None` if its values are in the
+    /// memory of the host: unless [`LoaderOptions::decode_on`](super::LoaderOptions::decode_on) was
+    /// set.
+    pub fn device_bytes(&self) -> Option<usize> {
+        self.blocks.as_ref().map(|blocks| blocks.bytes)
+    }
+
+    /// Launches the blocks by a function.
+    pub(crate) fn launch_by(
+        mut self,
+        launch: impl FnOnce(&Gpu, BlockList) -> tensilo_cuda::Result<Launched>,
+    ) -> Result<DeviceBatch> {
+        let missing = || DataError::BadArgument("the batch has no blocks: set LoaderOptions::decode_on".to_owned());
+        let BatchBlocks { list, setup, .. } = self.blocks.take().ok_or_else(missing)?;
+        let device = setup.device.as_ref().ok_or_else(missing)?;
+        let launched = launch(&device.gpu, list)?;
+        Ok(DeviceBatch { batch: self, launched, setup })
+    }
+}
+
+impl DeviceBatch {
+    /// Returns the batch, without the values that are on the GPU.
+    pub fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    /// Waits until the GPU has decoded the batch, and returns it.
+    ///
+    /// Fails if a block breaks a rule of the specification. The error is that of reading the
+    /// samples without a GPU: it names file, column, chunk and samples.
+    pub fn finish(self) -> Result<Batch> {
+        let Self { batch, launched, setup } = self;
+        let (list, refusal) = launched.finish()?;
+        if let Some(device) = &setup.device {
+            device.lists.put(list);
+        }
+        let Some(refusal) = refusal else { return Ok(batch) };
+        let read = Loader::new(setup.on_host()).reader().take_of(&batch.samples, batch.epoch);
+        Err(read.err().unwrap_or_else(|| {
+            DataError::Internal(format!(
+                "the GPU refused a block that breaks R-5.{}, and the processor did not: verify the files",
+                refusal.rule
+            ))
+        }))
+    }
+}
+
+/// How a column reaches the GPU.
+enum Route {
+    /// In blocks, one sample to a row.
+    Rows(Conversion),
+    /// Decoded.
+    Decoded,
+    /// Not at all.
+    Host,
+}
+
+impl Route {
+    fn of(chosen: &ChosenColumn) -> Self {
+        let stored = &chosen.stored;
+        if stored.dtype.is_string() {
+            return Self::Host;
+        }
+        let conversion = match (stored.dtype, chosen.conversion.map(|conversion| conversion.to)) {
+            (_, None) => Conversion::None,
+            (DType::Bf16, Some(DType::F32)) => Conversion::Bf16ToF32,
+            (DType::F16, Some(DType::F32)) => Conversion::F16ToF32,
+            _ => return Self::Decoded,
+        };
+        // of the other extents, only the first may vary: a padded sample is then one row
+        let extents = stored.shape.extents();
+        let is_row = stored.levels.is_empty()
+            && stored.shape.varying_count() == 1
+            && matches!(extents.first(), Some(Extent::Varying));
+        match chosen.fixed_bytes.is_some() || (is_row && chosen.padding.is_some()) {
+            true => Self::Rows(conversion),
+            false => Self::Decoded,
+        }
+    }
+}
+
+impl BatchDecoder {
+    /// Collects the blocks of the parts of a batch, which has `count` samples, in place of decoding
+    /// them.
+    pub(super) fn collect(
+        &mut self,
+        setup: &Arc<Setup>,
+        device: &Device,
+        parts: &mut Parts,
+        count: usize,
+        columns: &mut [BatchColumn],
+    ) -> std::result::Result<BatchBlocks, Unread> {
+        let mut list = device.take_list();
+        let mut end = 0;
+        for (place, (column, chosen)) in columns.iter_mut().zip(&setup.columns.columns).enumerate() {
+            column.begin(chosen, count);
+            let start = end;
+            match Route::of(chosen) {
+                Route::Rows(conversion) => {
+                    end = self.collect_rows(setup, parts, place, conversion, start, column, &mut list)?;
+                    column.values = Values::Device(start..end);
+                }
+                Route::Decoded => {
+                    self.decode_column(setup, parts, place, column)?;
+                    list.push_bytes(start, column.bytes()).map_err(failed)?;
+                    end = start.saturating_add(column.bytes().len());
+                    column.values = Values::Device(start..end);
+                }
+                Route::Host => self.decode_column(setup, parts, place, column)?,
+            }
+            end = end.checked_next_multiple_of(ALIGNMENT).ok_or_else(|| Unread::Fatal(too_large(end)))?;
+        }
+        Ok(BatchBlocks { list, bytes: end, setup: setup.clone() })
+    }
+
+    /// Collects the blocks of a column whose samples are rows of one length. Returns where they end
+    /// in the memory of the batch.
+    #[expect(clippy::too_many_arguments, reason = "the facts of one column, which nothing else has together")]
+    fn collect_rows(
+        &mut self,
+        setup: &Setup,
+        parts: &mut Parts,
+        place: usize,
+        conversion: Conversion,
+        start: usize,
+        column: &mut BatchColumn,
+        list: &mut BlockList,
+    ) -> std::result::Result<usize, Unread> {
+        let (Some(decoder), Some(chosen)) = (self.decoders.get_mut(place), setup.columns.columns.get(place)) else {
+            return Ok(start);
+        };
+        for (number, (part, in_part)) in with_column(parts.all_mut(), place).enumerate() {
+            setup.check_interrupt().map_err(Unread::Fatal)?;
+            let mut shapes = part.take_buffer(in_part);
+            let mut push = |samples: tensilo::stages::BlockSamples<'_>| list.push(number, &samples);
+            let visited = decoder.visit_blocks(&part.plan, &part.bytes, in_part, &mut shapes, &mut push);
+            part.put_buffer(in_part, shapes);
+            visited.map_err(|error| Unread::Failed(error.into()))?;
+        }
+        let extents = extents_of(chosen, parts, place, column.sample_count);
+        let row_bytes = chosen.row_bytes(&extents).ok_or_else(|| Unread::Fatal(too_large(usize::MAX)))?;
+        let bytes = row_bytes.checked_mul(column.sample_count);
+        let end =
+            bytes.and_then(|bytes| bytes.checked_add(start)).ok_or_else(|| Unread::Fatal(too_large(usize::MAX)))?;
+        let destination =
+            Destination { dtype: chosen.stored.dtype, conversion, offset: start, row_bytes: Some(row_bytes) };
+        let placed: Vec<PlacedSamples<'_>> = with_column_of(parts, place)
+            .filter_map(|(part, in_part)| {
+                Some(PlacedSamples { shapes: part.buffers.get(in_part)?, rows: Some(&part.positions) })
+            })
+            .collect();
+        list.place(&destination, &placed).map_err(failed)?;
+        fill_rows(chosen, parts, place, start..end, row_bytes, list).map_err(failed)?;
+        match chosen.fixed_bytes {
+            Some(_) => column.set_nulls(&nulls_of(parts, place)),
+            None => join(parts, place, chosen, column).map_err(Unread::Fatal)?,
+        }
+        column.tensor = Some(extents);
+        Ok(end)
+    }
+}
+
+/// Makes an error of one of a list: its blocks are those of files.
+fn failed(error: tensilo::Error) -> Unread {
+    Unread::Failed(error.into())
+}
+
+/// Returns the parts that have a column, and its number there.
+fn with_column(parts: &mut [Part], place: usize) -> impl Iterator<Item = (&mut Part, usize)> {
+    parts.iter_mut().filter_map(move |part| {
+        let number = part.places.iter().position(|found| *found == place)?;
+        Some((part, number))
+    })
+}
+
+fn with_column_of(parts: &Parts, place: usize) -> impl Iterator<Item = (&Part, usize)> {
+    parts.iter().filter_map(move |part| Some((part, part.places.iter().position(|found| *found == place)?)))
+}
+
+/// Returns the extents of the tensor that the samples become, samples first.
+fn extents_of(chosen: &ChosenColumn, parts: &Parts, place: usize, count: usize) -> Vec<u64> {
+    let Some(padding) = &chosen.padding else {
+        let fixed = chosen.stored.shape.extents().iter().map(|extent| match extent {
+            Extent::Fixed(extent) => u64::from(*extent),
+            Extent::Varying => 0, // none of a fixed shape
+        });
+        return std::iter::once(count as u64).chain(fixed).collect(); // exact
+    };
+    let of_parts = with_column_of(parts, place).filter_map(|(part, number)| part.buffers.get(number));
+    let mut extents = padding.extents(&tensilo::ColumnBuffer::new());
+    extents.resize(1 + chosen.stored.shape.extents().len(), 0);
+    for of_part in of_parts.map(|buffer| padding.extents(buffer)) {
+        extents.iter_mut().zip(of_part).for_each(|(extent, of_part)| *extent = (*extent).max(of_part));
+    }
+    if let Some(samples) = extents.first_mut() {
+        *samples = count as u64; // exact
+    }
+    extents
+}
+
+/// Fills the rest of each row, and the rows of samples that no file has.
+fn fill_rows(
+    chosen: &ChosenColumn,
+    parts: &Parts,
+    place: usize,
+    bytes: Range<usize>,
+    row_bytes: usize,
+    list: &mut BlockList,
+) -> tensilo::Result<()> {
+    let (element, delivered) = chosen.filler();
+    let stored = chosen.stored.dtype.element_bytes();
+    let mut fill = |row: usize, from: usize| {
+        // inside the memory of the batch, as the end of its rows is
+        let start = bytes.start.saturating_add(row.saturating_mul(row_bytes)).saturating_add(from);
+        list.fill(start, &element, row_bytes.saturating_sub(from) / element.len().max(1))
+    };
+    for (part, number) in with_column_of(parts, place).filter(|_| chosen.fixed_bytes.is_none()) {
+        let Some(shapes) = part.buffers.get(number) else { continue };
+        for (position, &row) in part.positions.iter().enumerate() {
+            let ends = shapes.value_start(position).zip(shapes.value_start(position.saturating_add(1)));
+            let elements = ends.map_or(0, |(start, end)| end.saturating_sub(start) / stored);
+            fill(row, elements.saturating_mul(delivered))?;
+        }
+    }
+    let absent = parts.absent.iter().filter(|(absent, _)| *absent == place);
+    absent.flat_map(|(_, positions)| positions).try_for_each(|&row| fill(row, 0))
+}
+
+/// Returns the positions of null samples of a fixed shape.
+fn nulls_of(parts: &Parts, place: usize) -> Vec<usize> {
+    let in_parts = with_column_of(parts, place).flat_map(|(part, number)| {
+        let shapes = part.buffers.get(number);
+        let is_null = move |position: usize| shapes.is_some_and(|shapes| shapes.is_null(position));
+        let nulls = part.positions.iter().enumerate().filter(move |(position, _)| is_null(*position));
+        nulls.map(|(_, &row)| row)
+    });
+    let absent = parts.absent.iter().filter(|(absent, _)| *absent == place);
+    in_parts.chain(absent.flat_map(|(_, positions)| positions.iter().copied())).collect()
+}
