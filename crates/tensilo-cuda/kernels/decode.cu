@@ -23,3 +23,22 @@ extern "C" __global__ void __launch_bounds__(WARPS* LANES)
     __syncwarp();
   }
 }
+
+// Decodes samples of resident data to the rows of a batch, a warp each. For `shared_bytes` and the
+// scratch see `tensilo_decode`. `report` has the number of a row in place of a block.
+extern "C" __global__ void __launch_bounds__(WARPS* LANES)
+    tensilo_gather(Samples samples, const int64_t* indices, uint32_t count, uint8_t* rows, uint64_t row_bytes,
+                   uint32_t shared_bytes, uint8_t* scratch, uint32_t scratch_bytes, unsigned long long* report) {
+  extern __shared__ __align__(16) uint8_t shared[];
+  __shared__ BinWorkspace works[WARPS];
+  const uint32_t own = threadIdx.x / LANES, warp = blockIdx.x * WARPS + own;
+  const WarpMemory memory = scratch_bytes <= shared_bytes
+                                ? WarpMemory{&works[own], shared + own * shared_bytes, shared_bytes}
+                                : WarpMemory{&works[own], scratch + static_cast<uint64_t>(warp) * scratch_bytes, scratch_bytes};
+  for (uint32_t i = warp; i < count; i += gridDim.x * WARPS) {
+    const uint64_t sample = static_cast<uint64_t>(indices[i]);
+    const Fault fault = gather_sample(samples, sample, rows + i * row_bytes, row_bytes, memory);
+    if (fault != NO_FAULT && own_lane() == 0) atomicMin(report, static_cast<unsigned long long>(report_of(i, fault)));
+    __syncwarp();
+  }
+}

@@ -163,6 +163,42 @@ DEVICE Fault decode_block(const Block& block, const Copy* copies, WarpMemory mem
   return fault != NO_FAULT || is_in_place ? fault : deliver(block, copies, out, 1);
 }
 
+// Samples that stay in the memory of a device, compressed. `resident.rs` has the same.
+struct Samples {
+  const Block* blocks;  // of each part, one after the other
+  uint64_t block_count;
+  const uint32_t* places;   // for each sample: the block that it begins in, and its first element there
+  const uint32_t* lengths;  // for each sample: its elements; null if all have `elements`
+  uint64_t sample_count;
+  uint32_t elements;
+  uint8_t conversion, zero_bits, delivered_bytes;  // bytes of an element as it is delivered
+};
+
+// Decodes a sample to a row. Returns the rule that one of its blocks breaks.
+DEVICE Fault gather_sample(const Samples& samples, uint64_t sample, uint8_t* to, uint64_t row_bytes, WarpMemory memory) {
+  if (sample >= samples.sample_count) return 14;
+  uint64_t block_number = samples.places[2 * sample];
+  uint32_t first = samples.places[2 * sample + 1];
+  uint32_t left = samples.lengths == nullptr ? samples.elements : samples.lengths[sample];
+  if (static_cast<uint64_t>(left) * samples.delivered_bytes > row_bytes) return 14;
+  while (left > 0) {
+    if (block_number >= samples.block_count) return 14;
+    Block block = samples.blocks[block_number];
+    if (first >= block.elements) return 14;
+    const Copy copy{to, first, min_of(left, block.elements - first)};
+    block.conversion = samples.conversion;
+    block.zero_bits = samples.zero_bits;
+    block.first_copy = 0;
+    block.copy_count = 1;
+    if (const Fault fault = decode_block(block, &copy, memory)) return fault;
+    to += static_cast<uint64_t>(copy.count) * samples.delivered_bytes;
+    left -= copy.count;
+    first = 0;
+    block_number++;
+  }
+  return NO_FAULT;
+}
+
 // What a launch reports: the first block that breaks a rule in the upper half, and the rule in the
 // lower one; all ones if none does.
 DEVICE uint64_t report_of(uint32_t block, Fault fault) { return static_cast<uint64_t>(block) << 32 | fault; }

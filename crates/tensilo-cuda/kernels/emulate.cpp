@@ -17,4 +17,19 @@ uint64_t tensilo_emulate(const Block* blocks, uint32_t block_count, const Copy* 
   }
   return report;
 }
+
+// Decodes samples of resident data to rows, as `tensilo_decode` does blocks.
+uint64_t tensilo_emulate_gather(const Samples* samples, const int64_t* indices, uint32_t count, uint8_t* rows,
+                                uint64_t row_bytes, uint8_t* stage, uint32_t stage_bytes, uint32_t lane_factor,
+                                uint32_t lane_offset) {
+  lane_order = {lane_factor | 1, lane_offset};
+  BinWorkspace work{};
+  const WarpMemory memory{&work, stage, stage_bytes};
+  uint64_t report = ~uint64_t{0};
+  for (uint32_t i = 0; i < count; i++) {
+    const Fault fault = gather_sample(*samples, static_cast<uint64_t>(indices[i]), rows + i * row_bytes, row_bytes, memory);
+    if (fault != NO_FAULT && report_of(i, fault) < report) report = report_of(i, fault);
+  }
+  return report;
+}
 }

@@ -287,6 +287,13 @@ impl BlockList {
         Ok(())
     }
 
+    /// Adds a block as one of its own, even if it is equal to the one before. Its elements get no
+    /// places. Returns its number.
+    pub(crate) fn push_apart(&mut self, samples: &BlockSamples<'_>) -> Result<usize> {
+        self.push_block(samples)?;
+        Ok(self.blocks.len().saturating_sub(1)) // there is one
+    }
+
     /// Gives the elements of the blocks that were added since this was called last their places.
     /// They are of one column, whose samples are in `parts`.
     ///
@@ -488,6 +495,12 @@ impl BlockList {
         Ok(sealed)
     }
 
+    /// Returns the blocks, and the memory that has their stored bytes and tables: up to the length
+    /// that is returned last.
+    pub(crate) fn stored(&mut self) -> (&[Block], &mut [u8], usize) {
+        (&self.blocks, self.memory.bytes_mut(), self.used)
+    }
+
     /// Returns what a launch reported, if that was copied back to the list.
     pub(crate) fn report(&self) -> Option<Refusal> {
         let report = self.memory.bytes().first_chunk().map_or(u64::MAX, |bytes| u64::from_le_bytes(*bytes));
@@ -525,6 +538,16 @@ impl Part {
         let block = &samples.block;
         (self.encoding, self.element_bytes) == (block.encoding(), block.element_bytes())
             && self.tables == block.tables()
+    }
+}
+
+impl Destination {
+    /// Returns the code of the conversion, the bits that are zero in all elements, and the bytes of
+    /// an element as it is delivered.
+    pub(crate) fn kernel_fields(&self) -> Result<(u8, u8, usize)> {
+        self.check()?;
+        let delivered = self.conversion.element_bytes(self.dtype.coded_bytes());
+        Ok((self.conversion.code(), zero_bits(self.dtype), delivered))
     }
 }
 

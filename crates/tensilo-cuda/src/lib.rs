@@ -7,6 +7,8 @@
 //! * A [`BlockList`] collects the blocks of a batch, as [`tensilo::stages::Decoder::visit_blocks`]
 //!   hands them out, and where their elements go. One launch decodes a list.
 //! * A [`Gpu`] decodes lists beside the work of its caller, in the order of the caller's stream.
+//! * A [`Resident`] column stays in the memory of a GPU as it is stored, and is gathered there by
+//!   sample.
 //! * `Emulator`, with the feature `emulator`, runs the kernels on the CPU: the same source, a loop
 //!   over 32 lanes in place of a warp. It is how they are proven.
 
@@ -22,3 +24,4 @@ pub use error::{CudaError, Result};
 #[cfg(feature = "emulator")]
 pub use sys::emulator::{Emulator, LaneOrder};
 pub use sys::gpu::{BatchMemory, Gpu, Launched};
+pub use sys::resident::{Gathered, Resident, ResidentOptions};

@@ -3,7 +3,7 @@
 //! A context is current in one thread at a time, so each operation makes that of its GPU current
 //! first. It is the primary context, which other libraries of the process use as well.
 
-use super::driver::{Address, Driver, EventId, Launch, StreamId};
+use super::driver::{Address, Driver, EventId, Gather, Launch, StreamId};
 use super::gpu::Gpu;
 use crate::error::{CudaError, Result};
 use cudarc::driver::result::{self, DriverError};
@@ -45,7 +45,8 @@ struct CudaDriver {
     device: sys::CUdevice,
     context: sys::CUcontext,
     module: sys::CUmodule,
-    kernel: sys::CUfunction,
+    decode: sys::CUfunction,
+    gather: sys::CUfunction,
     multiprocessors: u32,
     /// Shared memory of a multiprocessor.
     shared_bytes: u32,
@@ -102,15 +103,18 @@ impl CudaDriver {
             let load = || {
                 result::ctx::set_current(context)?;
                 let module = result::module::load_data(image.as_ptr().cast())?;
-                let kernel = result::module::get_function(module, CString::from(c"tensilo_decode"))?;
-                let dynamic = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-                let bytes = i32::try_from(WARPS * MAX_SHARED_STAGE).unwrap_or(i32::MAX);
-                result::function::set_function_attribute(kernel, dynamic, bytes)?;
-                Ok((module, kernel))
+                let kernel = |name| {
+                    let kernel = result::module::get_function(module, CString::from(name))?;
+                    let dynamic = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+                    let bytes = i32::try_from(WARPS * MAX_SHARED_STAGE).unwrap_or(i32::MAX);
+                    result::function::set_function_attribute(kernel, dynamic, bytes)?;
+                    Ok(kernel)
+                };
+                Ok((module, kernel(c"tensilo_decode")?, kernel(c"tensilo_gather")?))
             };
             match load() {
-                Ok((module, kernel)) => {
-                    Ok(Self { name, device, context, module, kernel, multiprocessors, shared_bytes: shared })
+                Ok((module, decode, gather)) => {
+                    Ok(Self { name, device, context, module, decode, gather, multiprocessors, shared_bytes: shared })
                 }
                 Err(error) => {
                     let _ = result::primary_ctx::release(device); // the first error counts
@@ -138,6 +142,27 @@ impl CudaDriver {
         let most = MAX_SCRATCH_BYTES / (WARPS as usize * stage_bytes as usize);
         (shared, blocks.min(u32::try_from(most).unwrap_or(1).max(1)))
     }
+
+    /// Returns the number of thread blocks for so many pieces of work, a warp each.
+    fn grid(&self, count: u32, stage_bytes: u32) -> u32 {
+        count.div_ceil(WARPS).min(self.shape(stage_bytes).1)
+    }
+}
+
+/// Launches a kernel of warps that have `shared` bytes each.
+///
+/// # Safety
+///
+/// The arguments are those of the kernel, and it may use the memory that they name.
+unsafe fn launch_warps(
+    kernel: sys::CUfunction,
+    grid: u32,
+    shared: u32,
+    on: sys::CUstream,
+    arguments: &mut [*mut c_void],
+) -> std::result::Result<(), DriverError> {
+    // SAFETY: the caller's promise.
+    unsafe { result::launch_kernel(kernel, (grid, 1, 1), (WARPS * LANES, 1, 1), WARPS * shared, on, arguments) }
 }
 
 /// Returns the kernels for a GPU, expanded, with a zero behind them.
@@ -251,8 +276,8 @@ impl Driver for CudaDriver {
         }
         self.enter(DOING)?;
         let Launch { mut blocks, mut block_count, mut copies, mut stage_bytes, mut scratch, mut report } = launch;
-        let (mut shared, most) = self.shape(stage_bytes);
-        let grid = block_count.div_ceil(WARPS).min(most);
+        let mut shared = self.shape(stage_bytes).0;
+        let grid = self.grid(block_count, stage_bytes);
         // the arguments of `tensilo_decode`, in its order
         let mut arguments: [*mut c_void; 7] = [
             from_mut(&mut blocks).cast(),
@@ -266,16 +291,34 @@ impl Driver for CudaDriver {
         // SAFETY: the caller's promise. The arguments are those of the kernel, which the driver
         // copies before it returns. Each warp of the grid has `stage_bytes` of the scratch, if any
         // block needs it.
-        let launched = unsafe {
-            result::launch_kernel(
-                self.kernel,
-                (grid, 1, 1),
-                (WARPS * LANES, 1, 1),
-                WARPS * shared,
-                stream(on),
-                &mut arguments,
-            )
-        };
+        let launched = unsafe { launch_warps(self.decode, grid, shared, stream(on), &mut arguments) };
+        launched.map_err(failed(DOING))
+    }
+
+    unsafe fn gather(&self, gather: Gather, on: StreamId) -> Result<()> {
+        const DOING: &str = "launching the kernel";
+        if gather.count == 0 {
+            return Ok(());
+        }
+        self.enter(DOING)?;
+        let Gather { mut samples, mut indices, mut count, mut rows, mut row_bytes, .. } = gather;
+        let (mut stage_bytes, mut scratch, mut report) = (gather.stage_bytes, gather.scratch, gather.report);
+        let mut shared = self.shape(stage_bytes).0;
+        let grid = self.grid(count, stage_bytes);
+        // the arguments of `tensilo_gather`, in its order
+        let mut arguments: [*mut c_void; 9] = [
+            from_mut(&mut samples).cast(),
+            from_mut(&mut indices).cast(),
+            from_mut(&mut count).cast(),
+            from_mut(&mut rows).cast(),
+            from_mut(&mut row_bytes).cast(),
+            from_mut(&mut shared).cast(),
+            from_mut(&mut scratch).cast(),
+            from_mut(&mut stage_bytes).cast(),
+            from_mut(&mut report).cast(),
+        ];
+        // SAFETY: as in `decode`.
+        let launched = unsafe { launch_warps(self.gather, grid, shared, stream(on), &mut arguments) };
         launched.map_err(failed(DOING))
     }
 

@@ -4,6 +4,7 @@
 //! are delayed until somebody waits for them, so that a missing wait shows.
 
 use crate::error::Result;
+use bytemuck::{Pod, Zeroable};
 use std::ptr::NonNull;
 
 /// An address of the device.
@@ -28,6 +29,40 @@ pub(crate) struct Launch {
     /// Memory for blocks that are longer than shared memory: [`Driver::scratch_bytes`].
     pub scratch: Address,
     /// Where the kernel reports.
+    pub report: Address,
+}
+
+/// Samples that stay on the device: `Samples` of `kernels/decode.h`. All addresses are those of the
+/// device.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Samples {
+    pub blocks: Address,
+    pub block_count: u64,
+    /// Two numbers of 4 bytes for each sample: its block, and its first element there.
+    pub places: Address,
+    /// The elements of each sample, of 4 bytes; 0 if all have `elements`.
+    pub lengths: Address,
+    pub sample_count: u64,
+    pub elements: u32,
+    pub conversion: u8,
+    pub zero_bits: u8,
+    pub delivered_bytes: u8,
+    pub unused: u8,
+}
+
+/// A launch of the kernel that gathers samples. All addresses are those of the device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gather {
+    pub samples: Samples,
+    /// Numbers of samples, of 8 bytes each.
+    pub indices: Address,
+    pub count: u32,
+    pub rows: Address,
+    pub row_bytes: u64,
+    /// See [`Launch`], as for the other fields.
+    pub stage_bytes: u32,
+    pub scratch: Address,
     pub report: Address,
 }
 
@@ -101,6 +136,13 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
     /// All memory that the launch and its records name stays allocated until the operation has run.
     /// Until then, nobody else writes to what it reads, or uses what it writes.
     unsafe fn decode(&self, launch: Launch, on: StreamId) -> Result<()>;
+
+    /// Runs the kernel that gathers samples.
+    ///
+    /// # Safety
+    ///
+    /// As [`Driver::decode`].
+    unsafe fn gather(&self, gather: Gather, on: StreamId) -> Result<()>;
 
     /// Notes in an event how far a stream is.
     ///

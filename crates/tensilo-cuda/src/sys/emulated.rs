@@ -5,8 +5,8 @@
 //! runs up to the event, and the streams whose events it waits for, and no other. A launch that
 //! does not wait for its list decodes old bytes.
 
-use super::driver::{Address, Driver, EventId, Launch, StreamId};
-use super::emulator::{LaneOrder, decode_at};
+use super::driver::{Address, Driver, EventId, Gather, Launch, StreamId};
+use super::emulator::{LaneOrder, decode_at, gather_at};
 use crate::error::Result;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::{HashMap, VecDeque};
@@ -36,6 +36,7 @@ enum Operation {
         bytes: usize,
     },
     Decode(Launch),
+    Gather(Gather),
     Record(u64),
     /// Waits until an event was reached so often.
     Wait(u64, u64),
@@ -100,6 +101,13 @@ impl State {
                     };
                     // SAFETY: as above; a report has 8 bytes at a multiple of 16.
                     unsafe { pointer(launch.report).cast::<u64>().write(report) };
+                }
+                Operation::Gather(gather) => {
+                    let mut stage = vec![0_u128; (gather.stage_bytes as usize).div_ceil(size_of::<u128>())];
+                    // SAFETY: the promise of `gather`.
+                    let report = unsafe { gather_at(&gather, stage.as_mut_ptr().cast(), LaneOrder::default()) };
+                    // SAFETY: as above.
+                    unsafe { pointer(gather.report).cast::<u64>().write(report) };
                 }
                 Operation::Record(event) => {
                     if let Some((_, reached)) = self.events.get_mut(&event) {
@@ -171,6 +179,11 @@ impl Driver for EmulatedDriver {
 
     unsafe fn decode(&self, launch: Launch, on: StreamId) -> Result<()> {
         self.push(on, Operation::Decode(launch));
+        Ok(())
+    }
+
+    unsafe fn gather(&self, gather: Gather, on: StreamId) -> Result<()> {
+        self.push(on, Operation::Gather(gather));
         Ok(())
     }
 

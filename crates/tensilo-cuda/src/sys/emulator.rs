@@ -1,5 +1,6 @@
 //! The kernels on the CPU.
 
+use super::driver::{Gather, Samples};
 use crate::block_list::{Block, BlockList, Copy, Refusal};
 use tensilo::Result;
 
@@ -37,6 +38,44 @@ unsafe extern "C" {
         lane_factor: u32,
         lane_offset: u32,
     ) -> u64;
+
+    fn tensilo_emulate_gather(
+        samples: *const Samples,
+        indices: *const i64,
+        count: u32,
+        rows: *mut u8,
+        row_bytes: u64,
+        stage: *mut u8,
+        stage_bytes: u32,
+        lane_factor: u32,
+        lane_offset: u32,
+    ) -> u64;
+}
+
+/// Gathers samples. Returns the report of the launch.
+///
+/// # Safety
+///
+/// All addresses are those of memory that lives, of the lengths that [`Gather`] states, and nobody
+/// else uses the rows. `stage` has `stage_bytes` bytes at a multiple of 16.
+pub(crate) unsafe fn gather_at(gather: &Gather, stage: *mut u8, LaneOrder { factor, offset }: LaneOrder) -> u64 {
+    let indices = std::ptr::with_exposed_provenance(gather.indices as usize);
+    let rows = std::ptr::with_exposed_provenance_mut(gather.rows as usize);
+    // SAFETY: the caller's promise. A kernel reads nothing beyond the arrays, whatever the indices
+    // are.
+    unsafe {
+        tensilo_emulate_gather(
+            &raw const gather.samples,
+            indices,
+            gather.count,
+            rows,
+            gather.row_bytes,
+            stage,
+            gather.stage_bytes,
+            factor,
+            offset,
+        )
+    }
 }
 
 /// Decodes records. Returns the report of the launch.

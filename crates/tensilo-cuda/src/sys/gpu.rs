@@ -10,7 +10,7 @@
 //! A list that is in flight is owned by its [`Launched`], so that nobody can change it, and comes
 //! back from `finish` for the next batch.
 
-use super::driver::{Address, Driver, EventId, Launch, StreamId};
+use super::driver::{Address, Driver, EventId, Gather, Launch, StreamId};
 use crate::block_list::{BlockList, ListMemory, Refusal};
 use crate::error::Result;
 use std::mem;
@@ -19,29 +19,35 @@ use std::sync::{Arc, Mutex};
 
 /// A GPU. Clones are the same one.
 #[derive(Clone, Debug)]
-pub struct Gpu(Arc<GpuState>);
+pub struct Gpu(pub(super) Arc<GpuState>);
 
 #[derive(Debug)]
-struct GpuState {
-    driver: Arc<dyn Driver>,
-    copies: Stream,
-    kernels: Stream,
+pub(super) struct GpuState {
+    pub driver: Arc<dyn Driver>,
+    pub copies: Stream,
+    pub kernels: Stream,
     /// What launches reuse.
     slots: Mutex<Vec<Slot>>,
 }
 
 /// Memory of the device.
 #[derive(Debug)]
-struct DeviceMemory {
+pub(super) struct DeviceMemory {
     driver: Arc<dyn Driver>,
-    address: Address,
-    bytes: usize,
+    pub address: Address,
+    pub bytes: usize,
 }
 
 impl DeviceMemory {
     /// Returns no memory.
     fn none(driver: &Arc<dyn Driver>) -> Self {
         Self { driver: driver.clone(), address: 0, bytes: 0 }
+    }
+
+    /// Returns memory of so many bytes, at least one.
+    fn new(driver: &Arc<dyn Driver>, bytes: usize) -> Result<Self> {
+        let bytes = bytes.max(1);
+        Ok(Self { driver: driver.clone(), address: driver.allocate(bytes)?, bytes })
     }
 
     /// Makes it at least so long. The content is lost.
@@ -124,9 +130,9 @@ impl ListMemory for Pinned {
 }
 
 #[derive(Debug)]
-struct Stream {
+pub(super) struct Stream {
     driver: Arc<dyn Driver>,
-    id: StreamId,
+    pub id: StreamId,
 }
 
 impl Stream {
@@ -215,6 +221,47 @@ pub struct BatchMemory {
     pub stream: u64,
 }
 
+impl GpuState {
+    /// Copies bytes to memory of the device, which is allocated for them, and waits.
+    pub(super) fn upload(&self, bytes: &[u8], pinned: &mut Staging) -> Result<DeviceMemory> {
+        let memory = DeviceMemory::new(&self.driver, bytes.len())?;
+        for (start, piece) in (0..).step_by(STAGING_BYTES).zip(bytes.chunks(STAGING_BYTES)) {
+            let to = memory.address + start as u64;
+            let from = pinned.copy(piece)?;
+            // SAFETY: both ranges live, and nobody uses either before the event was waited for.
+            let copied = unsafe { self.driver.copy_to_device(to, from, piece.len(), self.copies.id) };
+            pinned.event.record(self.copies.id)?;
+            pinned.event.wait()?;
+            copied?;
+        }
+        Ok(memory)
+    }
+}
+
+/// Bytes that are uploaded at a time.
+const STAGING_BYTES: usize = 8 << 20;
+
+/// Pinned memory for uploads.
+pub(super) struct Staging {
+    memory: Pinned,
+    event: Event,
+}
+
+impl Staging {
+    pub(super) fn new(driver: &Arc<dyn Driver>) -> Result<Self> {
+        Ok(Self { memory: Pinned::none(driver), event: Event::new(driver)? })
+    }
+
+    /// Copies bytes to pinned memory. Returns where.
+    fn copy(&mut self, bytes: &[u8]) -> Result<NonNull<u8>> {
+        self.memory.reserve(0, bytes.len())?;
+        if let Some(to) = self.memory.bytes_mut().get_mut(..bytes.len()) {
+            to.copy_from_slice(bytes); // equal lengths
+        }
+        Ok(self.memory.memory)
+    }
+}
+
 impl Gpu {
     /// Returns a GPU that is emulated: see `Emulator`. Operations run when somebody waits for them.
     #[cfg(feature = "emulator")]
@@ -253,9 +300,8 @@ impl Gpu {
     /// other streams meanwhile. The stream exists.
     pub unsafe fn launch(&self, mut list: BlockList, batch: BatchMemory) -> Result<Launched> {
         list.check_batch(batch.bytes)?;
-        let GpuState { driver, copies, kernels, slots } = &*self.0;
-        let unused = slots.lock().ok().and_then(|mut slots| slots.pop());
-        let mut slot = unused.map_or_else(|| Slot::new(driver), Ok)?;
+        let GpuState { driver, copies, kernels, .. } = &*self.0;
+        let mut slot = self.0.take_slot()?;
         let stage_bytes = list.stage_bytes();
         let bytes = list.byte_count();
         slot.list.reserve(bytes)?;
@@ -293,6 +339,50 @@ impl Gpu {
         }
         enqueued?;
         slot.done.delay(StreamId(batch.stream))?;
+        Ok(launched)
+    }
+}
+
+impl GpuState {
+    /// Takes a slot that a launch has given back, or makes one.
+    fn take_slot(&self) -> Result<Slot> {
+        let unused = self.slots.lock().ok().and_then(|mut slots| slots.pop());
+        unused.map_or_else(|| Slot::new(&self.driver), Ok)
+    }
+}
+
+impl Gpu {
+    /// Gathers samples to the memory of a batch, after what the caller's stream does now. `gather`
+    /// gets the addresses of scratch and report.
+    ///
+    /// # Safety
+    ///
+    /// As [`Gpu::launch`]; the memory that `gather` names is on this GPU, and lives as long as the
+    /// batch.
+    pub(super) unsafe fn gather(&self, mut gather: Gather, stream: u64) -> Result<Launched> {
+        let GpuState { driver, kernels, .. } = &*self.0;
+        let mut slot = self.0.take_slot()?;
+        slot.list.reserve(size_of::<u128>())?;
+        slot.scratch.reserve(driver.scratch_bytes(gather.stage_bytes))?;
+        (gather.scratch, gather.report) = (slot.scratch.address, slot.list.address);
+        let mut list = self.new_list();
+        list.seal(0, 0)?;
+        let memory = NonNull::from(list.reserve_records()?).cast();
+        let launched = Launched { gpu: self.clone(), slot: Some(slot), list: Some(list) };
+        let Some(slot) = &launched.slot else { return Ok(launched) };
+        // SAFETY: report and slot belong to `launched`, which keeps them until `done`. The rest is
+        // the caller's promise.
+        let enqueued = unsafe {
+            slot.free.record(StreamId(stream)).and_then(|()| {
+                slot.free.delay(kernels.id)?;
+                driver.copy_to_device(slot.list.address, memory, size_of::<u64>(), kernels.id)?;
+                driver.gather(gather, kernels.id)?;
+                driver.copy_to_host(memory, slot.list.address, size_of::<u64>(), kernels.id)
+            })
+        };
+        slot.done.record(kernels.id)?;
+        enqueued?;
+        slot.done.delay(StreamId(stream))?;
         Ok(launched)
     }
 }

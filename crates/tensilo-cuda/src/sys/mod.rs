@@ -7,3 +7,4 @@ mod emulated;
 #[cfg(feature = "emulator")]
 pub(crate) mod emulator;
 pub(crate) mod gpu;
+pub(crate) mod resident;

@@ -2,6 +2,7 @@
 
 mod hostile;
 mod launches;
+mod resident;
 mod vectors;
 
 use std::sync::Arc;

@@ -2,6 +2,8 @@
 
 use super::decode::BatchDecoder;
 use super::deliver::batch::{Batch, BatchColumn};
+#[cfg(feature = "cuda")]
+use super::deliver::blocks::BatchBlocks;
 use super::deliver::queue::Permits;
 use super::fetch::fetch;
 use super::fetch::read_ahead::Announced;
@@ -27,7 +29,7 @@ pub(super) struct BatchReader {
     decoder: BatchDecoder,
     /// What a GPU decodes of the samples that were read last.
     #[cfg(feature = "cuda")]
-    blocks: Option<super::device::BatchBlocks>,
+    blocks: Option<BatchBlocks>,
 }
 
 /// The parts of a batch reader that its threads share.

@@ -43,7 +43,7 @@ impl BatchDecoder {
         columns: &mut [BatchColumn],
     ) -> std::result::Result<(), Unread> {
         for (place, (column, chosen)) in columns.iter_mut().zip(&setup.columns.columns).enumerate() {
-            column.begin(chosen, count);
+            column.begin(&chosen.delivered, count);
             self.decode_column(setup, parts, place, column)?;
         }
         Ok(())

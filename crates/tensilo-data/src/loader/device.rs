@@ -1,122 +1,27 @@
 //! The third stage with a GPU: from the bytes of a batch to the blocks that the GPU decodes.
 //!
 //! Blocks are checked and collected here as they are stored; the GPU decodes them to their places
-//! in the batch. What it cannot do is done here and sent decoded, by the same list: other encodings,
-//! casts to other types, lists, paddings of several dimensions. Texts stay in the memory of the
-//! host.
+//! in the batch. What it cannot do is done here and sent decoded, by the same list: other
+//! encodings, casts to other types, lists, paddings of several dimensions. Texts stay in the memory
+//! of the host.
 //!
 //! The columns of a batch have one piece of memory on the GPU, each from an offset on. Lists are in
 //! pinned memory, and used again when their batch was decoded.
 
 use super::decode::{BatchDecoder, join};
-use super::deliver::batch::{Batch, BatchColumn, Values};
-use super::deliver::memory::{Pool, too_large};
-use super::handle::Loader;
+use super::deliver::batch::{BatchColumn, Values};
+use super::deliver::blocks::{BatchBlocks, Device};
+use super::deliver::memory::too_large;
 use super::plan::columns::ChosenColumn;
 use super::plan::parts::{Part, Parts};
 use super::setup::Setup;
 use super::unread::Unread;
-use crate::error::{DataError, Result};
-use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 use tensilo::{DType, Extent};
-use tensilo_cuda::{BlockList, Conversion, Destination, Gpu, Launched, PlacedSamples};
-
-/// The GPU of a loader, and its lists.
-#[derive(Clone)]
-pub(super) struct Device {
-    pub gpu: Gpu,
-    lists: Arc<Pool<BlockList>>,
-}
+use tensilo_cuda::{BlockList, Conversion, Destination, PlacedSamples};
 
 /// Columns begin at multiples of this, as tensors of their own would.
 const ALIGNMENT: usize = 256;
-
-impl Device {
-    /// Returns a GPU with memory for the lists of so many batches.
-    pub(super) fn new(gpu: Gpu, batches: usize) -> Self {
-        Self { gpu, lists: Pool::new(batches) }
-    }
-
-    fn take_list(&self) -> BlockList {
-        let mut list = self.lists.take().unwrap_or_else(|| self.gpu.new_list());
-        list.clear();
-        list
-    }
-}
-
-/// The blocks of a batch.
-pub(super) struct BatchBlocks {
-    list: BlockList,
-    bytes: usize,
-    setup: Arc<Setup>,
-}
-
-/// A batch that a GPU decodes.
-///
-/// Operations that are put on the stream of the launch after it see the values, at once. Its
-/// columns here have shapes, nulls and texts; the values of the others are at
-/// [`BatchColumn::device_range`] of the memory. Dropping it waits for the GPU.
-pub struct DeviceBatch {
-    batch: Batch,
-    launched: Launched,
-    setup: Arc<Setup>,
-}
-
-impl fmt::Debug for DeviceBatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("DeviceBatch").field(&self.batch).finish()
-    }
-}
-
-impl Batch {
-    /// Returns the bytes of memory on the GPU that the batch needs; `None` if its values are in the
-    /// memory of the host: unless [`LoaderOptions::decode_on`](super::LoaderOptions::decode_on) was
-    /// set.
-    pub fn device_bytes(&self) -> Option<usize> {
-        self.blocks.as_ref().map(|blocks| blocks.bytes)
-    }
-
-    /// Launches the blocks by a function.
-    pub(crate) fn launch_by(
-        mut self,
-        launch: impl FnOnce(&Gpu, BlockList) -> tensilo_cuda::Result<Launched>,
-    ) -> Result<DeviceBatch> {
-        let missing = || DataError::BadArgument("the batch has no blocks: set LoaderOptions::decode_on".to_owned());
-        let BatchBlocks { list, setup, .. } = self.blocks.take().ok_or_else(missing)?;
-        let device = setup.device.as_ref().ok_or_else(missing)?;
-        let launched = launch(&device.gpu, list)?;
-        Ok(DeviceBatch { batch: self, launched, setup })
-    }
-}
-
-impl DeviceBatch {
-    /// Returns the batch, without the values that are on the GPU.
-    pub fn batch(&self) -> &Batch {
-        &self.batch
-    }
-
-    /// Waits until the GPU has decoded the batch, and returns it.
-    ///
-    /// Fails if a block breaks a rule of the specification. The error is that of reading the
-    /// samples without a GPU: it names file, column, chunk and samples.
-    pub fn finish(self) -> Result<Batch> {
-        let Self { batch, launched, setup } = self;
-        let (list, refusal) = launched.finish()?;
-        if let Some(device) = &setup.device {
-            device.lists.put(list);
-        }
-        let Some(refusal) = refusal else { return Ok(batch) };
-        let read = Loader::new(setup.on_host()).reader().take_of(&batch.samples, batch.epoch);
-        Err(read.err().unwrap_or_else(|| {
-            DataError::Internal(format!(
-                "the GPU refused a block that breaks R-5.{}, and the processor did not: verify the files",
-                refusal.rule
-            ))
-        }))
-    }
-}
 
 /// How a column reaches the GPU.
 enum Route {
@@ -157,7 +62,7 @@ impl BatchDecoder {
     /// them.
     pub(super) fn collect(
         &mut self,
-        setup: &Arc<Setup>,
+        setup: &Setup,
         device: &Device,
         parts: &mut Parts,
         count: usize,
@@ -166,7 +71,7 @@ impl BatchDecoder {
         let mut list = device.take_list();
         let mut end = 0;
         for (place, (column, chosen)) in columns.iter_mut().zip(&setup.columns.columns).enumerate() {
-            column.begin(chosen, count);
+            column.begin(&chosen.delivered, count);
             let start = end;
             match Route::of(chosen) {
                 Route::Rows(conversion) => {
@@ -183,7 +88,7 @@ impl BatchDecoder {
             }
             end = end.checked_next_multiple_of(ALIGNMENT).ok_or_else(|| Unread::Fatal(too_large(end)))?;
         }
-        Ok(BatchBlocks { list, bytes: end, setup: setup.clone() })
+        Ok(BatchBlocks { list, bytes: end, device: device.clone() })
     }
 
     /// Collects the blocks of a column whose samples are rows of one length. Returns where they end

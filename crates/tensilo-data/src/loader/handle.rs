@@ -29,6 +29,8 @@ impl fmt::Debug for Loader {
 
 impl Loader {
     pub(super) fn new(setup: Setup) -> Self {
+        #[cfg(feature = "cuda")]
+        let setup = with_host(setup);
         Self(Arc::new(setup))
     }
 
@@ -104,4 +106,15 @@ impl Loader {
     pub fn batches_per_epoch(&self) -> u64 {
         self.batches_from(0)
     }
+}
+
+/// Lets batches of a GPU read samples without it.
+#[cfg(feature = "cuda")]
+fn with_host(mut setup: Setup) -> Setup {
+    let on_host = Loader(Arc::new(setup.on_host()));
+    if let Some(device) = &mut setup.device {
+        let read = move |samples: &[u64], epoch: u64| on_host.reader().take_of(samples, epoch).map(drop);
+        device.read_on_host = Some(Arc::new(read));
+    }
+    setup
 }

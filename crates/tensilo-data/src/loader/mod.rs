@@ -34,9 +34,9 @@ mod unread;
 
 pub use deliver::batch::{Batch, BatchColumn};
 pub use deliver::batch_iterator::BatchIterator;
-pub use deliver::memory::{BatchAllocator, BatchMemory};
 #[cfg(feature = "cuda")]
-pub use device::DeviceBatch;
+pub use deliver::device_batch::DeviceBatch;
+pub use deliver::memory::{BatchAllocator, BatchMemory};
 pub use handle::Loader;
 pub use metrics::LoaderMetrics;
 pub use options::LoaderOptions;

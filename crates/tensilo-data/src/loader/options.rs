@@ -1,9 +1,9 @@
 //! The options of a loader.
 
 use super::deliver::batch::Batch;
-use super::deliver::memory::BatchAllocator;
 #[cfg(feature = "cuda")]
-use super::device::Device;
+use super::deliver::blocks::Device;
+use super::deliver::memory::BatchAllocator;
 use super::handle::Loader;
 use super::plan::columns::ChosenColumns;
 use super::policies::{Interrupt, OnDamage, ReadAhead};

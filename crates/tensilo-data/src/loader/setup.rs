@@ -43,7 +43,7 @@ pub(super) struct Setup {
     pub map: Option<BatchMap>,
     /// The GPU that decodes.
     #[cfg(feature = "cuda")]
-    pub device: Option<super::device::Device>,
+    pub device: Option<super::deliver::blocks::Device>,
     /// The memory of batches, which one epoch leaves to the next.
     pub pool: Arc<Pool<Vec<BatchColumn>>>,
 }

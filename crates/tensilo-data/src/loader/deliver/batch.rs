@@ -2,7 +2,6 @@
 
 use super::memory::{BatchMemory, PageAligned, Pool};
 use crate::error::{DataError, Result};
-use crate::loader::plan::columns::ChosenColumn;
 use crate::loader::transform::padding::{PadPlan, Padding};
 use crate::receipt::Receipt;
 use std::fmt;
@@ -23,7 +22,7 @@ pub struct Batch {
     pub(in crate::loader) pool: Option<Arc<Pool<Vec<BatchColumn>>>>,
     /// What a GPU decodes.
     #[cfg(feature = "cuda")]
-    pub(in crate::loader) blocks: Option<crate::loader::device::BatchBlocks>,
+    pub(in crate::loader) blocks: Option<super::blocks::BatchBlocks>,
 }
 
 /// The samples of one column of a batch.
@@ -255,8 +254,8 @@ impl BatchColumn {
     }
 
     /// Prepares for samples of a column.
-    pub(in crate::loader) fn begin(&mut self, chosen: &ChosenColumn, count: usize) {
-        self.schema = Some(chosen.delivered.clone());
+    pub(in crate::loader) fn begin(&mut self, delivered: &Arc<ColumnSchema>, count: usize) {
+        self.schema = Some(delivered.clone());
         self.sample_count = count;
     }
 

@@ -5,5 +5,9 @@
 
 pub(in crate::loader) mod batch;
 pub(in crate::loader) mod batch_iterator;
+#[cfg(feature = "cuda")]
+pub(in crate::loader) mod blocks;
+#[cfg(feature = "cuda")]
+pub(in crate::loader) mod device_batch;
 pub(in crate::loader) mod memory;
 pub(in crate::loader) mod queue;

@@ -84,7 +84,8 @@ impl ChosenColumns {
 
 #[cfg(feature = "cuda")]
 impl ChosenColumn {
-    /// Returns the bytes of a sample as it is delivered in a tensor of these extents, samples first.
+    /// Returns the bytes of a sample as it is delivered, in a tensor of these extents, samples
+    /// first.
     pub(in crate::loader) fn row_bytes(&self, extents: &[u64]) -> Option<usize> {
         let times = |bytes: usize, extent: &u64| bytes.checked_mul(usize::try_from(*extent).ok()?);
         extents.iter().skip(1).try_fold(self.delivered.dtype.element_bytes(), times)

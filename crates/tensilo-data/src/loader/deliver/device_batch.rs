@@ -1,0 +1,70 @@
+//! Batches on a GPU, as consumers get them.
+
+use super::batch::Batch;
+use super::blocks::{BatchBlocks, Device};
+use crate::error::{DataError, Result};
+use std::fmt;
+use tensilo_cuda::{BlockList, Gpu, Launched};
+
+/// A batch that a GPU decodes.
+///
+/// Operations that are put on the stream of the launch after it see the values, at once. Its
+/// columns here have shapes, nulls and texts; the values of the others are at
+/// [`BatchColumn::device_range`](super::batch::BatchColumn::device_range) of the memory. Dropping
+/// it waits for the GPU.
+pub struct DeviceBatch {
+    batch: Batch,
+    launched: Launched,
+    device: Device,
+}
+
+impl fmt::Debug for DeviceBatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DeviceBatch").field(&self.batch).finish()
+    }
+}
+
+impl Batch {
+    /// Returns the bytes of memory on the GPU that the batch needs; `None` if its values are in the
+    /// memory of the host: unless [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on) was
+    /// set.
+    pub fn device_bytes(&self) -> Option<usize> {
+        self.blocks.as_ref().map(|blocks| blocks.bytes)
+    }
+
+    /// Launches the blocks by a function.
+    pub(crate) fn launch_by(
+        mut self,
+        launch: impl FnOnce(&Gpu, BlockList) -> tensilo_cuda::Result<Launched>,
+    ) -> Result<DeviceBatch> {
+        let missing = || DataError::BadArgument("the batch has no blocks: set LoaderOptions::decode_on".to_owned());
+        let BatchBlocks { list, device, .. } = self.blocks.take().ok_or_else(missing)?;
+        let launched = launch(&device.gpu, list)?;
+        Ok(DeviceBatch { batch: self, launched, device })
+    }
+}
+
+impl DeviceBatch {
+    /// Returns the batch, without the values that are on the GPU.
+    pub fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    /// Waits until the GPU has decoded the batch, and returns it.
+    ///
+    /// Fails if a block breaks a rule of the specification. The error is that of reading the
+    /// samples without a GPU: it names file, column, chunk and samples.
+    pub fn finish(self) -> Result<Batch> {
+        let Self { batch, launched, device } = self;
+        let (list, refusal) = launched.finish()?;
+        device.lists.put(list);
+        let Some(refusal) = refusal else { return Ok(batch) };
+        let read = device.read_on_host.map_or(Ok(()), |read| read(batch.samples(), batch.epoch()));
+        Err(read.err().unwrap_or_else(|| {
+            DataError::Internal(format!(
+                "the GPU refused a block that breaks R-5.{}, and the processor did not: verify the files",
+                refusal.rule
+            ))
+        }))
+    }
+}
