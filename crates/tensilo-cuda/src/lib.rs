@@ -23,5 +23,5 @@ pub use block_list::{BlockList, Conversion, Destination, PlacedSamples, Refusal}
 pub use error::{CudaError, Result};
 #[cfg(feature = "emulator")]
 pub use sys::emulator::{Emulator, LaneOrder};
-pub use sys::gpu::{BatchMemory, Gpu, Launched};
+pub use sys::gpu::{BatchMemory, DeviceBuffer, Gpu, Launched};
 pub use sys::resident::{Gathered, Resident, ResidentOptions};

@@ -14,9 +14,11 @@ pub fn asked<T: FromStr>(name: &str, default: T) -> T {
     std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(default)
 }
 
-/// Returns the root of the repository.
+/// Returns the root of the repository: that of the build, unless `TENSILO_REPOSITORY` names a copy
+/// on the machine where the tests run.
 pub fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    std::env::var_os("TENSILO_REPOSITORY")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), PathBuf::from)
 }
 
 /// Returns a command that runs `python3`, if it is Python 3.9 or later with the package zstandard,

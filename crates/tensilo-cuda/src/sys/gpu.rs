@@ -210,6 +210,63 @@ impl Slot {
     }
 }
 
+/// Memory of a GPU, for callers who have none of their own.
+#[derive(Debug)]
+pub struct DeviceBuffer {
+    gpu: Gpu,
+    memory: DeviceMemory,
+    bytes: usize,
+}
+
+impl DeviceBuffer {
+    /// Returns its address, at a multiple of 256.
+    pub fn address(&self) -> u64 {
+        self.memory.address
+    }
+
+    /// Returns its length.
+    pub fn byte_count(&self) -> usize {
+        self.bytes
+    }
+
+    /// Returns it as the memory of a batch, for the default stream.
+    pub fn as_batch(&self) -> BatchMemory {
+        BatchMemory { address: self.memory.address, bytes: self.bytes, stream: 0 }
+    }
+
+    /// Copies it to the host, and waits for that. Launches that write to it are to be finished.
+    ///
+    /// Fails if `out` is longer, or if the driver fails.
+    pub fn read(&self, out: &mut [u8]) -> Result<()> {
+        if out.len() > self.bytes {
+            let message = format!("{} bytes of memory that has {}", out.len(), self.bytes);
+            return Err(tensilo::Error::bad_argument(message).into());
+        }
+        let GpuState { driver, copies, .. } = &*self.gpu.0;
+        let mut staging = Staging::new(driver)?;
+        for (start, piece) in (0..).step_by(STAGING_BYTES).zip(out.chunks_mut(STAGING_BYTES)) {
+            let from = self.memory.address + start as u64;
+            staging.memory.reserve(0, piece.len())?;
+            // SAFETY: both ranges live, and nobody uses either before the event was waited for.
+            let copied = unsafe { driver.copy_to_host(staging.memory.memory, from, piece.len(), copies.id) };
+            staging.event.record(copies.id)?;
+            staging.event.wait()?;
+            copied?;
+            // equal lengths
+            piece.copy_from_slice(staging.memory.bytes().get(..piece.len()).unwrap_or(&[]));
+        }
+        Ok(())
+    }
+}
+
+impl Gpu {
+    /// Allocates memory of the GPU, and copies bytes to it.
+    pub fn buffer_of(&self, bytes: &[u8]) -> Result<DeviceBuffer> {
+        let memory = self.0.upload(bytes, &mut Staging::new(&self.0.driver)?)?;
+        Ok(DeviceBuffer { gpu: self.clone(), memory, bytes: bytes.len() })
+    }
+}
+
 /// The memory of a batch on a GPU.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchMemory {

@@ -1,9 +1,11 @@
 //! Launches by a driver that delays all operations until somebody waits for them.
 
-use super::{Wanted, destination, open, placed, readable_columns, want_in};
+use super::hostile::each_block;
+use super::{Wanted, destination, gpu, open, placed, push_whole, readable_columns, want_in};
 use tensilo::Column;
-use tensilo_cuda::{BatchMemory, BlockList, CudaError, Gpu, Launched};
-use tensilo_testing::vector;
+use tensilo::stages::BlockScratch;
+use tensilo_cuda::{BlockList, CudaError, DeviceBuffer, Gpu, Launched};
+use tensilo_testing::{vector, vector_files};
 
 /// Columns of several encodings, and the samples of each.
 fn columns() -> Vec<(Column, Vec<u64>)> {
@@ -20,8 +22,21 @@ fn columns() -> Vec<(Column, Vec<u64>)> {
 /// A batch in flight: the launch is dropped first.
 struct InFlight {
     launched: Launched,
-    batch: Vec<u8>,
+    batch: DeviceBuffer,
     due: Vec<u8>,
+}
+
+impl InFlight {
+    /// Waits, and checks the values. Returns the list.
+    fn check(self) -> BlockList {
+        let Self { launched, batch, due } = self;
+        let (list, refusal) = launched.finish().unwrap();
+        assert_eq!(refusal, None);
+        let mut found = vec![0; due.len()];
+        batch.read(&mut found).unwrap();
+        assert!(found == due);
+        list
+    }
 }
 
 /// Launches a column, with a list that is used again.
@@ -29,56 +44,87 @@ fn launch(gpu: &Gpu, mut list: BlockList, (column, samples): &(Column, Vec<u64>)
     list.clear();
     let Wanted { decoded, shapes, mut list } = want_in(list, column, samples).unwrap();
     list.place(&destination(column), &[placed(&shapes)]).unwrap();
-    let mut batch = vec![0xEE; decoded.bytes().len()];
-    let (address, bytes) = (batch.as_mut_ptr().expose_provenance() as u64, batch.len());
-    // SAFETY: the memory of the emulated device is that of this process. The batch lives until the
-    // launch was finished or dropped.
-    let launched = unsafe { gpu.launch(list, BatchMemory { address, bytes, stream: 0 }) }.unwrap();
+    let batch = gpu.buffer_of(&vec![0xEE; decoded.bytes().len()]).unwrap();
+    // SAFETY: the batch lives until the launch was finished or dropped.
+    let launched = unsafe { gpu.launch(list, batch.as_batch()) }.unwrap();
     InFlight { launched, batch, due: decoded.bytes().to_vec() }
 }
 
 #[test]
 fn batches_in_flight_are_decoded_when_they_are_finished() {
-    let (gpu, columns) = (Gpu::emulated(), columns());
+    let (gpu, columns) = (gpu(), columns());
     let mut lists = vec![BlockList::new(), gpu.new_list()];
-    for round in 0..3 {
+    for _ in 0..3 {
         let new = |lists: &mut Vec<BlockList>| lists.pop().unwrap_or_else(|| gpu.new_list());
         let mut in_flight: Vec<InFlight> = columns.iter().map(|column| launch(&gpu, new(&mut lists), column)).collect();
         // in another order than they were launched
         let middle = in_flight.len() / 2;
         in_flight.rotate_left(middle);
-        for InFlight { launched, batch, due } in in_flight {
-            let (list, refusal) = launched.finish().unwrap();
-            assert_eq!(refusal, None, "round {round}");
-            assert!(batch == due, "round {round}");
-            lists.push(list);
+        lists.extend(in_flight.into_iter().map(InFlight::check));
+    }
+}
+
+#[test]
+fn all_vectors_are_decoded() {
+    let gpu = gpu();
+    let mut list = gpu.new_list();
+    for name in vector_files().keys().filter(|name| name.starts_with("valid/") && name.ends_with(".hex")) {
+        let Ok(reader) = open(vector(name)) else { continue };
+        let samples: Vec<u64> = (0..reader.sample_count().min(1 << 12)).rev().collect();
+        for column in readable_columns(&reader) {
+            list = launch(&gpu, list, &(column, samples.clone())).check();
         }
     }
 }
 
 #[test]
+fn damaged_blocks_are_refused() {
+    let (gpu, mut refused) = (gpu(), 0);
+    each_block(|samples| {
+        let mut damaged = samples.block.bytes().to_vec();
+        let middle = damaged.len() / 2;
+        damaged[middle] ^= 1;
+        let block = samples.block.with_bytes(&damaged);
+        let bytes = block.element_count() * block.element_bytes();
+        let mut due = vec![0; bytes];
+        let is_valid = block.decode(&mut due, &mut BlockScratch::default()).is_ok();
+        let mut list = gpu.new_list();
+        push_whole(&mut list, &block).unwrap();
+        let batch = gpu.buffer_of(&vec![0xEE; bytes]).unwrap();
+        // SAFETY: as above.
+        let launched = unsafe { gpu.launch(list, batch.as_batch()) }.unwrap();
+        let (_, refusal) = launched.finish().unwrap();
+        assert_eq!(refusal.is_none(), is_valid, "{block:?}");
+        refused += usize::from(!is_valid);
+        let mut found = vec![0; bytes];
+        batch.read(&mut found).unwrap();
+        assert!(!is_valid || found == due, "{block:?}");
+    });
+    assert!(refused > 100, "{refused} refused");
+}
+
+#[test]
 fn a_launch_that_is_dropped_leaves_the_gpu_usable() {
-    let (gpu, columns) = (Gpu::emulated(), columns());
+    let (gpu, columns) = (gpu(), columns());
     for column in &columns {
         drop(launch(&gpu, gpu.new_list(), column));
     }
-    let InFlight { launched, batch, due } = launch(&gpu, gpu.new_list(), &columns[0]);
+    let in_flight = launch(&gpu, gpu.new_list(), &columns[0]);
     drop(gpu); // the launch has it
-    assert_eq!(launched.finish().unwrap().1, None);
-    assert!(batch == due);
+    in_flight.check();
 }
 
 #[test]
 fn memory_that_is_too_short_is_refused() {
-    let (gpu, columns) = (Gpu::emulated(), columns());
+    let (gpu, columns) = (gpu(), columns());
     let (column, samples) = &columns[0];
     let Wanted { decoded, shapes, mut list } = want_in(gpu.new_list(), column, samples).unwrap();
     list.place(&destination(column), &[placed(&shapes)]).unwrap();
-    let mut batch = vec![0; decoded.bytes().len() - 1];
-    let address = batch.as_mut_ptr().expose_provenance() as u64;
+    let batch = gpu.buffer_of(&vec![0; decoded.bytes().len() - 1]).unwrap();
     // SAFETY: it is refused.
-    let refused = unsafe { gpu.launch(list, BatchMemory { address, bytes: batch.len(), stream: 0 }) };
+    let refused = unsafe { gpu.launch(list, batch.as_batch()) };
     assert!(matches!(refused, Err(CudaError::Read(_))), "{refused:?}");
+    assert!(batch.read(&mut vec![0; decoded.bytes().len()]).is_err());
 }
 
 #[test]

@@ -1,19 +1,29 @@
-//! The kernels on the CPU decode what the library decodes, and refuse what it refuses.
+//! The kernels decode what the library decodes, and refuse what it refuses: on the CPU, and those
+//! that are launched on GPU number `TENSILO_GPU`, if that is set.
 
 mod hostile;
 mod launches;
 mod resident;
 mod vectors;
 
+use std::env;
 use std::sync::Arc;
 use tensilo::source::InMemory;
 use tensilo::stages::{BlockSamples, BlockScratch, Decoder, FetchedBytes, ReadPlan, StoredBlock, VisitBlocks};
 use tensilo::{Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, OpenOptions, Reader, Result, Shape};
-use tensilo_cuda::{BlockList, Conversion, Destination, Emulator, LaneOrder, PlacedSamples};
+use tensilo_cuda::{BlockList, Conversion, Destination, Emulator, Gpu, LaneOrder, PlacedSamples};
 
 /// Orders of lanes: forwards, backwards, others.
 const ORDERS: [LaneOrder; 3] =
     [LaneOrder { factor: 1, offset: 0 }, LaneOrder { factor: 31, offset: 31 }, LaneOrder { factor: 11, offset: 7 }];
+
+/// Returns the GPU that the tests are to use, or an emulated one.
+fn gpu() -> Gpu {
+    match env::var("TENSILO_GPU") {
+        Ok(number) => Gpu::open(number.parse().expect("the number of a GPU")).expect("a GPU"),
+        Err(_) => Gpu::emulated(),
+    }
+}
 
 /// Opens a file in memory.
 fn open(file: Vec<u8>) -> Result<Reader> {
@@ -70,14 +80,8 @@ fn placed(shapes: &ColumnBuffer) -> PlacedSamples<'_> {
     PlacedSamples { shapes, rows: None }
 }
 
-/// Decodes a block by the library, and by the kernels in each order of lanes. Fails if they
-/// disagree. Returns whether the block is valid.
-#[track_caller]
-fn check_block(block: &StoredBlock<'_>) -> bool {
-    let bytes = block.element_count() * block.element_bytes();
-    let mut expected = vec![0; bytes];
-    let valid = block.decode(&mut expected, &mut BlockScratch::default());
-    // one sample of the elements, of any type of so many bytes
+/// Adds a block to a list, as the values of one sample, of any type with elements of so many bytes.
+fn push_whole(list: &mut BlockList, block: &StoredBlock<'_>) -> Result<()> {
     let dtype = match block.element_bytes() {
         1 => DType::U8,
         2 => DType::U16,
@@ -85,13 +89,23 @@ fn check_block(block: &StoredBlock<'_>) -> bool {
         _ => DType::U64,
     };
     let sample = ColumnSchema::tensor("x", dtype, Shape::fixed(&[block.element_count() as u32]));
+    let values = vec![0; block.element_count() * block.element_bytes()];
     let mut shapes = ColumnBuffer::new();
-    shapes.fill(&sample, &ColumnBatch::from_bytes(dtype, 1, &[], &expected)).unwrap();
+    shapes.fill(&sample, &ColumnBatch::from_bytes(dtype, 1, &[], &values))?;
+    list.push(0, &BlockSamples { block: *block, elements: 0..block.element_count(), position: 0, offset: 0 })?;
+    let destination = Destination { dtype, conversion: Conversion::None, offset: 0, row_bytes: None };
+    list.place(&destination, &[placed(&shapes)])
+}
+
+/// Decodes a block by the library, and by the kernels in each order of lanes. Fails if they
+/// disagree. Returns whether the block is valid.
+#[track_caller]
+fn check_block(block: &StoredBlock<'_>) -> bool {
+    let bytes = block.element_count() * block.element_bytes();
+    let mut expected = vec![0; bytes];
+    let valid = block.decode(&mut expected, &mut BlockScratch::default());
     let mut list = BlockList::new();
-    let samples = BlockSamples { block: *block, elements: 0..block.element_count(), position: 0, offset: 0 };
-    let pushed = list.push(0, &samples).and_then(|()| {
-        list.place(&Destination { dtype, conversion: Conversion::None, offset: 0, row_bytes: None }, &[placed(&shapes)])
-    });
+    let pushed = push_whole(&mut list, block);
     if let Err(error) = pushed {
         assert!(valid.is_err(), "only the list refuses {block:?}: {error}");
         return false;

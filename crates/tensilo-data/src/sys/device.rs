@@ -5,8 +5,8 @@ use crate::loader::{Batch, DeviceBatch};
 
 impl Batch {
     /// Decodes the batch to memory of the caller, on the GPU of
-    /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on). Returns when that is enqueued:
-    /// operations that are put on the stream of the memory later see the values.
+    /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on). Returns when that is
+    /// enqueued: operations that are put on the stream of the memory later see the values.
     ///
     /// Fails if the batch has no blocks, if the memory is shorter than [`Batch::device_bytes`], or
     /// if the driver fails.

@@ -1,0 +1,158 @@
+//! Decodes a column of a file on a GPU, compares it with the processor, and tells how fast it is.
+//!
+//! ```text
+//! cargo run --release -p tensilo-cuda --example gpu -- train.tsl embedding
+//! ```
+//!
+//! Times are those of the host, from the call to the end of waiting, and medians. Those of launches
+//! that overlap are per launch.
+
+use std::collections::VecDeque;
+use std::error::Error;
+use std::time::{Duration, Instant};
+use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
+use tensilo::{Column, ColumnBuffer, Reader};
+use tensilo_cuda::{Conversion, Destination, DeviceBuffer, Gpu, PlacedSamples, Resident, ResidentOptions};
+
+/// Decoded bytes of a batch of consecutive samples.
+const BATCH_BYTES: usize = 64 << 20;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(path), Some(name)) = (arguments.next(), arguments.next()) else {
+        return Err("usage: gpu FILE COLUMN".into());
+    };
+    let gpu = Gpu::open(0)?;
+    let reader = Reader::open(&path)?;
+    let column = reader.column(&name)?;
+    println!("{path}, {name}, on {}", gpu.name());
+
+    let start = Instant::now();
+    let resident = Resident::new(&gpu, &column, ResidentOptions::default())?;
+    let [stored, seconds] = [resident.byte_count() as f64 / 1e6, start.elapsed().as_secs_f64()];
+    println!("resident: {} samples in {stored:.1} MB, uploaded in {seconds:.3} s", resident.sample_count());
+    for count in [256, 10_000] {
+        gather(&gpu, &resident, &column, count)?;
+    }
+    decode(&gpu, &column)
+}
+
+/// Numbers that look random.
+fn numbers(count: usize, below: u64) -> Vec<i64> {
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below.max(1)
+    };
+    (0..count).map(|_| next() as i64).collect()
+}
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort();
+    times.get(times.len() / 2).map_or(0.0, Duration::as_secs_f64)
+}
+
+/// Gathers random samples of a resident column.
+fn gather(gpu: &Gpu, resident: &Resident, column: &Column, count: usize) -> Result<(), Box<dyn Error>> {
+    let samples = numbers(count, resident.sample_count());
+    let row_bytes = resident.row_bytes().next_multiple_of(8);
+    let indices = gpu.buffer_of(bytemuck::cast_slice(&samples))?;
+    let rows = gpu.buffer_of(&vec![0; count * row_bytes])?;
+    let launch = || {
+        // SAFETY: rows and indices live until all launches are finished.
+        unsafe { resident.gather(indices.address(), count, rows.as_batch(), row_bytes) }
+    };
+    if let Some(refusal) = launch()?.finish()? {
+        return Err(format!("{refusal:?}").into());
+    }
+    let mut due = ColumnBuffer::new();
+    let asked: Vec<u64> = samples.iter().map(|&sample| sample as u64).collect();
+    column.cursor().gather_into(&asked, &mut due)?;
+    let mut found = vec![0; count * row_bytes];
+    rows.read(&mut found)?;
+    for (position, row) in found.chunks_exact(row_bytes).enumerate() {
+        let values = value_range(&due, position);
+        if row.get(..values.len()) != due.bytes().get(values) {
+            return Err(format!("row {position} differs").into());
+        }
+    }
+    let alone = (0..1000).map(|_| {
+        let start = Instant::now();
+        launch().and_then(|gathered| gathered.finish()).map(|_| start.elapsed())
+    });
+    let alone = median(alone.collect::<Result<_, _>>()?);
+    let (start, times) = (Instant::now(), 1000);
+    let mut in_flight = VecDeque::new();
+    for _ in 0..times {
+        in_flight.push_back(launch()?);
+        if in_flight.len() > 8 {
+            in_flight.pop_front().map(|gathered| gathered.finish()).transpose()?;
+        }
+    }
+    drop(in_flight);
+    let each = start.elapsed().as_secs_f64() / f64::from(times);
+    let speed = due.bytes().len() as f64 / each / 1e9;
+    println!("gather of {count}: {:.1} us alone, {:.1} us each in a row, {speed:.1} GB/s", alone * 1e6, each * 1e6);
+    Ok(())
+}
+
+fn value_range(buffer: &ColumnBuffer, position: usize) -> std::ops::Range<usize> {
+    let start = |position| buffer.value_start(position).unwrap_or(0);
+    start(position)..start(position + 1)
+}
+
+/// Decodes consecutive samples that are sent with each launch.
+fn decode(gpu: &Gpu, column: &Column) -> Result<(), Box<dyn Error>> {
+    let (mut plan, mut bytes, mut due) = (ReadPlan::new(), FetchedBytes::new(), ColumnBuffer::new());
+    let all = column.sample_count();
+    plan.select_range(std::slice::from_ref(column), 0..all.min(1000))?;
+    plan.fetch(&mut bytes)?;
+    Decoder::new().decode_column(&plan, &bytes, 0, &mut due)?;
+    let sample_bytes = (due.bytes().len() / due.sample_count().max(1)).max(1);
+    let count = all.min((BATCH_BYTES / sample_bytes) as u64);
+    plan.select_range(std::slice::from_ref(column), 0..count)?;
+    plan.fetch(&mut bytes)?;
+    Decoder::new().decode_column(&plan, &bytes, 0, &mut due)?;
+    let mut lists = Vec::new();
+    let mut batches: Vec<DeviceBuffer> = Vec::new();
+    for _ in 0..2 {
+        let (mut list, mut shapes) = (gpu.new_list(), ColumnBuffer::new());
+        Decoder::new().visit_blocks(&plan, &bytes, 0, &mut shapes, &mut |samples| list.push(0, &samples))?;
+        let dtype = column.schema().dtype;
+        let destination = Destination { dtype, conversion: Conversion::None, offset: 0, row_bytes: None };
+        list.place(&destination, &[PlacedSamples { shapes: &shapes, rows: None }])?;
+        lists.push(list);
+        batches.push(gpu.buffer_of(&vec![0; due.bytes().len()])?);
+    }
+    let sent = lists.first().map_or(0, |list| list.byte_count());
+    let (start, times) = (Instant::now(), 40);
+    let mut in_flight = VecDeque::new();
+    for (_, batch) in (0..times).zip(batches.iter().cycle()) {
+        let list = match lists.pop() {
+            Some(list) => list,
+            None => in_flight.pop_front().map(finish).ok_or("no list")??,
+        };
+        // SAFETY: the batches live until all launches are finished.
+        in_flight.push_back(unsafe { gpu.launch(list, batch.as_batch()) }?);
+    }
+    for launched in in_flight {
+        finish(launched)?;
+    }
+    let each = start.elapsed().as_secs_f64() / f64::from(times);
+    let mut found = vec![0; due.bytes().len()];
+    batches.last().map_or(Ok(()), |batch| batch.read(&mut found))?;
+    if found != due.bytes() {
+        return Err("a batch differs".into());
+    }
+    let [decoded, sent] = [due.bytes().len(), sent].map(|bytes| bytes as f64 / 1e6);
+    let [out, link] = [decoded, sent].map(|megabytes| megabytes / each / 1e3);
+    println!("batches of {decoded:.1} MB, {sent:.1} MB sent: {out:.1} GB/s decoded, {link:.1} GB/s over the link");
+    Ok(())
+}
+
+fn finish(launched: tensilo_cuda::Launched) -> Result<tensilo_cuda::BlockList, Box<dyn Error>> {
+    match launched.finish()? {
+        (list, None) => Ok(list),
+        (_, Some(refusal)) => Err(format!("{refusal:?}").into()),
+    }
+}
