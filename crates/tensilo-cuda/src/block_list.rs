@@ -117,7 +117,7 @@ pub(crate) struct Copy {
 pub(crate) const ALIGNMENT: usize = size_of::<u128>();
 
 /// Memory that a list is collected in: of the heap, or pinned memory that a device copies from.
-pub(crate) trait ListMemory: Send + std::fmt::Debug {
+pub(crate) trait ListMemory: Send + Sync + std::fmt::Debug {
     /// Returns all of it. It begins at a multiple of [`ALIGNMENT`].
     fn bytes(&self) -> &[u8];
     fn bytes_mut(&mut self) -> &mut [u8];

@@ -81,6 +81,8 @@ struct Pinned {
 
 // SAFETY: the memory belongs to this value alone, as that of a `Vec` does.
 unsafe impl Send for Pinned {}
+// SAFETY: as above; a shared reference only reads.
+unsafe impl Sync for Pinned {}
 
 impl Pinned {
     fn none(driver: &Arc<dyn Driver>) -> Self {
