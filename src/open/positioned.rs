@@ -154,11 +154,11 @@ fn is_network(_: &File) -> bool {
 
 #[cfg(target_os = "linux")]
 mod network {
-    use rustix::fs::{FsWord, StatFs};
+    use rustix::fs::StatFs;
 
     /// The types of file systems of a network: NFS, SMB (three), Ceph, Lustre, GPFS, BeeGFS, 9P,
     /// AFS (two), FUSE.
-    const TYPES: [FsWord; 12] = [
+    const TYPES: [u32; 12] = [
         0x6969,
         0x517B,
         0xFF53_4D42,
@@ -174,7 +174,7 @@ mod network {
     ];
 
     pub(super) fn has(found: &StatFs) -> bool {
-        TYPES.contains(&found.f_type)
+        TYPES.contains(&(found.f_type as u32)) // types have 32 bits, whatever the word of the system
     }
 }
 

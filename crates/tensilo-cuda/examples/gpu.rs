@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 use std::error::Error;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
 use tensilo::{Column, ColumnBuffer, Reader};
@@ -17,7 +18,17 @@ use tensilo_cuda::{Conversion, Destination, DeviceBuffer, Gpu, PlacedSamples, Re
 /// Decoded bytes of a batch of consecutive samples.
 const BATCH_BYTES: usize = 64 << 20;
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(path), Some(name)) = (arguments.next(), arguments.next()) else {
         return Err("usage: gpu FILE COLUMN".into());
