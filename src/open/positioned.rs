@@ -174,7 +174,7 @@ mod network {
     ];
 
     pub(super) fn has(found: &StatFs) -> bool {
-        TYPES.contains(&(found.f_type as u32)) // types have 32 bits, whatever the word of the system
+        TYPES.contains(&(found.f_type as u32)) // types have 32 bits, whatever the system's word
     }
 }
 

@@ -13,13 +13,13 @@ extern "C" __global__ void __launch_bounds__(WARPS* LANES)
   extern __shared__ __align__(16) uint8_t shared[];
   __shared__ BinWorkspace works[WARPS];
   const uint32_t own = threadIdx.x / LANES, warp = blockIdx.x * WARPS + own;
-  for (uint32_t i = warp; i < block_count; i += gridDim.x * WARPS) {
+  for (uint64_t i = warp; i < block_count; i += gridDim.x * WARPS) {
     const Block block = blocks[i];
     const bool fits = stage_bytes(block.elements, block.element_bytes) <= shared_bytes;
     const WarpMemory memory = fits ? WarpMemory{&works[own], shared + own * shared_bytes, shared_bytes}
                                    : WarpMemory{&works[own], scratch + static_cast<uint64_t>(warp) * scratch_bytes, scratch_bytes};
     const Fault fault = decode_block(block, copies, memory);
-    if (fault != NO_FAULT && own_lane() == 0) atomicMin(report, static_cast<unsigned long long>(report_of(i, fault)));
+    if (fault != NO_FAULT && own_lane() == 0) atomicMin(report, static_cast<unsigned long long>(report_of(static_cast<uint32_t>(i), fault)));
     __syncwarp();
   }
 }
@@ -35,10 +35,10 @@ extern "C" __global__ void __launch_bounds__(WARPS* LANES)
   const WarpMemory memory = scratch_bytes <= shared_bytes
                                 ? WarpMemory{&works[own], shared + own * shared_bytes, shared_bytes}
                                 : WarpMemory{&works[own], scratch + static_cast<uint64_t>(warp) * scratch_bytes, scratch_bytes};
-  for (uint32_t i = warp; i < count; i += gridDim.x * WARPS) {
+  for (uint64_t i = warp; i < count; i += gridDim.x * WARPS) {
     const uint64_t sample = static_cast<uint64_t>(indices[i]);
     const Fault fault = gather_sample(samples, sample, rows + i * row_bytes, row_bytes, memory);
-    if (fault != NO_FAULT && own_lane() == 0) atomicMin(report, static_cast<unsigned long long>(report_of(i, fault)));
+    if (fault != NO_FAULT && own_lane() == 0) atomicMin(report, static_cast<unsigned long long>(report_of(static_cast<uint32_t>(i), fault)));
     __syncwarp();
   }
 }

@@ -94,6 +94,7 @@ STEP Fault deliver(const Block& block, const Copy* copies, const uint8_t* elemen
       return 3;
     }
     if (block.conversion != AS_STORED) {
+      if (reinterpret_cast<uintptr_t>(copy.to) % sizeof(uint32_t) != 0) return 14;
       const bool is_bf16 = block.conversion == BF16_TO_F32;
       const uint16_t* const source = reinterpret_cast<const uint16_t*>(from);
       uint32_t* const to = reinterpret_cast<uint32_t*>(copy.to);

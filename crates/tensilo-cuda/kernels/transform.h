@@ -134,8 +134,9 @@ template <class E> DEVICE void undo_separable(Transform t, E* x, uint32_t count)
       for (uint32_t i = row + 1; i < end; i++) x[i] = static_cast<E>(x[i] + part(x[i - 1], t.weight_left));
     }
   });
+  const uint32_t columns = min_of(t.stride, count);  // a segment may end within its first row
   each_lane([=](uint32_t lane) {
-    for (uint32_t column = lane; column < t.stride; column += LANES) {
+    for (uint32_t column = lane; column < columns; column += LANES) {
       E above = x[column], before = above;
       for (uint32_t i = column + t.stride; i < count; i += t.stride) {
         const E down = static_cast<E>(above + part(static_cast<E>(above - before), t.weight_above));

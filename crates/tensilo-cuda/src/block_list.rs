@@ -69,13 +69,21 @@ pub struct PlacedSamples<'a> {
 impl Destination {
     fn check(&self) -> Result<()> {
         let converted = match self.conversion {
-            Conversion::None => return Ok(()),
+            Conversion::None => self.dtype,
             Conversion::Bf16ToF32 => DType::Bf16,
             Conversion::F16ToF32 => DType::F16,
         };
-        match converted == self.dtype {
+        if converted != self.dtype {
+            return Err(Error::bad_argument(format!("{:?} of elements of {}", self.conversion, self.dtype.name())));
+        }
+        let delivered = self.conversion.element_bytes(self.dtype.coded_bytes());
+        match self.offset.is_multiple_of(delivered) && self.row_bytes.unwrap_or(0).is_multiple_of(delivered) {
             true => Ok(()),
-            false => Err(Error::bad_argument(format!("{:?} of elements of {}", self.conversion, self.dtype.name()))),
+            false => {
+                let message =
+                    format!("elements of {delivered} bytes at {} and every {:?}", self.offset, self.row_bytes);
+                Err(Error::bad_argument(message))
+            }
         }
     }
 }
@@ -301,6 +309,12 @@ impl BlockList {
     pub fn place(&mut self, destination: &Destination, parts: &[PlacedSamples<'_>]) -> Result<()> {
         destination.check()?;
         let zero_bits = zero_bits(destination.dtype);
+        let width = destination.dtype.coded_bytes();
+        let unplaced = self.blocks.get(self.placed..).unwrap_or(&[]);
+        if let Some(block) = unplaced.iter().find(|block| usize::from(block.element_bytes) != width) {
+            let (name, found) = (destination.dtype.name(), block.element_bytes);
+            return Err(Error::bad_argument(format!("a block of elements of {found} bytes as {name}")));
+        }
         for block in self.blocks.iter_mut().skip(self.placed) {
             block.conversion = destination.conversion.code();
             block.zero_bits = zero_bits;
@@ -317,6 +331,10 @@ impl BlockList {
 
     /// Adds bytes that are already decoded: they go to the batch from byte `offset` on.
     pub fn push_bytes(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
+        self.check_placed()?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
         let stored = self.append(bytes)?;
         let elements = narrow(bytes.len())?;
         self.push_placed(offset, bytes.len(), Block { stored_bytes: elements, elements, ..Block::raw(stored) })
@@ -327,6 +345,10 @@ impl BlockList {
         if !matches!(element.len(), 1 | 2 | 4 | 8) {
             return Err(Error::bad_argument(format!("an element of {} bytes", element.len())));
         }
+        self.check_placed()?;
+        if count == 0 {
+            return Ok(());
+        }
         let bytes = count.checked_mul(element.len()).ok_or_else(too_long)?;
         let stored = self.append(element)?;
         let width = element.len() as u8; // at most 8
@@ -334,11 +356,16 @@ impl BlockList {
         self.push_placed(offset, bytes, Block { elements: narrow(count)?, ..block })
     }
 
+    /// Refuses to go on while blocks have no places.
+    fn check_placed(&self) -> Result<()> {
+        match self.placed == self.blocks.len() {
+            true => Ok(()),
+            false => Err(Error::bad_argument("blocks were added that have no places yet: call BlockList::place")),
+        }
+    }
+
     /// Adds a block that goes to the batch as a whole.
     fn push_placed(&mut self, offset: usize, bytes: usize, block: Block) -> Result<()> {
-        if block.elements == 0 {
-            return Ok(());
-        }
         let end = offset.checked_add(bytes).ok_or_else(too_long)?;
         let first_copy = narrow(self.copies.len())?;
         self.copies.push(Copy { to: offset as u64, first: 0, count: block.elements });
@@ -512,7 +539,8 @@ impl BlockList {
         let coded = self.blocks.iter().filter(|block| block.encoding > 1);
         let bytes = coded.map(|block| stage_bytes(block.elements as usize, block.element_bytes.into())).max();
         // a block of tiers or bins has at most 2^16 elements, or kernels refuse it
-        u32::try_from(bytes.unwrap_or(0)).unwrap_or(u32::MAX).min(MAX_STAGE_BYTES)
+        let bytes = bytes.unwrap_or(0).next_multiple_of(ALIGNMENT);
+        u32::try_from(bytes).unwrap_or(u32::MAX).min(MAX_STAGE_BYTES)
     }
 
     /// Refuses the memory of a batch that is too short.

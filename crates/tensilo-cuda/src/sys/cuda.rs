@@ -33,7 +33,9 @@ const LANES: u32 = 32;
 const TABLE_BYTES: u32 = 7 << 10;
 /// Blocks that need more than this are decoded in memory of the device, so that several thread
 /// blocks have room in a multiprocessor.
-const MAX_SHARED_STAGE: u32 = 24 << 10;
+const MAX_SHARED_STAGE: u32 = 22 << 10;
+// what a thread block can have on GPUs of compute capability 8.6, 8.9 and 12.0: 99 KiB
+const _: () = assert!(WARPS * MAX_SHARED_STAGE + TABLE_BYTES <= 99 << 10);
 /// Thread blocks of a multiprocessor, by the registers of the kernel.
 const MAX_RESIDENT: u32 = 4;
 /// The most memory for blocks that shared memory is too small for.
@@ -100,6 +102,8 @@ impl CudaDriver {
         // The kernel is one of the module, which lives as long as the driver.
         unsafe {
             let context = result::primary_ctx::retain(device).map_err(failed("opening the context of the GPU"))?;
+            let before = result::ctx::get_current().map_err(failed("asking for the current GPU"))?;
+            let entered = Entered { before: before.unwrap_or(std::ptr::null_mut()) };
             let load = || {
                 result::ctx::set_current(context)?;
                 let module = result::module::load_data(image.as_ptr().cast())?;
@@ -112,7 +116,9 @@ impl CudaDriver {
                 };
                 Ok((module, kernel(c"tensilo_decode")?, kernel(c"tensilo_gather")?))
             };
-            match load() {
+            let loaded = load();
+            drop(entered);
+            match loaded {
                 Ok((module, decode, gather)) => {
                     Ok(Self { name, device, context, module, decode, gather, multiprocessors, shared_bytes: shared })
                 }
@@ -124,10 +130,12 @@ impl CudaDriver {
         }
     }
 
-    /// Makes the context current.
-    fn enter(&self, doing: &'static str) -> Result<()> {
+    /// Makes the context current, until the result is dropped.
+    fn enter(&self, doing: &'static str) -> Result<Entered> {
+        let before = result::ctx::get_current().map_err(failed(doing))?;
         // SAFETY: the context is retained as long as this lives.
-        unsafe { result::ctx::set_current(self.context) }.map_err(failed(doing))
+        unsafe { result::ctx::set_current(self.context) }.map_err(failed(doing))?;
+        Ok(Entered { before: before.unwrap_or(std::ptr::null_mut()) })
     }
 
     /// Returns the shared memory of a warp, and the number of thread blocks that run at the same
@@ -178,6 +186,19 @@ fn kernel_image(major: i32, minor: i32) -> Result<Vec<u8>> {
     Ok(image)
 }
 
+/// A context that is current. The one before becomes current again: which GPU a thread works on is
+/// its caller's choice.
+struct Entered {
+    before: sys::CUcontext,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        // SAFETY: it was current, or there was none. An error is that of an operation before.
+        let _ = unsafe { result::ctx::set_current(self.before) };
+    }
+}
+
 fn stream(id: StreamId) -> sys::CUstream {
     std::ptr::with_exposed_provenance_mut(id.0 as usize)
 }
@@ -193,14 +214,14 @@ impl Driver for CudaDriver {
 
     fn allocate(&self, bytes: usize) -> Result<Address> {
         const DOING: &str = "allocating memory of the GPU";
-        self.enter(DOING)?;
+        let _entered = self.enter(DOING)?;
         // SAFETY: nobody reads it before it is written.
         unsafe { result::malloc_sync(bytes) }.map_err(failed(DOING))
     }
 
     fn allocate_pinned(&self, bytes: usize) -> Result<NonNull<u8>> {
         const DOING: &str = "allocating pinned memory";
-        self.enter(DOING)?;
+        let _entered = self.enter(DOING)?;
         // SAFETY: the caller writes to it before anything reads it.
         let memory = unsafe { result::malloc_host(bytes, 0) }.map_err(failed(DOING))?;
         NonNull::new(memory.cast()).ok_or(CudaError::Driver { doing: DOING, message: "a null pointer".to_owned() })
@@ -208,14 +229,14 @@ impl Driver for CudaDriver {
 
     fn new_stream(&self) -> Result<StreamId> {
         const DOING: &str = "making a stream";
-        self.enter(DOING)?;
+        let _entered = self.enter(DOING)?;
         let made = result::stream::create(result::stream::StreamKind::NonBlocking).map_err(failed(DOING))?;
         Ok(StreamId(made.expose_provenance() as u64))
     }
 
     fn new_event(&self) -> Result<EventId> {
         const DOING: &str = "making an event";
-        self.enter(DOING)?;
+        let _entered = self.enter(DOING)?;
         let made = result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING).map_err(failed(DOING))?;
         Ok(EventId(made.expose_provenance() as u64))
     }
@@ -229,32 +250,32 @@ impl Driver for CudaDriver {
 
     unsafe fn free(&self, address: Address) {
         // errors here are those of operations before it, which others have reported
-        let _ = self.enter("freeing memory");
+        let _entered = self.enter("freeing memory");
         // SAFETY: the caller's promise.
         let _ = unsafe { result::free_sync(address) };
     }
 
     unsafe fn free_pinned(&self, memory: NonNull<u8>) {
-        let _ = self.enter("freeing memory");
+        let _entered = self.enter("freeing memory");
         // SAFETY: the caller's promise.
         let _ = unsafe { result::free_host(memory.as_ptr().cast()) };
     }
 
     unsafe fn destroy_stream(&self, id: StreamId) {
-        let _ = self.enter("destroying a stream");
+        let _entered = self.enter("destroying a stream");
         // SAFETY: the caller's promise.
         let _ = unsafe { result::stream::destroy(stream(id)) };
     }
 
     unsafe fn destroy_event(&self, id: EventId) {
-        let _ = self.enter("destroying an event");
+        let _entered = self.enter("destroying an event");
         // SAFETY: the caller's promise.
         let _ = unsafe { result::event::destroy(event(id)) };
     }
 
     unsafe fn copy_to_device(&self, to: Address, from: NonNull<u8>, bytes: usize, on: StreamId) -> Result<()> {
         const DOING: &str = "copying a batch to the GPU";
-        self.enter(DOING)?;
+        let _entered = self.enter(DOING)?;
         let from = from.as_ptr().cast_const().cast();
         // SAFETY: the caller's promise.
         unsafe { sys::cuMemcpyHtoDAsync_v2(to, from, bytes, stream(on)) }.result().map_err(failed(DOING))
@@ -262,7 +283,7 @@ impl Driver for CudaDriver {
 
     unsafe fn copy_to_host(&self, to: NonNull<u8>, from: Address, bytes: usize, on: StreamId) -> Result<()> {
         const DOING: &str = "copying a report from the GPU";
-        self.enter(DOING)?;
+        let _entered = self.enter(DOING)?;
         // SAFETY: the caller's promise.
         unsafe { sys::cuMemcpyDtoHAsync_v2(to.as_ptr().cast(), from, bytes, stream(on)) }
             .result()
@@ -274,7 +295,7 @@ impl Driver for CudaDriver {
         if launch.block_count == 0 {
             return Ok(());
         }
-        self.enter(DOING)?;
+        let _entered = self.enter(DOING)?;
         let Launch { mut blocks, mut block_count, mut copies, mut stage_bytes, mut scratch, mut report } = launch;
         let mut shared = self.shape(stage_bytes).0;
         let grid = self.grid(block_count, stage_bytes);
@@ -300,7 +321,7 @@ impl Driver for CudaDriver {
         if gather.count == 0 {
             return Ok(());
         }
-        self.enter(DOING)?;
+        let _entered = self.enter(DOING)?;
         let Gather { mut samples, mut indices, mut count, mut rows, mut row_bytes, .. } = gather;
         let (mut stage_bytes, mut scratch, mut report) = (gather.stage_bytes, gather.scratch, gather.report);
         let mut shared = self.shape(stage_bytes).0;
@@ -324,14 +345,14 @@ impl Driver for CudaDriver {
 
     unsafe fn record(&self, id: EventId, on: StreamId) -> Result<()> {
         const DOING: &str = "recording an event";
-        self.enter(DOING)?;
+        let _entered = self.enter(DOING)?;
         // SAFETY: the caller's promise.
         unsafe { result::event::record(event(id), stream(on)) }.map_err(failed(DOING))
     }
 
     unsafe fn wait(&self, id: EventId, on: StreamId) -> Result<()> {
         const DOING: &str = "making a stream wait";
-        self.enter(DOING)?;
+        let _entered = self.enter(DOING)?;
         let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
         // SAFETY: the caller's promise.
         unsafe { result::stream::wait_event(stream(on), event(id), flags) }.map_err(failed(DOING))
@@ -339,7 +360,7 @@ impl Driver for CudaDriver {
 
     unsafe fn synchronize(&self, id: EventId) -> Result<()> {
         const DOING: &str = "waiting for the GPU";
-        self.enter(DOING)?;
+        let _entered = self.enter(DOING)?;
         // SAFETY: the caller's promise.
         unsafe { result::event::synchronize(event(id)) }.map_err(failed(DOING))
     }
@@ -347,7 +368,7 @@ impl Driver for CudaDriver {
 
 impl Drop for CudaDriver {
     fn drop(&mut self) {
-        let _ = self.enter("closing the GPU");
+        let _entered = self.enter("closing the GPU");
         // SAFETY: whoever uses the kernel or the context holds this driver.
         unsafe {
             let _ = result::module::unload(self.module);

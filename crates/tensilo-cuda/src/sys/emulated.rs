@@ -51,7 +51,8 @@ impl EmulatedDriver {
     }
 
     fn allocate_any(&self, bytes: usize) -> NonNull<u8> {
-        let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT).unwrap_or(Layout::new::<u128>());
+        let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT);
+        let layout = layout.unwrap_or_else(|_| handle_alloc_error(Layout::new::<u128>()));
         // SAFETY: the layout has at least one byte.
         let memory = unsafe { alloc_zeroed(layout) };
         let memory = NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout));

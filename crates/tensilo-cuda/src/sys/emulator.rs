@@ -111,8 +111,10 @@ impl Emulator {
         list.check_batch(batch.len())?;
         let stage_bytes = list.stage_bytes();
         self.stage.resize((stage_bytes as usize).div_ceil(size_of::<u128>()), 0);
+        let address = list.reserve_records()?.as_mut_ptr().expose_provenance() as u64;
+        let sealed = list.seal(address, batch.as_mut_ptr().expose_provenance() as u64)?;
         let memory = list.reserve_records()?.as_mut_ptr();
-        let sealed = list.seal(memory.expose_provenance() as u64, batch.as_mut_ptr().expose_provenance() as u64)?;
+        memory.expose_provenance();
         // SAFETY: the records were sealed for this memory, which did not move since, and for this
         // batch, which is long enough. The stage has its length. All live as long as the call.
         let report = unsafe {

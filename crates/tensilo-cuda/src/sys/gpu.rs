@@ -28,6 +28,8 @@ pub(super) struct GpuState {
     pub kernels: Stream,
     /// What launches reuse.
     slots: Mutex<Vec<Slot>>,
+    /// Lists without blocks, for the reports of gathers.
+    reports: Mutex<Vec<BlockList>>,
 }
 
 /// Memory of the device.
@@ -251,8 +253,7 @@ impl DeviceBuffer {
             staging.memory.reserve(0, piece.len())?;
             // SAFETY: both ranges live, and nobody uses either before the event was waited for.
             let copied = unsafe { driver.copy_to_host(staging.memory.memory, from, piece.len(), copies.id) };
-            staging.event.record(copies.id)?;
-            staging.event.wait()?;
+            staging.settle(copies.id)?;
             copied?;
             // equal lengths
             piece.copy_from_slice(staging.memory.bytes().get(..piece.len()).unwrap_or(&[]));
@@ -289,8 +290,10 @@ impl GpuState {
             let from = pinned.copy(piece)?;
             // SAFETY: both ranges live, and nobody uses either before the event was waited for.
             let copied = unsafe { self.driver.copy_to_device(to, from, piece.len(), self.copies.id) };
-            pinned.event.record(self.copies.id)?;
-            pinned.event.wait()?;
+            if let Err(error) = pinned.settle(self.copies.id) {
+                mem::forget(memory); // nobody knows what still runs
+                return Err(error);
+            }
             copied?;
         }
         Ok(memory)
@@ -309,6 +312,16 @@ pub(super) struct Staging {
 impl Staging {
     pub(super) fn new(driver: &Arc<dyn Driver>) -> Result<Self> {
         Ok(Self { memory: Pinned::none(driver), event: Event::new(driver)? })
+    }
+
+    /// Waits for the operations of a stream. If that fails, nobody knows what still runs: the
+    /// memory is leaked.
+    fn settle(&mut self, stream: StreamId) -> Result<()> {
+        let waited = self.event.record(stream).and_then(|()| self.event.wait());
+        waited.inspect_err(|_| {
+            let none = Pinned::none(&self.memory.driver);
+            mem::forget(mem::replace(&mut self.memory, none));
+        })
     }
 
     /// Copies bytes to pinned memory. Returns where.
@@ -332,7 +345,7 @@ impl Gpu {
     /// Returns the GPU of a driver.
     pub(crate) fn of(driver: Arc<dyn Driver>) -> Result<Self> {
         let (copies, kernels) = (Stream::new(&driver)?, Stream::new(&driver)?);
-        Ok(Self(Arc::new(GpuState { driver, copies, kernels, slots: Mutex::default() })))
+        Ok(Self(Arc::new(GpuState { driver, copies, kernels, slots: Mutex::default(), reports: Mutex::default() })))
     }
 
     /// Returns the name of the GPU.
@@ -376,7 +389,7 @@ impl Gpu {
         };
         let memory = NonNull::from(list.reserve_records()?).cast();
         // it waits, however this ends: for what was enqueued before an operation failed, too
-        let launched = Launched { gpu: self.clone(), slot: Some(slot), list: Some(list) };
+        let launched = Launched { gpu: self.clone(), slot: Some(slot), list: Some(list), read: None };
         let Some(slot) = &launched.slot else { return Ok(launched) };
         // SAFETY: list and slot belong to `launched`, which keeps them until `done`. Records name
         // ranges of the list on the device, and of the batch, as `check_batch` has checked. The
@@ -391,10 +404,13 @@ impl Gpu {
                 driver.copy_to_host(memory, slot.list.address, size_of::<u64>(), kernels.id)
             })
         };
-        slot.done.record(kernels.id)?;
-        if enqueued.is_err() {
-            slot.copied.record(copies.id)?;
-            slot.copied.wait()?;
+        let settled = slot.done.record(kernels.id).and_then(|()| match &enqueued {
+            Ok(()) => Ok(()),
+            Err(_) => slot.copied.record(copies.id).and_then(|()| slot.copied.wait()),
+        });
+        if let Err(error) = settled {
+            launched.leak();
+            return Err(error);
         }
         enqueued?;
         slot.done.delay(StreamId(batch.stream))?;
@@ -416,18 +432,24 @@ impl Gpu {
     ///
     /// # Safety
     ///
-    /// As [`Gpu::launch`]; the memory that `gather` names is on this GPU, and lives as long as the
-    /// batch.
-    pub(super) unsafe fn gather(&self, mut gather: Gather, stream: u64) -> Result<Launched> {
+    /// As [`Gpu::launch`]; the samples that `gather` names are in `read`, and its rows and indices
+    /// on this GPU.
+    pub(super) unsafe fn gather(
+        &self,
+        mut gather: Gather,
+        read: Arc<Vec<DeviceMemory>>,
+        stream: u64,
+    ) -> Result<Launched> {
         let GpuState { driver, kernels, .. } = &*self.0;
         let mut slot = self.0.take_slot()?;
         slot.list.reserve(size_of::<u128>())?;
         slot.scratch.reserve(driver.scratch_bytes(gather.stage_bytes))?;
         (gather.scratch, gather.report) = (slot.scratch.address, slot.list.address);
-        let mut list = self.new_list();
+        let unused = self.0.reports.lock().ok().and_then(|mut reports| reports.pop());
+        let mut list = unused.unwrap_or_else(|| self.new_list());
         list.seal(0, 0)?;
         let memory = NonNull::from(list.reserve_records()?).cast();
-        let launched = Launched { gpu: self.clone(), slot: Some(slot), list: Some(list) };
+        let launched = Launched { gpu: self.clone(), slot: Some(slot), list: Some(list), read: Some(read) };
         let Some(slot) = &launched.slot else { return Ok(launched) };
         // SAFETY: report and slot belong to `launched`, which keeps them until `done`. The rest is
         // the caller's promise.
@@ -439,7 +461,10 @@ impl Gpu {
                 driver.copy_to_host(memory, slot.list.address, size_of::<u64>(), kernels.id)
             })
         };
-        slot.done.record(kernels.id)?;
+        if let Err(error) = slot.done.record(kernels.id) {
+            launched.leak();
+            return Err(error);
+        }
         enqueued?;
         slot.done.delay(StreamId(stream))?;
         Ok(launched)
@@ -453,9 +478,26 @@ pub struct Launched {
     gpu: Gpu,
     slot: Option<Slot>,
     list: Option<BlockList>,
+    /// What the kernel reads besides.
+    read: Option<Arc<Vec<DeviceMemory>>>,
 }
 
 impl Launched {
+    /// Leaks what operations may still use.
+    fn leak(mut self) {
+        mem::forget((self.slot.take(), self.list.take(), self.read.take()));
+    }
+
+    /// Waits, and gives the list back to the GPU. Returns what the kernel has reported.
+    pub(super) fn finish_gather(self) -> Result<Option<Refusal>> {
+        let gpu = self.gpu.clone();
+        let (list, refusal) = self.finish()?;
+        if let Ok(mut reports) = gpu.0.reports.lock() {
+            reports.push(list);
+        }
+        Ok(refusal)
+    }
+
     /// Waits until the list is decoded. Returns it, to be used again, and the first block that
     /// broke a rule: what the batch then has is any.
     pub fn finish(mut self) -> Result<(BlockList, Option<Refusal>)> {
@@ -482,7 +524,7 @@ impl Drop for Launched {
     fn drop(&mut self) {
         if self.wait().is_err() {
             // the driver has failed, and nobody knows what still runs: its memory is leaked
-            mem::forget((self.slot.take(), self.list.take()));
+            mem::forget((self.slot.take(), self.list.take(), self.read.take()));
         }
     }
 }

@@ -12,6 +12,7 @@ use super::gpu::{BatchMemory, DeviceMemory, Gpu, Launched, Staging};
 use crate::block_list::{BlockList, Conversion, Destination, Refusal};
 use crate::error::{CudaError, Result};
 use std::fmt;
+use std::sync::Arc;
 use tensilo::stages::{BlockSamples, Decoder, FetchedBytes, ReadPlan};
 use tensilo::{Column, ColumnBuffer, Error};
 
@@ -38,7 +39,7 @@ pub struct Resident {
     stage_bytes: u32,
     row_bytes: usize,
     /// Stored bytes and tables, blocks, places and lengths.
-    memory: Vec<DeviceMemory>,
+    memory: Arc<Vec<DeviceMemory>>,
 }
 
 impl fmt::Debug for Resident {
@@ -111,7 +112,13 @@ impl Resident {
             delivered_bytes: delivered as u8, // at most 8
             unused: 0,
         };
-        Ok(Self { gpu: gpu.clone(), samples, stage_bytes, row_bytes: longest as usize * delivered, memory })
+        Ok(Self {
+            gpu: gpu.clone(),
+            samples,
+            stage_bytes,
+            row_bytes: longest as usize * delivered,
+            memory: Arc::new(memory),
+        })
     }
 
     /// Returns the number of samples.
@@ -143,13 +150,7 @@ impl Resident {
     /// of 8, and stay allocated until [`Gathered::finish`] has returned, or [`Gathered`] was
     /// dropped, or later operations of the stream have run. Nobody uses the rows on other streams
     /// meanwhile, or writes to the indices. The stream exists.
-    pub unsafe fn gather(
-        &self,
-        indices: u64,
-        count: usize,
-        rows: BatchMemory,
-        row_bytes: usize,
-    ) -> Result<Gathered<'_>> {
+    pub unsafe fn gather(&self, indices: u64, count: usize, rows: BatchMemory, row_bytes: usize) -> Result<Gathered> {
         let needed = count.checked_mul(row_bytes).filter(|needed| *needed <= rows.bytes);
         let (Some(_), Ok(count)) = (needed, u32::try_from(count)) else {
             let message = format!("{} bytes for {count} rows of {row_bytes}", rows.bytes);
@@ -165,26 +166,23 @@ impl Resident {
             scratch: 0, // those of a slot
             report: 0,
         };
-        // SAFETY: the memory of the samples lives as long as `Gathered`, which borrows it; a kernel
+        // SAFETY: the memory of the samples lives as long as the launch, which has it; a kernel
         // reads nothing beyond its arrays. The rest is the caller's promise.
-        let launched = unsafe { self.gpu.gather(gather, rows.stream) }?;
-        Ok(Gathered { launched, _resident: self })
+        let launched = unsafe { self.gpu.gather(gather, self.memory.clone(), rows.stream) }?;
+        Ok(Gathered(launched))
     }
 }
 
 /// Samples that are being gathered. Dropping it waits.
 #[derive(Debug)]
 #[must_use = "a wrong number is reported by `finish`"]
-pub struct Gathered<'r> {
-    launched: Launched,
-    _resident: &'r Resident,
-}
+pub struct Gathered(Launched);
 
-impl Gathered<'_> {
+impl Gathered {
     /// Waits until the samples are decoded. Returns the first row whose sample does not exist, does
     /// not fit, or breaks a rule: what the rows then have is any.
     pub fn finish(self) -> Result<Option<Refusal>> {
-        Ok(self.launched.finish()?.1)
+        self.0.finish_gather()
     }
 }
 

@@ -113,6 +113,31 @@ fn parts_of_a_batch_go_to_their_rows() {
     });
 }
 
+/// A kernel writes as many bytes as the blocks have: a destination of another type is refused.
+#[test]
+fn wrong_destinations_are_refused() {
+    let reader = open(vector("valid/exponent-tiers.hex")).unwrap();
+    let column = readable_columns(&reader).remove(0);
+    let right = destination(&column);
+    let width = right.dtype.coded_bytes();
+    let list = || want(&column, &[0, 1]).unwrap();
+    let refused = |wrong: Destination| {
+        let Wanted { shapes, mut list, .. } = list();
+        list.place(&wrong, &[placed(&shapes)]).unwrap_err();
+    };
+    let other = if width == 8 { DType::U16 } else { DType::U64 };
+    refused(Destination { dtype: other, ..right });
+    refused(Destination { conversion: Conversion::F16ToF32, dtype: DType::U16, ..right });
+    if width > 1 {
+        refused(Destination { offset: 1, ..right });
+        refused(Destination { row_bytes: Some(1_000_001), ..right });
+    }
+    refused(Destination { row_bytes: Some(0), ..right });
+    let Wanted { mut list, .. } = list();
+    list.push_bytes(0, b"before the blocks have places").unwrap_err();
+    list.fill(0, &[1], 9).unwrap_err();
+}
+
 #[test]
 fn samples_of_different_lengths_fill_rows() {
     let mut columns = 0;
