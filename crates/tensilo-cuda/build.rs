@@ -10,7 +10,7 @@ fn main() {
 fn compile_emulator() {
     let mut build = cc::Build::new();
     build.cpp(true).std("c++17").opt_level(2).file("kernels/emulate.cpp");
-    // memory has elements of one type after those of another
+    // the same memory holds elements of one type, and then of another
     build.flag_if_supported("-fno-strict-aliasing");
     // no multiplication and addition become one operation: floats are rounded after each
     build.flag_if_supported("-ffp-contract=off");

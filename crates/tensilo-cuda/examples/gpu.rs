@@ -4,8 +4,8 @@
 //! cargo run --release -p tensilo-cuda --example gpu -- train.tsl embedding
 //! ```
 //!
-//! Times are those of the host, from the call to the end of waiting, and medians. Those of launches
-//! that overlap are per launch.
+//! Times are medians, measured on the host from the call to the end of waiting. Launches that
+//! overlap are timed together.
 
 use std::collections::VecDeque;
 use std::error::Error;

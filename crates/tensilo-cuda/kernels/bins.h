@@ -60,8 +60,8 @@ struct Stream {
   Bytes block;
   uint32_t at;
 
-  // Takes a byte for each element of a group in `mask`; `use` gets element and byte. Returns whether
-  // there are as many.
+  // Takes a byte for each element of a group in `mask`; `use` gets lane, half and byte. Returns
+  // whether there are as many.
   template <class Use> DEVICE bool take(uint64_t mask, Use use) {
     const uint32_t first = at, count = count_ones(mask);
     const Bytes bytes = block;

@@ -1,4 +1,4 @@
-// Stored bytes that nobody has checked: a read beyond their end gives zeros.
+// Unchecked stored bytes: a read beyond their end gives zeros.
 #pragma once
 
 #include "warp.h"

@@ -1,7 +1,7 @@
 // A warp decodes a block and copies the samples in it to their places in a batch.
 //
 // A launch has a list of blocks, and for each block a list of copies, so that one launch decodes a
-// batch of many columns, and a block of which several samples are wanted is decoded once. A block
+// batch of many columns, and a block with several wanted samples is decoded once. A block
 // that one copy wants whole is decoded where it belongs; others are decoded to memory of the warp
 // and copied from there.
 #pragma once

@@ -18,8 +18,8 @@
 
 #include <stdint.h>
 
-// `STEP` is a function that is called once or twice for a block: it stays one, or the compiler would
-// inline the same steps for each type into one function of a megabyte. `RARE_LOOP` is before a loop
+// `STEP` is a function that is called once or twice for a block: it stays one, or the compiler
+// would inline the same steps for each type into one function of a megabyte. `RARE_LOOP` is before a loop
 // that is not worth unrolling.
 #if defined(__CUDACC__)
 #define DEVICE __device__ __forceinline__
@@ -124,8 +124,8 @@ DEVICE uint32_t max_of(uint32_t a, uint32_t b) { return a < b ? b : a; }
 DEVICE uint32_t ceil_div(uint32_t a, uint32_t b) { return a / b + (a % b != 0); }
 DEVICE uint32_t align_up(uint32_t x, uint32_t to) { return (x + to - 1) / to * to; }
 
-// Adds to the value of each lane those of the lanes at multiples of `step` below it, but none of
-// which lies below lane `lane - lane % row`.
+// Adds to the value of each lane the values of the lanes at multiples of `step` below it, down to
+// lane `lane - lane % row`.
 template <class T> DEVICE lanes<T> inclusive_sum(lanes<T> x, uint32_t step = 1, uint32_t row = LANES) {
   for (uint32_t distance = step; distance < row; distance *= 2) {
     const lanes<T> below = moved_up(x, distance);

@@ -33,7 +33,7 @@ impl Conversion {
         }
     }
 
-    /// Returns the bytes of an element that is delivered, from those of one that is stored.
+    /// Returns the bytes of a delivered element, from the bytes of a stored one.
     pub const fn element_bytes(self, stored: usize) -> usize {
         match self {
             Self::None => stored,
@@ -503,7 +503,7 @@ impl BlockList {
     }
 
     /// Writes the report and the records, for a launch that finds the memory of the list at address
-    /// `list`, and that of the batch at `batch`.
+    /// `list`, and the memory of the batch at `batch`.
     pub(crate) fn seal(&mut self, list: u64, batch: u64) -> Result<Sealed> {
         self.reserve_records()?;
         let sealed = self.layout();
@@ -593,7 +593,7 @@ fn narrow(count: usize) -> Result<u32> {
 
 #[cold]
 fn no_sample() -> Error {
-    Error::bad_argument("the samples of a destination are not those of the blocks that were added")
+    Error::bad_argument("the samples of a destination are not the samples that the added blocks have")
 }
 
 #[cold]

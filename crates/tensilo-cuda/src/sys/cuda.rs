@@ -161,7 +161,7 @@ impl CudaDriver {
 ///
 /// # Safety
 ///
-/// The arguments are those of the kernel, and it may use the memory that they name.
+/// The arguments are what the kernel takes, and it may use the memory that they name.
 unsafe fn launch_warps(
     kernel: sys::CUfunction,
     grid: u32,
@@ -194,7 +194,7 @@ struct Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        // SAFETY: it was current, or there was none. An error is that of an operation before.
+        // SAFETY: it was current, or there was none. An error comes from an earlier operation.
         let _ = unsafe { result::ctx::set_current(self.before) };
     }
 }
@@ -249,7 +249,7 @@ impl Driver for CudaDriver {
     }
 
     unsafe fn free(&self, address: Address) {
-        // errors here are those of operations before it, which others have reported
+        // an error here comes from an earlier operation, which has reported it
         let _entered = self.enter("freeing memory");
         // SAFETY: the caller's promise.
         let _ = unsafe { result::free_sync(address) };

@@ -18,7 +18,7 @@ pub(crate) struct StreamId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EventId(pub u64);
 
-/// A launch of the kernel. All addresses are those of the device.
+/// A launch of the kernel. All addresses are on the device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Launch {
     pub blocks: Address,
@@ -32,7 +32,7 @@ pub(crate) struct Launch {
     pub report: Address,
 }
 
-/// Samples that stay on the device: `Samples` of `kernels/decode.h`. All addresses are those of the
+/// Samples that stay on the device: `Samples` of `kernels/decode.h`. All addresses are on the
 /// device.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
@@ -51,7 +51,7 @@ pub(crate) struct Samples {
     pub unused: u8,
 }
 
-/// A launch of the kernel that gathers samples. All addresses are those of the device.
+/// A launch of the kernel that gathers samples. All addresses are on the device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gather {
     pub samples: Samples,

@@ -7,7 +7,7 @@ use tensilo::Result;
 /// The order in which the lanes of a warp run: any, since no result may depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneOrder {
-    /// Turn `i` is that of lane `i * factor + offset` of 32. It is made odd.
+    /// Turn `i` belongs to lane `i * factor + offset` of 32. It is made odd.
     pub factor: u32,
     /// See `factor`.
     pub offset: u32,
@@ -56,8 +56,8 @@ unsafe extern "C" {
 ///
 /// # Safety
 ///
-/// All addresses are those of memory that lives, of the lengths that [`Gather`] states, and nobody
-/// else uses the rows. `stage` has `stage_bytes` bytes at a multiple of 16.
+/// All addresses lead to memory that lives and has the lengths that [`Gather`] states; only this
+/// call uses the rows. `stage` has `stage_bytes` bytes at a multiple of 16.
 pub(crate) unsafe fn gather_at(gather: &Gather, stage: *mut u8, LaneOrder { factor, offset }: LaneOrder) -> u64 {
     let indices = std::ptr::with_exposed_provenance(gather.indices as usize);
     let rows = std::ptr::with_exposed_provenance_mut(gather.rows as usize);
@@ -82,8 +82,8 @@ pub(crate) unsafe fn gather_at(gather: &Gather, stage: *mut u8, LaneOrder { fact
 ///
 /// # Safety
 ///
-/// Records are those of a sealed list whose memory lives; their copies end in memory that lives,
-/// and that nobody else uses. `stage` has `stage_bytes` bytes at a multiple of 16.
+/// Records belong to a sealed list whose memory lives; their copies end in memory that lives, and
+/// that only this call uses. `stage` has `stage_bytes` bytes at a multiple of 16.
 pub(crate) unsafe fn decode_at(
     blocks: *const Block,
     block_count: u32,

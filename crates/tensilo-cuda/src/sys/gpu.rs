@@ -81,7 +81,7 @@ struct Pinned {
     bytes: usize,
 }
 
-// SAFETY: the memory belongs to this value alone, as that of a `Vec` does.
+// SAFETY: the memory belongs to this value alone, as a `Vec` owns its memory.
 unsafe impl Send for Pinned {}
 // SAFETY: as above; a shared reference only reads.
 unsafe impl Sync for Pinned {}
