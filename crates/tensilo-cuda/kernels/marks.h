@@ -1,7 +1,7 @@
 // Marks (5.15 of the specification): which elements of a block are gaps or outliers.
 //
-// The lengths of stretches are Golomb-Rice codes, each of which begins where the one before ends,
-// so that one lane reads them. It sets bits of a bitmap, from which all lanes count.
+// The lengths of stretches are Golomb-Rice codes. Each begins where the one before ends, so one lane
+// reads them all. It sets bits of a bitmap, from which all lanes count.
 #pragma once
 
 #include "bytes.h"

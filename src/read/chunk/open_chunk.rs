@@ -323,10 +323,7 @@ impl OpenChunk {
         else {
             return Ok(false);
         };
-        let check = |part: &StoredPart<'_>, content: &Content<'_>| match column.is_checked(location.chunk) {
-            true => Ok(()),
-            false => column.check_blocks(location, part, content, bytes),
-        };
+        let check = check_by_policy(column, location, bytes);
         let decoded = self.decoder.decode_range(body, bytes, out, check);
         if decoded.map_err(|error| in_chunk(error, location))? {
             return Ok(true);
@@ -349,10 +346,7 @@ impl OpenChunk {
         else {
             return Ok(false);
         };
-        let check = |part: &StoredPart<'_>, content: &Content<'_>| match column.is_checked(location.chunk) {
-            true => Ok(()),
-            false => column.check_blocks(location, part, content, bytes),
-        };
+        let check = check_by_policy(column, location, bytes);
         self.decoder.visit_blocks(body, bytes, check, visit).map_err(|error| in_chunk(error, location))
     }
 
@@ -372,6 +366,19 @@ impl OpenChunk {
         let values = values.ok_or_else(|| Error::internal("a destination has another length than its samples"))?;
         out.copy_from_slice(values); // equal lengths
         Ok(())
+    }
+}
+
+/// Returns a check of the blocks of a chunk that have bytes of the values, as the reader's policy
+/// asks.
+fn check_by_policy(
+    column: &OpenedColumn,
+    location: &ChunkLocation,
+    bytes: &Range<usize>,
+) -> impl FnOnce(&StoredPart<'_>, &Content<'_>) -> Result<()> {
+    move |part, content| match column.is_checked(location.chunk) {
+        true => Ok(()),
+        false => column.check_blocks(location, part, content, bytes),
     }
 }
 

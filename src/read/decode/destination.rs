@@ -149,16 +149,28 @@ pub(in crate::read) fn check_delivered(
     })
 }
 
+/// Begins a buffer for the selected samples of a column, without memory for their values.
+pub(in crate::read) fn begin_without_values(
+    column: &OpenedColumn,
+    tasks: &TaskList,
+    buffer: &mut ColumnBuffer,
+) -> Result<()> {
+    let (selection, layout) = (&tasks.selection, column.layout());
+    selection.last().map_or(Ok(()), |last| column.check_sample(last))?; // before memory is taken
+    buffer.begin(column.schema(), selection.sample_count())?;
+    match layout.has_shape() {
+        true => Ok(()),
+        false => column.file.check_decoded_bytes(u64_of(layout.inner_bytes)),
+    }
+}
+
 /// Begins a buffer for the selected samples of a column; of a fixed shape with memory for them.
 pub(in crate::read) fn begin_buffer(column: &OpenedColumn, tasks: &TaskList, buffer: &mut ColumnBuffer) -> Result<()> {
-    let (selection, layout) = (&tasks.selection, column.layout());
-    let count = selection.sample_count();
-    selection.last().map_or(Ok(()), |last| column.check_sample(last))?; // before memory is taken
-    buffer.begin(column.schema(), count)?;
+    let (count, layout) = (tasks.selection.sample_count(), column.layout());
+    begin_without_values(column, tasks, buffer)?;
     if layout.has_shape() {
         return Ok(());
     }
-    column.file.check_decoded_bytes(u64_of(layout.inner_bytes))?;
     let bytes = count.checked_mul(layout.inner_bytes).ok_or_else(too_many)?;
     buffer.values.resize(bytes)
 }

@@ -6,7 +6,7 @@
 
 use super::block_samples::{VisitBlocks, VisitedBlocks};
 use super::decoder::Decoder;
-use super::destination::Destination;
+use super::destination::begin_without_values;
 use super::output::{FixedOutput, SamplePlace};
 use super::staged::outside;
 use crate::codec::Body;
@@ -74,9 +74,12 @@ impl Decoder {
 
     /// Prepares a buffer for samples without values.
     fn begin_visit(&mut self, column: &OpenedColumn, list: &TaskList, out: &mut ColumnBuffer) -> Result<()> {
-        self.begin_output(column, list, Destination::Buffer(out))?;
-        out.values.clear();
-        Ok(())
+        self.begin(0);
+        begin_without_values(column, list, out)?;
+        match column.layout().has_shape() {
+            true => self.ragged.begin(list.selection.sample_count(), column.layout()),
+            false => Ok(()),
+        }
     }
 
     fn visit_task(

@@ -215,7 +215,7 @@ impl Driver for CudaDriver {
     fn allocate(&self, bytes: usize) -> Result<Address> {
         const DOING: &str = "allocating memory of the GPU";
         let _entered = self.enter(DOING)?;
-        // SAFETY: nobody reads it before it is written.
+        // SAFETY: it is written before it is read.
         unsafe { result::malloc_sync(bytes) }.map_err(failed(DOING))
     }
 
@@ -309,8 +309,8 @@ impl Driver for CudaDriver {
             from_mut(&mut stage_bytes).cast(),
             from_mut(&mut report).cast(),
         ];
-        // SAFETY: the caller's promise. The arguments are those of the kernel, which the driver
-        // copies before it returns. Each warp of the grid has `stage_bytes` of the scratch, if any
+        // SAFETY: the caller's promise. The arguments are what the kernel takes; the driver copies
+        // them before it returns. Each warp of the grid has `stage_bytes` of the scratch, if any
         // block needs it.
         let launched = unsafe { launch_warps(self.decode, grid, shared, stream(on), &mut arguments) };
         launched.map_err(failed(DOING))
@@ -369,7 +369,7 @@ impl Driver for CudaDriver {
 impl Drop for CudaDriver {
     fn drop(&mut self) {
         let _entered = self.enter("closing the GPU");
-        // SAFETY: whoever uses the kernel or the context holds this driver.
+        // SAFETY: all users of the kernels and the context hold this driver: none is left.
         unsafe {
             let _ = result::module::unload(self.module);
             let _ = result::primary_ctx::release(self.device);

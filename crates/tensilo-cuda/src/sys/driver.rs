@@ -89,7 +89,7 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
     ///
     /// # Safety
     ///
-    /// [`Driver::allocate`] returned it, nobody has freed it, and no operation uses it.
+    /// [`Driver::allocate`] returned it, it was not freed yet, and no operation uses it.
     unsafe fn free(&self, address: Address);
 
     /// Frees memory of the host.
@@ -103,7 +103,7 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
     ///
     /// # Safety
     ///
-    /// This driver made it, and nobody uses it after this.
+    /// This driver made it, and it is not used after this.
     unsafe fn destroy_stream(&self, stream: StreamId);
 
     /// See [`Driver::destroy_stream`].

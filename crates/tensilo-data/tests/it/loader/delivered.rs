@@ -1,24 +1,11 @@
 //! Every sample is delivered once, with the values of its files.
 
-use super::model::{COLUMNS, SAMPLES, check, create};
+use super::model::{COLUMNS, SAMPLES, check, folder};
 use proptest::prelude::*;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::path::Path;
 use tensilo_data::{
     Component, Dataset, DatasetOptions, LoaderOptions, Mixture, Mode, RunsAndWindows, SampleList, Split, Tail, View,
 };
-use tensilo_testing::Folder;
-
-/// The folder of the dataset, which no test changes.
-fn folder() -> PathBuf {
-    static FOLDER: OnceLock<Folder> = OnceLock::new();
-    let folder = FOLDER.get_or_init(|| {
-        let folder = Folder::new();
-        create(&folder.path("data"));
-        folder
-    });
-    folder.path("data")
-}
 
 fn dataset() -> Dataset {
     Dataset::open(folder()).expect("a dataset")

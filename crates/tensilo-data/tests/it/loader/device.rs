@@ -1,26 +1,14 @@
 //! Batches that a GPU decodes are those that the processor decodes. The GPU is emulated.
 
-use super::model::{COLUMNS, create};
+use super::model::{COLUMNS, folder};
 use proptest::prelude::*;
 use std::fs;
-use std::path::PathBuf;
-use std::sync::OnceLock;
 use tensilo::DType;
 use tensilo_cuda::{BatchMemory, Gpu};
 use tensilo_data::{
     Batch, BatchColumn, DataError, Dataset, DeviceBatch, LoaderOptions, Mode, Padding, RunsAndWindows, Tail, View,
 };
 use tensilo_testing::{Folder, vector, vector_files};
-
-fn folder() -> PathBuf {
-    static FOLDER: OnceLock<Folder> = OnceLock::new();
-    let folder = FOLDER.get_or_init(|| {
-        let folder = Folder::new();
-        create(&folder.path("data"));
-        folder
-    });
-    folder.path("data")
-}
 
 /// A batch in flight. The launch is dropped before the memory.
 struct InFlight {

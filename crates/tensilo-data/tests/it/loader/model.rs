@@ -2,10 +2,12 @@
 //! several files and column groups.
 
 use half::bf16;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use tensilo::nested::ListLevel;
 use tensilo::{ColumnSchema, DType, Extent, Profile, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_data::{Batch, BatchColumn, Dataset};
+use tensilo_testing::Folder;
 
 /// The samples of the files, of which the last was added with more columns.
 pub const FILES: [u64; 4] = [37, 1, 64, 50];
@@ -156,4 +158,15 @@ fn check_sample(column: &BatchColumn, name: &str, position: usize, i: u64) {
         "late" => assert_eq!(row(column, position, 1), Some(vec![late(i)])),
         _ => assert_eq!(row(column, position, 1), maybe(i).map(|value| vec![value]), "{i}"),
     }
+}
+
+/// The folder of the dataset, which no test changes.
+pub fn folder() -> PathBuf {
+    static FOLDER: OnceLock<Folder> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        let folder = Folder::new();
+        create(&folder.path("data"));
+        folder
+    });
+    folder.path("data")
 }
