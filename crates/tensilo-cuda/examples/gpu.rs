@@ -4,8 +4,7 @@
 //! cargo run --release -p tensilo-cuda --example gpu -- train.tsl embedding
 //! ```
 //!
-//! Times are medians, measured on the host from the call to the end of waiting. Launches that
-//! overlap are timed together.
+//! Times are medians. Launches that overlap are timed together, on the host.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -13,7 +12,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
 use tensilo::{Column, ColumnBuffer, Reader};
-use tensilo_cuda::{Conversion, Destination, DeviceBuffer, Gpu, PlacedSamples, Resident, ResidentOptions};
+use tensilo_cuda::{
+    BlockList, Conversion, Destination, DeviceBuffer, Finished, Gpu, Launched, PlacedSamples, Resident,
+};
 
 /// Decoded bytes of a batch of consecutive samples.
 const BATCH_BYTES: usize = 64 << 20;
@@ -39,7 +40,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     println!("{path}, {name}, on {}", gpu.name());
 
     let start = Instant::now();
-    let resident = Resident::new(&gpu, &column, ResidentOptions::default())?;
+    let resident = Resident::new(&gpu, &column, Conversion::None)?;
     let [stored, seconds] = [resident.byte_count() as f64 / 1e6, start.elapsed().as_secs_f64()];
     println!("resident: {} samples in {stored:.1} MB, uploaded in {seconds:.3} s", resident.sample_count());
     for count in [256, 10_000] {
@@ -73,7 +74,7 @@ fn gather(gpu: &Gpu, resident: &Resident, column: &Column, count: usize) -> Resu
         // SAFETY: rows and indices live until all launches are finished.
         unsafe { resident.gather(indices.address(), count, rows.as_batch(), row_bytes) }
     };
-    if let Some(refusal) = launch()?.finish()? {
+    if let Some(refusal) = launch()?.finish()?.0 {
         return Err(format!("{refusal:?}").into());
     }
     let mut due = ColumnBuffer::new();
@@ -89,9 +90,10 @@ fn gather(gpu: &Gpu, resident: &Resident, column: &Column, count: usize) -> Resu
     }
     let alone = (0..1000).map(|_| {
         let start = Instant::now();
-        launch().and_then(|gathered| gathered.finish()).map(|_| start.elapsed())
+        launch().and_then(|gathered| gathered.finish()).map(|(_, on_device)| (start.elapsed(), on_device))
     });
-    let alone = median(alone.collect::<Result<_, _>>()?);
+    let (alone, on_device): (Vec<_>, Vec<_>) = alone.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    let [alone, on_device] = [alone, on_device].map(median);
     let (start, times) = (Instant::now(), 1000);
     let mut in_flight = VecDeque::new();
     for _ in 0..times {
@@ -103,7 +105,10 @@ fn gather(gpu: &Gpu, resident: &Resident, column: &Column, count: usize) -> Resu
     drop(in_flight);
     let each = start.elapsed().as_secs_f64() / f64::from(times);
     let speed = due.bytes().len() as f64 / each / 1e9;
-    println!("gather of {count}: {:.1} us alone, {:.1} us each in a row, {speed:.1} GB/s", alone * 1e6, each * 1e6);
+    let [on_device, alone, each] = [on_device, alone, each].map(|seconds| seconds * 1e6);
+    println!(
+        "gather of {count}: {on_device:.1} us on the GPU, {alone:.1} us with the host, {each:.1} us each in a row: {speed:.1} GB/s"
+    );
     Ok(())
 }
 
@@ -137,11 +142,18 @@ fn decode(gpu: &Gpu, column: &Column) -> Result<(), Box<dyn Error>> {
     }
     let sent = lists.first().map_or(0, |list| list.byte_count());
     let (start, times) = (Instant::now(), 40);
-    let mut in_flight = VecDeque::new();
+    let (mut in_flight, mut copying, mut decoding) = (VecDeque::new(), Vec::new(), Vec::new());
+    let mut finish = |launched: Launched| -> Result<BlockList, Box<dyn Error>> {
+        let Finished { list, refusal, .. } = launched.finish().inspect(|finished| {
+            copying.push(finished.copying);
+            decoding.push(finished.decoding);
+        })?;
+        refusal.map_or(Ok(list), |refusal| Err(format!("{refusal:?}").into()))
+    };
     for (_, batch) in (0..times).zip(batches.iter().cycle()) {
         let list = match lists.pop() {
             Some(list) => list,
-            None => in_flight.pop_front().map(finish).ok_or("no list")??,
+            None => in_flight.pop_front().map(&mut finish).ok_or("no list")??,
         };
         // SAFETY: the batches live until all launches are finished.
         in_flight.push_back(unsafe { gpu.launch(list, batch.as_batch()) }?);
@@ -157,13 +169,8 @@ fn decode(gpu: &Gpu, column: &Column) -> Result<(), Box<dyn Error>> {
     }
     let [decoded, sent] = [due.bytes().len(), sent].map(|bytes| bytes as f64 / 1e6);
     let [out, link] = [decoded, sent].map(|megabytes| megabytes / each / 1e3);
+    let [copied, kernel] = [sent / median(copying) / 1e3, decoded / median(decoding) / 1e3];
     println!("batches of {decoded:.1} MB, {sent:.1} MB sent: {out:.1} GB/s decoded, {link:.1} GB/s over the link");
+    println!("the copy alone {copied:.1} GB/s, the kernel alone {kernel:.1} GB/s decoded");
     Ok(())
-}
-
-fn finish(launched: tensilo_cuda::Launched) -> Result<tensilo_cuda::BlockList, Box<dyn Error>> {
-    match launched.finish()? {
-        (list, None) => Ok(list),
-        (_, Some(refusal)) => Err(format!("{refusal:?}").into()),
-    }
 }

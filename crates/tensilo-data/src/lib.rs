@@ -99,16 +99,18 @@ pub use dataset::{
 };
 pub use division::{Division, Positions, Tail};
 pub use error::DataError;
-#[cfg(feature = "cuda")]
-pub use loader::DeviceBatch;
 pub use loader::{
     Batch, BatchAllocator, BatchColumn, BatchIterator, BatchMap, BatchMemory, Interrupt, Loader, LoaderMetrics,
     LoaderOptions, OnDamage, Padding, ReadAhead, SampleReader,
 };
+#[cfg(feature = "cuda")]
+pub use loader::{DeviceBatch, DeviceIterator, ResidentColumn, ResidentSamples};
 pub use order::{Mode, Order, Permutation, RunsAndWindows};
 pub use receipt::Receipt;
 pub use state::State;
 pub use substitute::substitute;
+#[cfg(feature = "cuda")]
+pub use sys::device::DeviceAllocator;
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
 pub use uring_file::UringFile;
 pub use view::{Component, Mixture, SampleList, Split, View};

@@ -11,6 +11,7 @@ use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
 use std::ffi::{CString, c_void};
 use std::ptr::{NonNull, from_mut};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Machine code, by the compute capability that it is for, and PTX for later ones. `build.py` makes
 /// them.
@@ -237,7 +238,7 @@ impl Driver for CudaDriver {
     fn new_event(&self) -> Result<EventId> {
         const DOING: &str = "making an event";
         let _entered = self.enter(DOING)?;
-        let made = result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING).map_err(failed(DOING))?;
+        let made = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(failed(DOING))?;
         Ok(EventId(made.expose_provenance() as u64))
     }
 
@@ -363,6 +364,20 @@ impl Driver for CudaDriver {
         let _entered = self.enter(DOING)?;
         // SAFETY: the caller's promise.
         unsafe { result::event::synchronize(event(id)) }.map_err(failed(DOING))
+    }
+
+    unsafe fn elapsed(&self, from: EventId, to: EventId) -> Result<Duration> {
+        const DOING: &str = "measuring";
+        let _entered = self.enter(DOING)?;
+        // SAFETY: the caller's promise.
+        let milliseconds = unsafe { result::event::elapsed(event(from), event(to)) }.map_err(failed(DOING))?;
+        Ok(Duration::try_from_secs_f32(milliseconds / 1e3).unwrap_or_default())
+    }
+
+    fn synchronize_all(&self) -> Result<()> {
+        const DOING: &str = "waiting for the GPU";
+        let _entered = self.enter(DOING)?;
+        result::ctx::synchronize().map_err(failed(DOING))
     }
 }
 

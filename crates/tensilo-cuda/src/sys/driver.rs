@@ -6,6 +6,7 @@
 use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 use std::ptr::NonNull;
+use std::time::Duration;
 
 /// An address of the device.
 pub(crate) type Address = u64;
@@ -164,4 +165,14 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
     ///
     /// The event exists.
     unsafe fn synchronize(&self, event: EventId) -> Result<()>;
+
+    /// Returns the time from one event to another.
+    ///
+    /// # Safety
+    ///
+    /// Both exist, and streams have come to both.
+    unsafe fn elapsed(&self, from: EventId, to: EventId) -> Result<Duration>;
+
+    /// Waits until the GPU has done all that the process has put on any of its streams.
+    fn synchronize_all(&self) -> Result<()>;
 }

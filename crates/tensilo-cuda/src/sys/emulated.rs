@@ -12,6 +12,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::{HashMap, VecDeque};
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -22,10 +23,18 @@ struct State {
     next: u64,
     allocated: HashMap<u64, Layout>,
     streams: HashMap<u64, VecDeque<Operation>>,
-    /// For each event, how often it was recorded, and how often a stream has come there.
-    events: HashMap<u64, (u64, u64)>,
-    /// Where the last record of each event is.
-    recorded_on: HashMap<u64, u64>,
+    events: HashMap<u64, Event>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Event {
+    /// How often it was recorded, and how often a stream has come there.
+    recorded: u64,
+    reached: u64,
+    /// The stream of the last record.
+    on: u64,
+    /// When a stream has come there.
+    at: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -79,9 +88,8 @@ fn pointer(address: u64) -> *mut u8 {
 impl State {
     /// Runs what has to run before an event was reached `count` times.
     fn reach(&mut self, event: u64, count: u64) {
-        while self.events.get(&event).is_some_and(|(_, reached)| *reached < count) {
-            let Some(stream) = self.recorded_on.get(&event).copied() else { return };
-            let Some(operation) = self.streams.get_mut(&stream).and_then(VecDeque::pop_front) else { return };
+        while let Some(Event { on, .. }) = self.events.get(&event).filter(|event| event.reached < count) {
+            let Some(operation) = self.streams.get_mut(on).and_then(VecDeque::pop_front) else { return };
             match operation {
                 // SAFETY: the promise of `copy_to_device` and `copy_to_host`.
                 Operation::Copy { to, from, bytes } => unsafe {
@@ -111,8 +119,9 @@ impl State {
                     unsafe { pointer(gather.report).cast::<u64>().write(report) };
                 }
                 Operation::Record(event) => {
-                    if let Some((_, reached)) = self.events.get_mut(&event) {
-                        *reached += 1;
+                    if let Some(event) = self.events.get_mut(&event) {
+                        event.reached += 1;
+                        event.at = Some(Instant::now());
                     }
                 }
                 Operation::Wait(event, count) => self.reach(event, count),
@@ -144,7 +153,7 @@ impl Driver for EmulatedDriver {
         let mut state = self.state();
         state.next += 1;
         let event = state.next;
-        state.events.insert(event, (0, 0));
+        state.events.insert(event, Event::default());
         Ok(EventId(event))
     }
 
@@ -190,23 +199,36 @@ impl Driver for EmulatedDriver {
 
     unsafe fn record(&self, event: EventId, on: StreamId) -> Result<()> {
         let mut state = self.state();
-        state.events.entry(event.0).or_default().0 += 1;
-        state.recorded_on.insert(event.0, on.0);
+        let recorded = state.events.entry(event.0).or_default();
+        (recorded.recorded, recorded.on) = (recorded.recorded + 1, on.0);
         drop(state);
         self.push(on, Operation::Record(event.0));
         Ok(())
     }
 
     unsafe fn wait(&self, event: EventId, on: StreamId) -> Result<()> {
-        let count = self.state().events.get(&event.0).map_or(0, |(recorded, _)| *recorded);
+        let count = self.state().events.get(&event.0).map_or(0, |event| event.recorded);
         self.push(on, Operation::Wait(event.0, count));
         Ok(())
     }
 
     unsafe fn synchronize(&self, event: EventId) -> Result<()> {
         let mut state = self.state();
-        let count = state.events.get(&event.0).map_or(0, |(recorded, _)| *recorded);
+        let count = state.events.get(&event.0).map_or(0, |event| event.recorded);
         state.reach(event.0, count);
+        Ok(())
+    }
+
+    unsafe fn elapsed(&self, from: EventId, to: EventId) -> Result<Duration> {
+        let state = self.state();
+        let at = |event: EventId| state.events.get(&event.0).and_then(|event| event.at);
+        Ok(at(from).zip(at(to)).map_or(Duration::ZERO, |(from, to)| to.saturating_duration_since(from)))
+    }
+
+    fn synchronize_all(&self) -> Result<()> {
+        let mut state = self.state();
+        let all: Vec<(u64, u64)> = state.events.iter().map(|(id, event)| (*id, event.recorded)).collect();
+        all.into_iter().for_each(|(event, count)| state.reach(event, count));
         Ok(())
     }
 }

@@ -16,6 +16,7 @@ use crate::error::Result;
 use std::mem;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// A GPU. Clones are the same one.
 #[derive(Clone, Debug)]
@@ -179,6 +180,12 @@ impl Event {
         // SAFETY: it exists.
         unsafe { self.driver.synchronize(self.id) }
     }
+
+    /// Returns the time from this event to another. Streams have come to both.
+    fn elapsed(&self, to: &Self) -> Result<Duration> {
+        // SAFETY: both exist.
+        unsafe { self.driver.elapsed(self.id, to.id) }
+    }
 }
 
 impl Drop for Event {
@@ -194,10 +201,14 @@ struct Slot {
     /// The list.
     list: DeviceMemory,
     scratch: DeviceMemory,
+    /// The copy of the list begins.
+    begun: Event,
     /// The list has arrived.
     copied: Event,
     /// The memory of the batch may be written to.
     free: Event,
+    /// The kernel begins.
+    ready: Event,
     /// All is done.
     done: Event,
 }
@@ -207,8 +218,10 @@ impl Slot {
         Ok(Self {
             list: DeviceMemory::none(driver),
             scratch: DeviceMemory::none(driver),
+            begun: Event::new(driver)?,
             copied: Event::new(driver)?,
             free: Event::new(driver)?,
+            ready: Event::new(driver)?,
             done: Event::new(driver)?,
         })
     }
@@ -263,6 +276,25 @@ impl DeviceBuffer {
 }
 
 impl Gpu {
+    /// Allocates memory of the GPU. Its bytes are any. Cost: some microseconds to some hundred, and
+    /// to free it waits for the GPU; use memory again.
+    pub fn new_buffer(&self, bytes: usize) -> Result<DeviceBuffer> {
+        let memory = DeviceMemory::new(&self.0.driver, bytes)?;
+        Ok(DeviceBuffer { gpu: self.clone(), memory, bytes })
+    }
+
+    /// Waits until the GPU has done all that the process has asked it for, on any stream.
+    pub fn synchronize(&self) -> Result<()> {
+        self.0.driver.synchronize_all()
+    }
+
+    /// Returns the stream that lists are decoded on, as a `CUstream`. A caller who allocates memory
+    /// of batches for this stream need not wait for others: see [`BatchMemory::stream`]. Whoever
+    /// then uses a batch on another stream waits for [`Launched::finish`] first.
+    pub fn stream(&self) -> u64 {
+        self.0.kernels.id.0
+    }
+
     /// Allocates memory of the GPU, and copies bytes to it.
     pub fn buffer_of(&self, bytes: &[u8]) -> Result<DeviceBuffer> {
         let memory = self.0.upload(bytes, &mut Staging::new(&self.0.driver)?)?;
@@ -395,11 +427,13 @@ impl Gpu {
         // ranges of the list on the device, and of the batch, as `check_batch` has checked. The
         // batch is the caller's promise.
         let enqueued = unsafe {
-            driver.copy_to_device(slot.list.address, memory, sealed.end, copies.id).and_then(|()| {
+            slot.begun.record(copies.id).and_then(|()| {
+                driver.copy_to_device(slot.list.address, memory, sealed.end, copies.id)?;
                 slot.copied.record(copies.id)?;
                 slot.free.record(StreamId(batch.stream))?;
                 slot.copied.delay(kernels.id)?;
                 slot.free.delay(kernels.id)?;
+                slot.ready.record(kernels.id)?;
                 driver.decode(launch, kernels.id)?;
                 driver.copy_to_host(memory, slot.list.address, size_of::<u64>(), kernels.id)
             })
@@ -456,7 +490,10 @@ impl Gpu {
         let enqueued = unsafe {
             slot.free.record(StreamId(stream)).and_then(|()| {
                 slot.free.delay(kernels.id)?;
+                slot.begun.record(kernels.id)?;
                 driver.copy_to_device(slot.list.address, memory, size_of::<u64>(), kernels.id)?;
+                slot.copied.record(kernels.id)?;
+                slot.ready.record(kernels.id)?;
                 driver.gather(gather, kernels.id)?;
                 driver.copy_to_host(memory, slot.list.address, size_of::<u64>(), kernels.id)
             })
@@ -469,6 +506,20 @@ impl Gpu {
         slot.done.delay(StreamId(stream))?;
         Ok(launched)
     }
+}
+
+/// What a launch has done.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Finished {
+    /// The list, to be used again.
+    pub list: BlockList,
+    /// The first block that broke a rule: what the batch then has is any.
+    pub refusal: Option<Refusal>,
+    /// How long the GPU has copied the list.
+    pub copying: Duration,
+    /// How long the kernel ran.
+    pub decoding: Duration,
 }
 
 /// A list that is being decoded. Dropping it waits.
@@ -488,23 +539,27 @@ impl Launched {
         mem::forget((self.slot.take(), self.list.take(), self.read.take()));
     }
 
-    /// Waits, and gives the list back to the GPU. Returns what the kernel has reported.
-    pub(super) fn finish_gather(self) -> Result<Option<Refusal>> {
+    /// As [`Launched::finish`], and gives the list back to the GPU.
+    pub(super) fn finish_gather(self) -> Result<(Option<Refusal>, Duration)> {
         let gpu = self.gpu.clone();
-        let (list, refusal) = self.finish()?;
+        let Finished { list, refusal, decoding, .. } = self.finish()?;
         if let Ok(mut reports) = gpu.0.reports.lock() {
             reports.push(list);
         }
-        Ok(refusal)
+        Ok((refusal, decoding))
     }
 
-    /// Waits until the list is decoded. Returns it, to be used again, and the first block that
-    /// broke a rule: what the batch then has is any.
-    pub fn finish(mut self) -> Result<(BlockList, Option<Refusal>)> {
+    /// Waits until the list is decoded.
+    pub fn finish(mut self) -> Result<Finished> {
+        let (mut copying, mut decoding) = Default::default();
+        if let Some(Slot { begun, copied, ready, done, .. }) = &self.slot {
+            done.wait()?;
+            (copying, decoding) = (begun.elapsed(copied)?, ready.elapsed(done)?);
+        }
         self.wait()?;
         let list = self.list.take().unwrap_or_else(|| self.gpu.new_list()); // there is one
-        let report = list.report();
-        Ok((list, report))
+        let refusal = list.report();
+        Ok(Finished { list, refusal, copying, decoding })
     }
 
     /// Waits, and gives the slot back.

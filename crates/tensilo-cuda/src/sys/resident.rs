@@ -13,24 +13,9 @@ use crate::block_list::{BlockList, Conversion, Destination, Refusal};
 use crate::error::{CudaError, Result};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tensilo::stages::{BlockSamples, Decoder, FetchedBytes, ReadPlan};
-use tensilo::{Column, ColumnBuffer, Error};
-
-/// How a column becomes resident.
-#[derive(Clone, Copy, Debug)]
-pub struct ResidentOptions {
-    /// How elements are delivered.
-    pub conversion: Conversion,
-    /// The most memory of the GPU that it takes.
-    pub max_bytes: usize,
-}
-
-impl Default for ResidentOptions {
-    /// Returns elements as they are stored, and any memory.
-    fn default() -> Self {
-        Self { conversion: Conversion::None, max_bytes: usize::MAX }
-    }
-}
+use tensilo::{Column, ColumnBuffer, DType, Error};
 
 /// A column in the memory of a GPU, as it is stored.
 pub struct Resident {
@@ -48,77 +33,31 @@ impl fmt::Debug for Resident {
     }
 }
 
-/// Samples whose blocks are uploaded together.
+/// Samples whose blocks are uploaded together, by [`Resident::new`].
 const PIECE_SAMPLES: u64 = 1 << 14;
-
-/// What is known of the samples, before it is uploaded.
-#[derive(Default)]
-struct Collected {
-    blocks: Vec<u8>,
-    block_count: u64,
-    places: Vec<[u32; 2]>,
-    lengths: Vec<u32>,
-    stage_bytes: u32,
-}
 
 impl Resident {
     /// Reads, checks and uploads all samples of a column, which are numbers.
+    /// [`ResidentBuilder`] does so with samples of many files.
     ///
-    /// Fails if the column is of texts, if a sample is damaged, or if more memory would be taken
-    /// than the options allow. Cost: reading the column once, and pinned memory for a part of it.
-    pub fn new(gpu: &Gpu, column: &Column, options: ResidentOptions) -> Result<Self> {
-        let dtype = column.schema().dtype;
-        if dtype.is_string() {
-            return Err(Error::bad_argument("texts and bytes do not become resident on a GPU").into());
-        }
-        let destination = Destination { dtype, conversion: options.conversion, offset: 0, row_bytes: None };
-        let (conversion, zero_bits, delivered) = destination.kernel_fields()?;
-        let (mut collected, mut memory) = (Collected::default(), Vec::new());
-        let (mut list, mut staging) = (gpu.new_list(), Staging::new(&gpu.0.driver)?);
+    /// Fails if the column is of texts, if a sample is damaged, or if the memory of the GPU is too
+    /// small. Cost: reading the column once, and pinned memory for a part of it.
+    pub fn new(gpu: &Gpu, column: &Column, conversion: Conversion) -> Result<Self> {
+        let mut builder = ResidentBuilder::new(gpu, column.schema().dtype, conversion)?;
         let (mut plan, mut bytes, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
+        let mut shapes = ColumnBuffer::new();
         let count = column.sample_count();
-        let (mut start, mut taken) = (0, 0_usize);
+        let mut start = 0;
         while start < count {
             let end = count.min(start.saturating_add(PIECE_SAMPLES));
             plan.select_range(std::slice::from_ref(column), start..end)?;
             plan.fetch(&mut bytes)?;
-            collected.add_piece(&plan, &bytes, &mut decoder, &mut list)?;
-            let piece = collected.upload_piece(gpu, &mut list, &mut staging)?;
-            taken = taken.saturating_add(piece.bytes).saturating_add(collected.blocks.len() / 8);
-            check_memory(taken, options.max_bytes)?;
-            memory.push(piece);
+            builder.begin_piece((end - start) as usize); // at most PIECE_SAMPLES
+            builder.add(&mut decoder, &plan, &bytes, 0, None, &mut shapes)?;
+            builder.end_piece()?;
             start = end;
         }
-        let Collected { blocks, block_count, places, lengths, stage_bytes } = collected;
-        let mut upload = |bytes: &[u8]| -> Result<u64> {
-            taken = taken.saturating_add(bytes.len());
-            check_memory(taken, options.max_bytes)?;
-            let uploaded = gpu.0.upload(bytes, &mut staging)?;
-            memory.push(uploaded);
-            Ok(memory.last().map_or(0, |memory| memory.address))
-        };
-        let elements = lengths.first().copied().unwrap_or(0);
-        let are_equal = lengths.iter().all(|length| *length == elements);
-        let longest = lengths.iter().copied().max().unwrap_or(0);
-        let samples = Samples {
-            blocks: upload(&blocks)?,
-            block_count,
-            places: upload(bytemuck::cast_slice(&places))?,
-            lengths: if are_equal { 0 } else { upload(bytemuck::cast_slice(&lengths))? },
-            sample_count: count,
-            elements,
-            conversion,
-            zero_bits,
-            delivered_bytes: delivered as u8, // at most 8
-            unused: 0,
-        };
-        Ok(Self {
-            gpu: gpu.clone(),
-            samples,
-            stage_bytes,
-            row_bytes: longest as usize * delivered,
-            memory: Arc::new(memory),
-        })
+        builder.finish()
     }
 
     /// Returns the number of samples.
@@ -180,37 +119,107 @@ pub struct Gathered(Launched);
 
 impl Gathered {
     /// Waits until the samples are decoded. Returns the first row whose sample does not exist, does
-    /// not fit, or breaks a rule: what the rows then have is any.
-    pub fn finish(self) -> Result<Option<Refusal>> {
+    /// not fit, or breaks a rule, after which the rows have any values; and how long the kernel
+    /// ran.
+    pub fn finish(self) -> Result<(Option<Refusal>, Duration)> {
         self.0.finish_gather()
     }
 }
 
-impl Collected {
-    /// Adds the blocks of a plan to the list, and notes where its samples are.
-    fn add_piece(
+/// Collects the samples of a [`Resident`] column, piece by piece: the samples of a piece are sent
+/// together. A piece is begun, its samples are added file by file, and it is ended or dropped.
+pub struct ResidentBuilder {
+    gpu: Gpu,
+    conversion: u8,
+    zero_bits: u8,
+    delivered_bytes: u8,
+    /// The blocks that were sent, with their addresses.
+    blocks: Vec<u8>,
+    block_count: u64,
+    /// Of each sample, its block, and its first element there.
+    places: Vec<[u32; 2]>,
+    lengths: Vec<u32>,
+    stage_bytes: u32,
+    memory: Vec<DeviceMemory>,
+    /// The samples of the pieces that were ended.
+    ended: usize,
+    /// The blocks of the piece.
+    list: BlockList,
+    staging: Staging,
+}
+
+impl fmt::Debug for ResidentBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} samples in {} bytes of {}", self.ended, self.byte_count(), self.gpu.name())
+    }
+}
+
+impl ResidentBuilder {
+    /// Begins a column of elements of a type. Fails if they are texts, or if the conversion is of
+    /// another type.
+    pub fn new(gpu: &Gpu, dtype: DType, conversion: Conversion) -> Result<Self> {
+        if dtype.is_string() {
+            return Err(Error::bad_argument("texts and bytes do not stay on a GPU").into());
+        }
+        let destination = Destination { dtype, conversion, offset: 0, row_bytes: None };
+        let (conversion, zero_bits, delivered) = destination.kernel_fields()?;
+        Ok(Self {
+            gpu: gpu.clone(),
+            conversion,
+            zero_bits,
+            delivered_bytes: delivered as u8, // at most 8
+            blocks: Vec::new(),
+            block_count: 0,
+            places: Vec::new(),
+            lengths: Vec::new(),
+            stage_bytes: 0,
+            memory: Vec::new(),
+            ended: 0,
+            list: gpu.new_list(),
+            staging: Staging::new(&gpu.0.driver)?,
+        })
+    }
+
+    /// Begins a piece of so many samples, which have no elements until they are added. A piece that
+    /// was not ended is dropped.
+    pub fn begin_piece(&mut self, count: usize) {
+        self.list.clear();
+        self.places.truncate(self.ended);
+        self.lengths.truncate(self.ended);
+        let samples = self.ended.saturating_add(count);
+        self.places.resize(samples, [0; 2]);
+        self.lengths.resize(samples, 0);
+    }
+
+    /// Adds the samples of a plan to the piece: those of its column `column`. `rows` has the place
+    /// of each in the piece; without it they are in order. `shapes` becomes their shapes and nulls.
+    ///
+    /// Fails if a sample is damaged or is at no place of the piece.
+    pub fn add(
         &mut self,
+        decoder: &mut Decoder,
         plan: &ReadPlan,
         bytes: &FetchedBytes,
-        decoder: &mut Decoder,
-        list: &mut BlockList,
+        column: usize,
+        rows: Option<&[usize]>,
+        shapes: &mut ColumnBuffer,
     ) -> Result<()> {
-        list.clear();
-        let (mut shapes, mut pieces) = (ColumnBuffer::new(), Vec::new());
-        decoder.visit_blocks(plan, bytes, 0, &mut shapes, &mut |samples: BlockSamples<'_>| {
+        let mut pieces = Vec::new();
+        let Self { list, places, lengths, block_count, ended, .. } = self;
+        decoder.visit_blocks(plan, bytes, column, shapes, &mut |samples: BlockSamples<'_>| {
             // a sample goes on in the block that follows, though it may be equal
             let block = list.push_apart(&samples)?;
             let width = samples.block.element_bytes();
             pieces.push((samples.position, samples.offset / width, samples.elements, block, width));
             Ok(())
         })?;
-        let Some(width) = pieces.first().map(|(.., width)| *width) else {
-            // samples without elements
-            self.places.extend((0..shapes.sample_count()).map(|_| [0; 2]));
-            self.lengths.extend((0..shapes.sample_count()).map(|_| 0));
-            return Ok(());
-        };
+        // without blocks, no sample has an element
+        let width = pieces.first().map_or(1, |(.., width)| *width);
         let start_of = |position: usize| shapes.value_start(position).map(|byte| byte / width).ok_or_else(lost);
+        let row_of = |position: usize| {
+            let row = rows.map_or(Some(position), |rows| rows.get(position).copied());
+            row.and_then(|row| row.checked_add(*ended)).ok_or_else(lost)
+        };
         let mut placed = pieces
             .into_iter()
             .map(|(position, offset, elements, block, _)| {
@@ -219,48 +228,74 @@ impl Collected {
             .collect::<Result<Vec<_>>>()?;
         // samples that are used as they are stored are handed out last
         placed.sort_by_key(|(at, ..)| *at);
-        let first_block = self.block_count;
         let mut position = 0;
         for (at, elements, block) in placed {
-            let block = u32::try_from(first_block.saturating_add(block as u64)).map_err(|_| too_many())?;
+            let block = u32::try_from(block_count.saturating_add(block as u64)).map_err(|_| too_many())?;
             while position < shapes.sample_count() && start_of(position)? < at.saturating_add(elements.len()) {
                 let in_block = start_of(position)?.checked_sub(at).ok_or_else(lost)?;
                 let in_block = u32::try_from(elements.start.saturating_add(in_block)).map_err(|_| too_many())?;
-                self.places.push([block, in_block]);
+                *places.get_mut(row_of(position)?).ok_or_else(lost)? = [block, in_block];
                 position += 1;
             }
         }
-        // empty ones at the end
-        self.places.extend((position..shapes.sample_count()).map(|_| [0; 2]));
         for position in 0..shapes.sample_count() {
             let length = start_of(position + 1)?.saturating_sub(start_of(position)?);
-            self.lengths.push(u32::try_from(length).map_err(|_| too_many())?);
+            *lengths.get_mut(row_of(position)?).ok_or_else(lost)? = u32::try_from(length).map_err(|_| too_many())?;
         }
         Ok(())
     }
 
-    /// Uploads stored bytes and tables, and keeps the blocks, with their addresses.
-    fn upload_piece(&mut self, gpu: &Gpu, list: &mut BlockList, staging: &mut Staging) -> Result<DeviceMemory> {
-        self.stage_bytes = self.stage_bytes.max(list.stage_bytes());
-        let (blocks, memory, used) = list.stored();
-        let uploaded = gpu.0.upload(memory.get(..used).unwrap_or(&[]), staging)?;
+    /// Returns the memory of the GPU that the column takes, with the piece that was begun.
+    pub fn byte_count(&self) -> usize {
+        let sent: usize = self.memory.iter().map(|memory| memory.bytes).sum();
+        let samples = self.places.len().saturating_mul(size_of::<[u32; 2]>() + size_of::<u32>());
+        let blocks = self.blocks.len().saturating_add(self.list.byte_count());
+        sent.saturating_add(samples).saturating_add(blocks)
+    }
+
+    /// Sends the piece.
+    pub fn end_piece(&mut self) -> Result<()> {
+        self.stage_bytes = self.stage_bytes.max(self.list.stage_bytes());
+        let (blocks, memory, used) = self.list.stored();
+        let uploaded = self.gpu.0.upload(memory.get(..used).unwrap_or(&[]), &mut self.staging)?;
         for block in blocks {
             let (stored, tables) = (block.stored + uploaded.address, block.tables + uploaded.address);
             let block = crate::block_list::Block { stored, tables, ..*block };
             self.blocks.extend_from_slice(bytemuck::bytes_of(&block));
         }
         self.block_count += blocks.len() as u64;
-        Ok(uploaded)
+        self.memory.push(uploaded);
+        self.list.clear();
+        self.ended = self.places.len();
+        Ok(())
     }
-}
 
-fn check_memory(taken: usize, max_bytes: usize) -> Result<()> {
-    match taken <= max_bytes {
-        true => Ok(()),
-        false => {
-            let message = format!("the column takes more than {max_bytes} bytes of the GPU: load it batch by batch");
-            Err(Error::bad_argument(message).into())
-        }
+    /// Returns the column, with the pieces that were ended.
+    pub fn finish(mut self) -> Result<Resident> {
+        self.begin_piece(0);
+        let Self { gpu, blocks, block_count, places, lengths, stage_bytes, mut memory, mut staging, .. } = self;
+        let mut upload = |bytes: &[u8]| -> Result<u64> {
+            let uploaded = gpu.0.upload(bytes, &mut staging)?;
+            memory.push(uploaded);
+            Ok(memory.last().map_or(0, |memory| memory.address))
+        };
+        let elements = lengths.first().copied().unwrap_or(0);
+        let are_equal = lengths.iter().all(|length| *length == elements);
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        let samples = Samples {
+            blocks: upload(&blocks)?,
+            block_count,
+            places: upload(bytemuck::cast_slice(&places))?,
+            lengths: if are_equal { 0 } else { upload(bytemuck::cast_slice(&lengths))? },
+            sample_count: places.len() as u64, // exact
+            elements,
+            conversion: self.conversion,
+            zero_bits: self.zero_bits,
+            delivered_bytes: self.delivered_bytes,
+            unused: 0,
+        };
+        let row_bytes = longest as usize * usize::from(self.delivered_bytes);
+        Ok(Resident { gpu, samples, stage_bytes, row_bytes, memory: Arc::new(memory) })
     }
 }
 

@@ -4,7 +4,7 @@ use super::hostile::each_block;
 use super::{Wanted, destination, gpu, open, placed, push_whole, readable_columns, want_in};
 use tensilo::Column;
 use tensilo::stages::BlockScratch;
-use tensilo_cuda::{BlockList, CudaError, DeviceBuffer, Gpu, Launched};
+use tensilo_cuda::{BlockList, CudaError, DeviceBuffer, Finished, Gpu, Launched};
 use tensilo_testing::{vector, vector_files};
 
 /// Columns of several encodings, and the samples of each.
@@ -30,8 +30,9 @@ impl InFlight {
     /// Waits, and checks the values. Returns the list.
     fn check(self) -> BlockList {
         let Self { launched, batch, due } = self;
-        let (list, refusal) = launched.finish().unwrap();
+        let Finished { list, refusal, decoding, .. } = launched.finish().unwrap();
         assert_eq!(refusal, None);
+        assert!(!decoding.is_zero());
         let mut found = vec![0; due.len()];
         batch.read(&mut found).unwrap();
         assert!(found == due);
@@ -93,7 +94,7 @@ fn damaged_blocks_are_refused() {
         let batch = gpu.buffer_of(&vec![0xEE; bytes]).unwrap();
         // SAFETY: as above.
         let launched = unsafe { gpu.launch(list, batch.as_batch()) }.unwrap();
-        let (_, refusal) = launched.finish().unwrap();
+        let refusal = launched.finish().unwrap().refusal;
         assert_eq!(refusal.is_none(), is_valid, "{block:?}");
         refused += usize::from(!is_valid);
         let mut found = vec![0; bytes];

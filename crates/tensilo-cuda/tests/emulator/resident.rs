@@ -1,8 +1,9 @@
 //! Columns that stay on the GPU, gathered there by sample.
 
 use super::{gpu, open, readable_columns};
+use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
 use tensilo::{Column, ColumnBuffer, DType};
-use tensilo_cuda::{Conversion, Gpu, Refusal, Resident, ResidentOptions, Result};
+use tensilo_cuda::{Conversion, Gpu, Refusal, Resident, ResidentBuilder, Result};
 use tensilo_testing::{vector, vector_files};
 
 /// Gathers samples to rows, which are full of a byte before.
@@ -12,7 +13,8 @@ fn gather(gpu: &Gpu, resident: &Resident, samples: &[i64], row_bytes: usize) -> 
     let indices = gpu.buffer_of(bytemuck::cast_slice(samples)).unwrap();
     // SAFETY: rows and indices live until the samples were gathered.
     let gathered = unsafe { resident.gather(indices.address(), samples.len(), rows.as_batch(), row_bytes) }.unwrap();
-    let refusal = gathered.finish().unwrap();
+    let (refusal, time) = gathered.finish().unwrap();
+    assert!(samples.is_empty() || !time.is_zero());
     rows.read(&mut found).unwrap();
     (found, refusal)
 }
@@ -21,7 +23,7 @@ fn each_column(gpu: &Gpu, mut check: impl FnMut(&str, &Column, Result<Resident>)
     for name in vector_files().keys().filter(|name| name.starts_with("valid/") && name.ends_with(".hex")) {
         let Ok(reader) = open(vector(name)) else { continue };
         for column in readable_columns(&reader).into_iter().filter(|column| !column.schema().dtype.is_string()) {
-            check(name, &column, Resident::new(gpu, &column, ResidentOptions::default()));
+            check(name, &column, Resident::new(gpu, &column, Conversion::None));
         }
     }
 }
@@ -69,15 +71,44 @@ fn numbers_of_no_sample_are_reported() {
     });
 }
 
+/// Samples of two files, in another order than theirs, and a piece that is dropped.
 #[test]
-fn a_column_that_takes_too_much_memory_is_refused() {
+fn a_piece_has_samples_of_several_files_in_any_order() {
     let gpu = gpu();
-    let reader = open(vector("valid/exponent-tiers-in-blocks.hex")).unwrap();
-    let column = readable_columns(&reader).remove(0);
-    let takes = Resident::new(&gpu, &column, ResidentOptions::default()).unwrap().byte_count();
-    let options = ResidentOptions { max_bytes: takes / 2, ..ResidentOptions::default() };
-    let refused = Resident::new(&gpu, &column, options).unwrap_err().to_string();
-    assert!(refused.contains("takes more than"), "{refused}");
+    let files = ["valid/exponent-tiers-in-blocks.hex", "valid/exponent-tiers-in-blocks.hex"];
+    let columns: Vec<Column> =
+        files.iter().map(|name| readable_columns(&open(vector(name)).unwrap()).remove(0)).collect();
+    let count = columns[0].sample_count();
+    let mut builder = ResidentBuilder::new(&gpu, columns[0].schema().dtype, Conversion::None).unwrap();
+    let (mut plan, mut bytes, mut shapes) = (ReadPlan::new(), FetchedBytes::new(), ColumnBuffer::new());
+    let mut add = |builder: &mut ResidentBuilder, file: usize, rows: &[usize]| {
+        plan.select_range(std::slice::from_ref(&columns[file]), 0..count).unwrap();
+        plan.fetch(&mut bytes).unwrap();
+        builder.add(&mut Decoder::new(), &plan, &bytes, 0, Some(rows), &mut shapes)
+    };
+    let count = count as usize;
+    builder.begin_piece(count);
+    assert!(add(&mut builder, 0, &vec![count; count]).is_err(), "a place outside of the piece");
+    builder.begin_piece(2 * count);
+    let (even, odd): (Vec<usize>, Vec<usize>) = (0..2 * count).rev().partition(|row| row % 2 == 0);
+    add(&mut builder, 0, &even).unwrap();
+    let with_one = builder.byte_count();
+    add(&mut builder, 1, &odd).unwrap();
+    assert!(builder.byte_count() > with_one);
+    builder.end_piece().unwrap();
+    builder.begin_piece(7);
+    let resident = builder.finish().unwrap();
+    assert_eq!(resident.sample_count(), 2 * count as u64);
+    let mut due = ColumnBuffer::new();
+    columns[0].cursor().range_into(0..count as u64, &mut due).unwrap();
+    let all: Vec<i64> = (0..2 * count as i64).rev().collect();
+    let (rows, refusal) = gather(&gpu, &resident, &all, resident.row_bytes());
+    assert_eq!(refusal, None);
+    for (place, row) in rows.chunks_exact(resident.row_bytes()).enumerate() {
+        let sample = place / 2;
+        let values = due.value_start(sample).unwrap()..due.value_start(sample + 1).unwrap();
+        assert!(row == &due.bytes()[values], "row {place}");
+    }
 }
 
 #[test]
@@ -85,8 +116,7 @@ fn floats_are_delivered_as_f32() {
     let gpu = gpu();
     let reader = open(vector("valid/every-dtype.hex")).unwrap();
     let column = readable_columns(&reader).into_iter().find(|column| column.schema().dtype == DType::Bf16).unwrap();
-    let options = ResidentOptions { conversion: Conversion::Bf16ToF32, ..ResidentOptions::default() };
-    let resident = Resident::new(&gpu, &column, options).unwrap();
+    let resident = Resident::new(&gpu, &column, Conversion::Bf16ToF32).unwrap();
     let samples: Vec<i64> = (0..column.sample_count() as i64).collect();
     let (rows, refusal) = gather(&gpu, &resident, &samples, resident.row_bytes());
     assert_eq!(refusal, None);

@@ -23,6 +23,9 @@ pub(super) struct BatchDecoder {
     nulls: Vec<Vec<usize>>,
     /// Elements that are yet to be converted or padded.
     staging: PageAligned,
+    /// The length of the batch before, on a GPU.
+    #[cfg(feature = "cuda")]
+    pub(super) device_bytes: usize,
 }
 
 impl BatchDecoder {
@@ -31,6 +34,8 @@ impl BatchDecoder {
             decoders: (0..column_count).map(|_| Decoder::new()).collect(),
             nulls: vec![Vec::new(); column_count],
             staging: PageAligned::default(),
+            #[cfg(feature = "cuda")]
+            device_bytes: usize::MAX,
         }
     }
 
@@ -72,7 +77,7 @@ impl BatchDecoder {
         sample_bytes: usize,
         column: &mut BatchColumn,
     ) -> std::result::Result<(), Unread> {
-        let Self { decoders, nulls, staging } = self;
+        let Self { decoders, nulls, staging, .. } = self;
         let (Some(decoder), Some(nulls)) = (decoders.get_mut(place), nulls.get_mut(place)) else { return Ok(()) };
         let Some(chosen) = setup.columns.columns.get(place) else { return Ok(()) };
         nulls.clear();

@@ -2,8 +2,8 @@
 //!
 //! Blocks are checked and collected here as they are stored; the GPU decodes them to their places
 //! in the batch. What it cannot do is done here and sent decoded, by the same list: other
-//! encodings, casts to other types, lists, paddings of several dimensions. Texts stay in the memory
-//! of the host.
+//! encodings, casts to other types, paddings of several dimensions, samples of different lengths.
+//! Texts and lists stay in the memory of the host, unless they are padded.
 //!
 //! The columns of a batch have one piece of memory on the GPU, each from an offset on. Lists are in
 //! pinned memory, and used again when their batch was decoded.
@@ -24,7 +24,7 @@ use tensilo_cuda::{BlockList, Conversion, Destination, PlacedSamples};
 const ALIGNMENT: usize = 256;
 
 /// How a column reaches the GPU.
-enum Route {
+pub(super) enum Route {
     /// In blocks, one sample to a row.
     Rows(Conversion),
     /// Decoded.
@@ -34,9 +34,9 @@ enum Route {
 }
 
 impl Route {
-    fn of(chosen: &ChosenColumn) -> Self {
+    pub(super) fn of(chosen: &ChosenColumn) -> Self {
         let stored = &chosen.stored;
-        if stored.dtype.is_string() {
+        if chosen.padding.is_none() && (stored.dtype.is_string() || !stored.levels.is_empty()) {
             return Self::Host;
         }
         let conversion = match (stored.dtype, chosen.conversion.map(|conversion| conversion.to)) {
@@ -69,16 +69,16 @@ impl BatchDecoder {
         columns: &mut [BatchColumn],
     ) -> std::result::Result<BatchBlocks, Unread> {
         let mut list = device.take_list();
-        let mut end = 0;
+        let (mut end, is_small) = (0, self.device_bytes < device.min_bytes);
         for (place, (column, chosen)) in columns.iter_mut().zip(&setup.columns.columns).enumerate() {
             column.begin(&chosen.delivered, count);
             let start = end;
             match Route::of(chosen) {
-                Route::Rows(conversion) => {
+                Route::Rows(conversion) if !is_small => {
                     end = self.collect_rows(setup, parts, place, conversion, start, column, &mut list)?;
                     column.values = Values::Device(start..end);
                 }
-                Route::Decoded => {
+                Route::Rows(_) | Route::Decoded => {
                     self.decode_column(setup, parts, place, column)?;
                     list.push_bytes(start, column.bytes()).map_err(failed)?;
                     end = start.saturating_add(column.bytes().len());
@@ -88,6 +88,7 @@ impl BatchDecoder {
             }
             end = end.checked_next_multiple_of(ALIGNMENT).ok_or_else(|| Unread::Fatal(too_large(end)))?;
         }
+        self.device_bytes = end;
         Ok(BatchBlocks { list, bytes: end, device: device.clone() })
     }
 
@@ -144,7 +145,7 @@ fn failed(error: tensilo::Error) -> Unread {
 }
 
 /// Returns the parts that have a column, and its number there.
-fn with_column(parts: &mut [Part], place: usize) -> impl Iterator<Item = (&mut Part, usize)> {
+pub(super) fn with_column(parts: &mut [Part], place: usize) -> impl Iterator<Item = (&mut Part, usize)> {
     parts.iter_mut().filter_map(move |part| {
         let number = part.places.iter().position(|found| *found == place)?;
         Some((part, number))
@@ -156,7 +157,7 @@ fn with_column_of(parts: &Parts, place: usize) -> impl Iterator<Item = (&Part, u
 }
 
 /// Returns the extents of the tensor that the samples become, samples first.
-fn extents_of(chosen: &ChosenColumn, parts: &Parts, place: usize, count: usize) -> Vec<u64> {
+pub(super) fn extents_of(chosen: &ChosenColumn, parts: &Parts, place: usize, count: usize) -> Vec<u64> {
     let Some(padding) = &chosen.padding else {
         let fixed = chosen.stored.shape.extents().iter().map(|extent| match extent {
             Extent::Fixed(extent) => u64::from(*extent),

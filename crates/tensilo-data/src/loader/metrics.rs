@@ -31,6 +31,14 @@ pub struct LoaderMetrics {
     pub fetching: Duration,
     /// See `planning`.
     pub decoding: Duration,
+    /// The bytes that were copied to a GPU.
+    pub copied_bytes: u64,
+    /// The time that the GPU has copied them.
+    pub copying: Duration,
+    /// The time that the GPU has decoded.
+    pub device_decoding: Duration,
+    /// The time that the consumer waited for the GPU, with the first batch.
+    pub device_waited: Duration,
     /// The batches that were ready when the consumer asked for one, summed up.
     pub ready: u64,
     /// The maximum number of threads that decode at a time
@@ -42,10 +50,11 @@ pub struct LoaderMetrics {
 }
 
 impl LoaderMetrics {
-    /// Returns the share of time that the consumer waited, 0 to 1.
+    /// Returns the share of time that the consumer waited, 0 to 1: for batches, and for the GPU.
     pub fn waiting_share(&self) -> f64 {
         let elapsed = self.elapsed.saturating_sub(self.first_batch).as_secs_f64();
-        if elapsed > 0.0 { (self.waited.as_secs_f64() / elapsed).min(1.0) } else { 0.0 }
+        let waited = self.waited.saturating_add(self.device_waited).as_secs_f64();
+        if elapsed > 0.0 { (waited / elapsed).min(1.0) } else { 0.0 }
     }
 
     /// Returns what to do, in one sentence. A loop that does nothing but take batches always waits
@@ -57,6 +66,10 @@ impl LoaderMetrics {
         }
         let (fetching, decoding) = (self.fetching.as_secs_f64(), self.decoding.as_secs_f64());
         let advice = match fetching > decoding {
+            _ if self.device_waited > self.waited => match self.copying > self.device_decoding {
+                true => "most of it for copies to the GPU: use fewer columns, or keep them on the GPU",
+                false => "most of it for the GPU to decode: use a faster profile, or fewer columns",
+            },
             true => "more of the work is fetching than decoding: use a higher I/O depth, or faster storage",
             false if self.decode_threads >= processors() => {
                 "more of the work is decoding than fetching, by all processors: use a faster profile, or fewer columns"
@@ -81,12 +94,12 @@ impl fmt::Display for LoaderMetrics {
 
 /// The counters behind the metrics, to which threads add.
 #[derive(Debug)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     begun: Instant,
     counts: [AtomicU64; COUNTS],
 }
 
-const COUNTS: usize = 11;
+const COUNTS: usize = 15;
 
 /// A counter. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +114,14 @@ pub(super) enum Count {
     Planning,
     Fetching,
     Decoding,
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "of batches that a GPU decodes"))]
+    CopiedBytes,
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "as above"))]
+    Copying,
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "as above"))]
+    DeviceDecoding,
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "as above"))]
+    DeviceWaited,
     Ready,
 }
 
@@ -119,8 +140,12 @@ impl Counters {
     pub(super) fn time<R>(&self, count: Count, work: impl FnOnce() -> R) -> R {
         let begun = Instant::now();
         let result = work();
-        self.add(count, u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        self.add_time(count, begun.elapsed());
         result
+    }
+
+    pub(super) fn add_time(&self, count: Count, time: Duration) {
+        self.add(count, u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
     pub(super) fn metrics(&self, decode_threads: usize, io_depth: usize) -> LoaderMetrics {
@@ -138,6 +163,10 @@ impl Counters {
             planning: time(Count::Planning),
             fetching: time(Count::Fetching),
             decoding: time(Count::Decoding),
+            copied_bytes: of(Count::CopiedBytes),
+            copying: time(Count::Copying),
+            device_decoding: time(Count::DeviceDecoding),
+            device_waited: time(Count::DeviceWaited),
             ready: of(Count::Ready),
             decode_threads: decode_threads as u64, // exact
             io_depth: io_depth as u64,             // exact

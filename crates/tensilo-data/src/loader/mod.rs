@@ -27,6 +27,8 @@ mod metrics;
 mod options;
 mod plan;
 mod policies;
+#[cfg(feature = "cuda")]
+mod resident;
 mod sample_reader;
 mod setup;
 mod transform;
@@ -36,11 +38,17 @@ pub use deliver::batch::{Batch, BatchColumn};
 pub use deliver::batch_iterator::BatchIterator;
 #[cfg(feature = "cuda")]
 pub use deliver::device_batch::DeviceBatch;
+#[cfg(feature = "cuda")]
+pub use deliver::device_iterator::DeviceIterator;
 pub use deliver::memory::{BatchAllocator, BatchMemory};
 pub use handle::Loader;
+#[cfg(feature = "cuda")]
+pub(crate) use metrics::Counters;
 pub use metrics::LoaderMetrics;
 pub use options::LoaderOptions;
 pub use policies::{Interrupt, OnDamage, ReadAhead};
+#[cfg(feature = "cuda")]
+pub use resident::{ResidentColumn, ResidentSamples};
 pub use sample_reader::SampleReader;
 pub use transform::map::BatchMap;
 pub use transform::padding::Padding;

@@ -63,6 +63,8 @@ pub struct LoaderOptions {
     map: Option<BatchMap>,
     #[cfg(feature = "cuda")]
     gpu: Option<tensilo_cuda::Gpu>,
+    #[cfg(feature = "cuda")]
+    min_device_bytes: usize,
 }
 
 impl fmt::Debug for LoaderOptions {
@@ -96,6 +98,8 @@ impl LoaderOptions {
             map: None,
             #[cfg(feature = "cuda")]
             gpu: None,
+            #[cfg(feature = "cuda")]
+            min_device_bytes: 1 << 20,
         }
     }
 
@@ -154,14 +158,23 @@ impl LoaderOptions {
     }
 
     /// Decodes on a GPU: batches have blocks as they are stored, and
-    /// [`Batch::launch`](super::Batch::launch) decodes them to memory of the GPU. Texts and bytes
-    /// stay in the memory of the host; columns that a GPU cannot decode are decoded here, and sent
-    /// with the others.
+    /// [`BatchIterator::on_device`](super::BatchIterator::on_device) decodes them to memory of the
+    /// GPU. Texts and lists stay in the memory of the host, unless they are padded; columns that a
+    /// GPU cannot decode are decoded here, and sent with the others.
     ///
     /// Such a loader has no [`LoaderOptions::map`] and no [`LoaderOptions::allocator`].
     #[cfg(feature = "cuda")]
     pub fn decode_on(mut self, gpu: &tensilo_cuda::Gpu) -> Self {
         self.gpu = Some(gpu.clone());
+        self
+    }
+
+    /// Sets the least size of a batch, as it is delivered, that the GPU decodes. The processor is
+    /// as fast with smaller ones, and they are sent decoded. The default is 1 MiB; with 0, the GPU
+    /// decodes all. A batch is taken to be as long as the one that was decoded before.
+    #[cfg(feature = "cuda")]
+    pub fn min_device_bytes(mut self, bytes: usize) -> Self {
+        self.min_device_bytes = bytes;
         self
     }
 
@@ -288,6 +301,31 @@ impl LoaderOptions {
         Ok(Loader::new(self.setup(view)?).reader())
     }
 
+    /// Reads a range of the samples of a view, checks them, and sends them as they are stored to
+    /// the GPU of [`LoaderOptions::decode_on`], where they stay: as many from the first on as
+    /// `max_bytes` have room for, in whole pieces of 16,384. Columns are numbers of a fixed shape,
+    /// or padded ones whose first extent varies. Of casts, the GPU has those of `bf16` and `f16` to
+    /// `f32`.
+    ///
+    /// `progress` is told how many samples are sent, and of how many; if it breaks, the error is of
+    /// kind [`Cancelled`](tensilo::ErrorKind::Cancelled).
+    ///
+    /// Fails as [`LoaderOptions::loader`] does, or if the range is not in the view, if a sample is
+    /// damaged, or if files do not have a column. Cost: reading the columns once.
+    #[cfg(feature = "cuda")]
+    pub fn resident(
+        self,
+        view: &View,
+        samples: std::ops::Range<u64>,
+        max_bytes: usize,
+        mut progress: impl FnMut(u64, u64) -> std::ops::ControlFlow<()>,
+    ) -> Result<super::ResidentSamples> {
+        let missing = || DataError::BadArgument("resident samples need a GPU: set LoaderOptions::decode_on".to_owned());
+        let gpu = self.gpu.clone().ok_or_else(missing)?;
+        let setup = self.setup(view)?;
+        super::resident::build(&setup, &gpu, samples, max_bytes, &mut progress)
+    }
+
     fn setup(self, view: &View) -> Result<Setup> {
         let division = Division::new(self.batch, self.world, self.tail.unwrap_or_default())?;
         let columns =
@@ -302,7 +340,7 @@ impl LoaderOptions {
                 let message = "a loader that decodes on a GPU has no function of batches and no allocator";
                 return Err(DataError::BadArgument(message.to_owned()));
             }
-            setup.device = Some(Device::new(gpu, setup.threads.prefetch.saturating_add(2)));
+            setup.device = Some(Device::new(gpu, self.min_device_bytes, setup.threads.prefetch.saturating_add(2)));
         }
         if setup.mode == Mode::Shuffled {
             setup.view = setup.view.for_shuffled();

@@ -1,12 +1,69 @@
 //! Batches that a GPU decodes to memory of the caller.
 
 use crate::error::Result;
-use crate::loader::{Batch, DeviceBatch};
+use crate::loader::{Batch, Counters, DeviceBatch};
+use tensilo_cuda::{BatchMemory, DeviceBuffer, Gpu};
+
+/// Memory for the batches of a GPU.
+///
+/// # Safety
+///
+/// [`DeviceAllocator::place_of`] returns memory of the GPU of the loader, of at least as many bytes
+/// as were asked for, and a stream that exists. The memory stays allocated as long as it is not
+/// dropped, and until it is delivered, nobody uses it on other streams.
+pub unsafe trait DeviceAllocator {
+    /// Memory of a batch. It is freed, or used again, when it is dropped.
+    type Memory;
+
+    /// Allocates memory for a batch.
+    fn allocate(&mut self, bytes: usize) -> Result<Self::Memory>;
+
+    /// Returns where memory is.
+    fn place_of(memory: &Self::Memory) -> BatchMemory;
+}
+
+// SAFETY: the memory is freed when it is dropped, and nobody else has it.
+unsafe impl DeviceAllocator for Gpu {
+    type Memory = DeviceBuffer;
+
+    fn allocate(&mut self, bytes: usize) -> Result<DeviceBuffer> {
+        Ok(self.new_buffer(bytes)?)
+    }
+
+    fn place_of(memory: &DeviceBuffer) -> BatchMemory {
+        memory.as_batch()
+    }
+}
+
+/// A batch that is decoded to memory, which it has. The launch is dropped, and so waited for,
+/// before the memory.
+pub(crate) struct LaunchedTo<M> {
+    launched: DeviceBatch,
+    memory: M,
+}
+
+impl<M> LaunchedTo<M> {
+    /// Launches a batch.
+    pub(crate) fn new<A: DeviceAllocator<Memory = M>>(batch: Batch, allocator: &mut A) -> Result<Self> {
+        let memory = allocator.allocate(batch.device_bytes().unwrap_or(0))?;
+        // SAFETY: the promise of the allocator. The memory is kept until the launch was finished or
+        // dropped.
+        let launched = unsafe { batch.launch(A::place_of(&memory)) }?;
+        Ok(Self { launched, memory })
+    }
+
+    /// Waits until the batch is decoded.
+    pub(crate) fn finish(self, counters: &Counters) -> Result<(Batch, M)> {
+        let Self { launched, memory } = self;
+        Ok((launched.finish_counted(counters)?, memory))
+    }
+}
 
 impl Batch {
     /// Decodes the batch to memory of the caller, on the GPU of
     /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on). Returns when that is
     /// enqueued: operations that are put on the stream of the memory later see the values.
+    /// [`BatchIterator::on_device`](crate::BatchIterator::on_device) does this ahead of time.
     ///
     /// Fails if the batch has no blocks, if the memory is shorter than [`Batch::device_bytes`], or
     /// if the driver fails.
@@ -16,7 +73,7 @@ impl Batch {
     /// As [`Gpu::launch`](tensilo_cuda::Gpu::launch): the memory is on this GPU, and stays
     /// allocated until the batch was finished or dropped, or later operations of its stream have
     /// run. Nobody uses it on other streams meanwhile.
-    pub unsafe fn launch(self, memory: tensilo_cuda::BatchMemory) -> Result<DeviceBatch> {
+    pub unsafe fn launch(self, memory: BatchMemory) -> Result<DeviceBatch> {
         // SAFETY: the caller's promise.
         self.launch_by(|gpu, list| unsafe { gpu.launch(list, memory) })
     }

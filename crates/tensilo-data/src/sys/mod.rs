@@ -1,7 +1,7 @@
 //! The only unsafe code of the crate: files in maps, reads that io_uring does, memory of GPUs.
 
 #[cfg(feature = "cuda")]
-mod device;
+pub(crate) mod device;
 #[cfg(feature = "mmap")]
 mod mmap;
 #[cfg(all(target_os = "linux", feature = "io-uring"))]

@@ -93,6 +93,11 @@ impl BatchIterator {
         self.counters.metrics(self.setup.threads.decode_threads, self.setup.threads.io_depth)
     }
 
+    #[cfg(feature = "cuda")]
+    pub(super) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
     /// Waits for the next batch, and counts the time.
     fn waiting<R>(&self, wait: impl FnOnce() -> R) -> R {
         let is_first = self.taken == self.running.first;

@@ -13,6 +13,8 @@ pub(in crate::loader) type ReadOnHost = dyn Fn(&[u64], u64) -> Result<()> + Send
 pub(in crate::loader) struct Device {
     pub gpu: Gpu,
     pub lists: Arc<Pool<BlockList>>,
+    /// Batches of fewer bytes are sent decoded.
+    pub min_bytes: usize,
     /// Tells what is wrong with samples that the GPU has refused.
     pub read_on_host: Option<Arc<ReadOnHost>>,
 }
@@ -27,8 +29,8 @@ pub(in crate::loader) struct BatchBlocks {
 
 impl Device {
     /// Returns a GPU with memory for the lists of so many batches.
-    pub(in crate::loader) fn new(gpu: Gpu, batches: usize) -> Self {
-        Self { gpu, lists: Pool::new(batches), read_on_host: None }
+    pub(in crate::loader) fn new(gpu: Gpu, min_bytes: usize, batches: usize) -> Self {
+        Self { gpu, lists: Pool::new(batches), min_bytes, read_on_host: None }
     }
 
     pub(in crate::loader) fn take_list(&self) -> BlockList {

@@ -3,8 +3,9 @@
 use super::batch::Batch;
 use super::blocks::{BatchBlocks, Device};
 use crate::error::{DataError, Result};
+use crate::loader::metrics::{Count, Counters};
 use std::fmt;
-use tensilo_cuda::{BlockList, Gpu, Launched};
+use tensilo_cuda::{BlockList, Finished, Gpu, Launched};
 
 /// A batch that a GPU decodes.
 ///
@@ -55,8 +56,17 @@ impl DeviceBatch {
     /// Fails if a block breaks a rule of the specification. The error is that of reading the
     /// samples without a GPU: it names file, column, chunk and samples.
     pub fn finish(self) -> Result<Batch> {
+        self.finish_counted(&Counters::new())
+    }
+
+    /// As [`DeviceBatch::finish`], and counts what the GPU has done.
+    pub(crate) fn finish_counted(self, counters: &Counters) -> Result<Batch> {
         let Self { batch, launched, device } = self;
-        let (list, refusal) = launched.finish()?;
+        let Finished { list, refusal, copying, decoding, .. } =
+            counters.time(Count::DeviceWaited, || launched.finish())?;
+        counters.add(Count::CopiedBytes, list.byte_count() as u64); // exact
+        counters.add_time(Count::Copying, copying);
+        counters.add_time(Count::DeviceDecoding, decoding);
         device.lists.put(list);
         let Some(refusal) = refusal else { return Ok(batch) };
         let read = device.read_on_host.map_or(Ok(()), |read| read(batch.samples(), batch.epoch()));

@@ -3,41 +3,28 @@
 use super::model::{COLUMNS, folder};
 use proptest::prelude::*;
 use std::fs;
+use std::ops::ControlFlow;
+use std::time::Duration;
 use tensilo::DType;
-use tensilo_cuda::{BatchMemory, Gpu};
+use tensilo_cuda::{BatchMemory, DeviceBuffer, Gpu};
 use tensilo_data::{
-    Batch, BatchColumn, DataError, Dataset, DeviceBatch, LoaderOptions, Mode, Padding, RunsAndWindows, Tail, View,
+    Batch, BatchColumn, DataError, Dataset, DeviceAllocator, LoaderMetrics, LoaderOptions, Mode, Padding,
+    RunsAndWindows, SampleList, Tail, View,
 };
 use tensilo_testing::{Folder, vector, vector_files};
 
-/// A batch in flight. The launch is dropped before the memory.
-struct InFlight {
-    launched: DeviceBatch,
-    memory: Vec<u64>,
-}
-
-fn launch(batch: Batch) -> InFlight {
-    let bytes = batch.device_bytes().expect("a loader that decodes on a GPU");
-    let mut memory = vec![0xEEEE_EEEE_EEEE_EEEE; bytes.div_ceil(8)];
-    let address = memory.as_mut_ptr().expose_provenance() as u64;
-    // SAFETY: the memory of the emulated GPU is that of this process, and lives longer than the
-    // launch.
-    let launched = unsafe { batch.launch(BatchMemory { address, bytes, stream: 0 }) }.unwrap();
-    InFlight { launched, memory }
-}
-
-impl InFlight {
-    fn finish(self) -> Result<(Batch, Vec<u64>), DataError> {
-        let Self { launched, memory } = self;
-        Ok((launched.finish()?, memory))
-    }
+/// Returns the memory of a batch, which is memory of the host.
+fn read(memory: &DeviceBuffer) -> Vec<u64> {
+    let mut words = vec![0; memory.byte_count().div_ceil(8)];
+    memory.read(&mut bytemuck::cast_slice_mut(&mut words)[..memory.byte_count()]).unwrap();
+    words
 }
 
 /// Checks a column whose values are in `memory`, if they are on the GPU.
 fn check_column(found: &BatchColumn, memory: &[u64], due: &BatchColumn) {
     let name = &due.schema().unwrap().name;
-    let is_text = due.schema().unwrap().dtype.is_string();
-    assert_eq!(found.device_range().is_none(), is_text, "{name}");
+    let is_list = due.schema().unwrap().dtype.is_string() || !due.schema().unwrap().levels.is_empty();
+    assert_eq!(found.device_range().is_none(), is_list && due.tensor().is_none(), "{name}");
     let values = match found.device_range() {
         Some(range) => &bytemuck::cast_slice(memory)[range],
         None => found.bytes(),
@@ -70,7 +57,7 @@ proptest! {
         ]),
         batch in 1..70_u32,
         seed in any::<u64>(),
-        in_flight in 1..4_usize,
+        min_device_bytes in prop::sample::select(vec![0, 2_000, usize::MAX]),
         columns in prop::sample::subsequence(COLUMNS.to_vec(), 1..=COLUMNS.len()),
         padded in prop::collection::vec(prop::option::of((1..4_u32, -100..100_i8)), 2),
         casts in prop::collection::vec(any::<bool>(), 3),
@@ -92,22 +79,24 @@ proptest! {
         };
         let view = View::all(&dataset);
         let due = options().loader(&view).unwrap();
-        let loader = options().decode_on(&Gpu::emulated()).loader(&view).unwrap();
-        let mut batches = loader.epoch(0);
-        let mut launched = std::collections::VecDeque::new();
-        for due in due.epoch(0) {
-            let due = due.unwrap();
-            while launched.len() < in_flight {
-                let Some(batch) = batches.next() else { break };
-                launched.push_back(launch(batch.unwrap()));
-            }
-            let (found, memory) = launched.pop_front().unwrap().finish().unwrap();
+        let gpu = Gpu::emulated();
+        let loader = options().decode_on(&gpu).min_device_bytes(min_device_bytes).loader(&view).unwrap();
+        let mut batches = loader.epoch(0).on_device(gpu);
+        let mut on_host = due.epoch(0);
+        while let Some(due) = on_host.next() {
+            let ((found, memory), due) = (batches.next().unwrap().unwrap(), due.unwrap());
             prop_assert_eq!(found.samples(), due.samples());
+            let memory = read(&memory);
             for (found, due) in found.columns().iter().zip(due.columns()) {
                 check_column(found, &memory, due);
             }
+            // not those of batches in flight
+            prop_assert_eq!(batches.state(), on_host.state());
+            let count = |metrics: LoaderMetrics| (metrics.batches, metrics.samples, metrics.value_bytes);
+            prop_assert_eq!(count(batches.metrics()), count(on_host.metrics()));
         }
-        prop_assert!(batches.next().is_none() && launched.is_empty());
+        prop_assert!(batches.next().is_none());
+        prop_assert_eq!(batches.state(), on_host.state());
     }
 }
 
@@ -125,10 +114,11 @@ fn a_wrong_block_gives_the_error_of_the_processor() {
         let options = || LoaderOptions::new(count as u32).mode(Mode::Sequential);
         let Ok(loader) = options().loader(&view) else { continue };
         let due = loader.epoch(0).next().unwrap();
-        let found = options().decode_on(&gpu).loader(&view).unwrap().epoch(0).next().unwrap();
-        let found = found.and_then(|batch| launch(batch).finish());
+        let loader = options().decode_on(&gpu).min_device_bytes(0).loader(&view).unwrap();
+        let found = loader.epoch(0).on_device(gpu.clone()).next().unwrap();
         match (found, due) {
             (Ok((found, memory)), Ok(due)) => {
+                let memory = read(&memory);
                 for (found, due) in found.columns().iter().zip(due.columns()) {
                     check_column(found, &memory, due);
                 }
@@ -150,6 +140,127 @@ fn functions_of_batches_need_values_on_the_host() {
     let refused = options.loader(&View::all(&dataset)).map(|_| ()).unwrap_err();
     assert!(refused.to_string().contains("GPU"), "{refused}");
     // a batch of the host has no blocks
-    let batch = LoaderOptions::new(4).loader(&View::all(&dataset)).unwrap().epoch(0).next().unwrap().unwrap();
-    assert_eq!(batch.device_bytes(), None);
+    let mut batches = LoaderOptions::new(4).loader(&View::all(&dataset)).unwrap().epoch(0);
+    assert_eq!(batches.next().unwrap().unwrap().device_bytes(), None);
+    let refused = batches.on_device(Gpu::emulated()).next().unwrap().map(|_| ()).unwrap_err();
+    assert!(refused.to_string().contains("decode_on"), "{refused}");
+}
+
+/// Fails each other time, as a GPU whose memory is full.
+struct OftenFull(Gpu, u64);
+
+// SAFETY: that of `Gpu`.
+unsafe impl DeviceAllocator for OftenFull {
+    type Memory = DeviceBuffer;
+
+    fn allocate(&mut self, bytes: usize) -> Result<DeviceBuffer, DataError> {
+        self.1 += 1;
+        match self.1.is_multiple_of(2) {
+            true => Err(DataError::BadArgument("the memory is full".to_owned())),
+            false => self.0.allocate(bytes),
+        }
+    }
+
+    fn place_of(memory: &DeviceBuffer) -> BatchMemory {
+        memory.as_batch()
+    }
+}
+
+#[test]
+fn a_batch_that_has_no_memory_is_an_error_in_its_place() {
+    let (dataset, gpu) = (Dataset::open(folder()).unwrap(), Gpu::emulated());
+    let options = || LoaderOptions::new(7).columns(["vector"]).min_device_bytes(0);
+    let view = View::all(&dataset);
+    let mut batches = options().decode_on(&gpu).loader(&view).unwrap().epoch(0).on_device(OftenFull(gpu, 0));
+    let mut on_host = options().loader(&view).unwrap().epoch(0);
+    let mut taken = 0_u64;
+    while let Some(due) = on_host.next() {
+        taken += 1;
+        match batches.next().unwrap() {
+            Ok((found, _)) => assert_eq!((found.samples(), taken % 2), (due.unwrap().samples(), 1)),
+            Err(error) => assert_eq!((error.to_string().contains("full"), taken % 2), (true, 0)),
+        }
+        // its step counts as taken
+        assert_eq!(batches.state().position, on_host.state().position);
+    }
+    let metrics = batches.metrics();
+    assert_eq!(metrics.batches, taken.div_ceil(2));
+    assert!(metrics.copied_bytes > 0 && metrics.copying > Duration::ZERO && metrics.device_decoding > Duration::ZERO);
+    assert!(batches.next().is_none());
+    // an iterator that is dropped waits for what is in flight
+}
+
+/// Samples that stay on the GPU are those that a reader delivers, in any order of a view.
+#[test]
+fn resident_samples_are_those_of_the_view() {
+    let (dataset, gpu) = (Dataset::open(folder()).unwrap(), Gpu::emulated());
+    let all = View::all(&dataset);
+    let n = all.n();
+    let backwards: Vec<u64> = (0..n).rev().filter(|sample| sample % 3 > 0).collect();
+    for view in [all.clone(), View::list(&dataset, &SampleList::new(backwards)).unwrap()] {
+        let options = || {
+            let columns = ["vector", "id", "tokens"];
+            let options = LoaderOptions::new(4).columns(columns).cast("vector", DType::F32);
+            options.pad("tokens", Padding::new().multiple(3).value(7.0))
+        };
+        let mut told = Vec::new();
+        let resident = options().decode_on(&gpu).resident(&view, 0..view.n(), usize::MAX, |done, total| {
+            told.push((done, total));
+            ControlFlow::Continue(())
+        });
+        let resident = resident.unwrap();
+        assert_eq!((resident.sample_count(), &*told), (view.n(), &[(0, view.n())][..]));
+        let order: Vec<u64> = (0..view.n()).map(|i| i * 7 % view.n()).collect();
+        let due = options().reader(&view).unwrap().take(&order).unwrap();
+        let numbers: Vec<i64> = order.iter().map(|&sample| sample as i64).collect();
+        let indices = gpu.buffer_of(bytemuck::cast_slice(&numbers)).unwrap();
+        for (column, due) in resident.columns().iter().zip(due.columns()) {
+            let row_bytes = column.extents().iter().product::<u64>() as usize * column.filler().len();
+            assert!(row_bytes >= column.samples().row_bytes() && row_bytes * order.len() == due.bytes().len());
+            let rows = gpu.buffer_of(&column.filler().repeat(due.bytes().len() / column.filler().len())).unwrap();
+            // SAFETY: rows and indices live until the samples were gathered.
+            let gathered =
+                unsafe { column.samples().gather(indices.address(), order.len(), rows.as_batch(), row_bytes) };
+            assert_eq!(gathered.unwrap().finish().unwrap().0, None);
+            let mut found = vec![0; due.bytes().len()];
+            rows.read(&mut found).unwrap();
+            assert!(found == due.bytes(), "{column:?}");
+            let nulls = order.iter().enumerate().filter(|(i, _)| due.is_null(*i));
+            let mut nulls: Vec<u64> = nulls.map(|(_, &sample)| sample).collect();
+            nulls.sort_unstable();
+            assert_eq!(column.nulls(), nulls);
+        }
+        // a part of the view
+        let half = view.n() / 2..view.n();
+        let part = LoaderOptions::new(1).columns(["id"]).decode_on(&gpu);
+        let part = part.resident(&view, half.clone(), usize::MAX, |_, _| ControlFlow::Continue(())).unwrap();
+        assert_eq!(part.sample_count(), half.end - half.start);
+        // what has no room is not resident
+        let none = options()
+            .decode_on(&gpu)
+            .resident(&view, 0..view.n(), resident.byte_count() / 2, |_, _| ControlFlow::Continue(()));
+        assert_eq!(none.unwrap().sample_count(), 0);
+        let cancelled =
+            options().decode_on(&gpu).resident(&view, 0..view.n(), usize::MAX, |_, _| ControlFlow::Break(()));
+        assert!(cancelled.unwrap_err().to_string().contains("cancelled"));
+    }
+}
+
+#[test]
+fn columns_that_cannot_stay_on_a_gpu_are_named() {
+    let (dataset, gpu) = (Dataset::open(folder()).unwrap(), Gpu::emulated());
+    let resident = |options: LoaderOptions| {
+        let refused = options.resident(&View::all(&dataset), 0..1, usize::MAX, |_, _| ControlFlow::Continue(()));
+        refused.map(|_| ()).unwrap_err().to_string()
+    };
+    let with = |name: &str| LoaderOptions::new(1).columns([name]).decode_on(&gpu);
+    assert!(resident(LoaderOptions::new(1)).contains("decode_on"));
+    assert!(resident(with("tokens")).contains("padded"), "{}", resident(with("tokens")));
+    assert!(resident(with("maybe").cast("maybe", DType::I64)).contains("casts"));
+    assert!(resident(with("words")).contains("texts"));
+    let all = View::all(&dataset);
+    let whole = with("maybe").resident(&all, 0..all.n(), usize::MAX, |_, _| ControlFlow::Continue(()));
+    assert!(whole.unwrap_err().to_string().contains("some files do not have it"));
+    let beyond = with("id").resident(&all, 0..all.n() + 1, usize::MAX, |_, _| ControlFlow::Continue(()));
+    assert!(beyond.unwrap_err().to_string().contains("of a view with"));
 }

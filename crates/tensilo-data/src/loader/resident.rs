@@ -1,0 +1,211 @@
+//! Samples of a view that stay in the memory of a GPU as they are stored.
+//!
+//! Blocks are read, checked and sent once, in pieces of [`PIECE_SAMPLES`] in the order of the view.
+//! The samples of the pieces that the memory has room for are resident; the rest is not, and is
+//! read batch by batch.
+
+use super::decode::BatchDecoder;
+use super::device::{Route, extents_of, with_column};
+use super::fetch::fetch;
+use super::plan::columns::ChosenColumn;
+use super::plan::parts::Parts;
+use super::setup::Setup;
+use crate::error::{DataError, Result};
+use std::fmt;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+use tensilo::ColumnSchema;
+use tensilo_cuda::{Gpu, Resident, ResidentBuilder};
+
+/// Samples that are sent together.
+const PIECE_SAMPLES: u64 = 1 << 14;
+
+/// Samples of a view that stay in the memory of a GPU, as
+/// [`LoaderOptions::resident`](super::LoaderOptions::resident) has sent them: those from the first
+/// on that the memory has room for. Samples are counted from that one.
+pub struct ResidentSamples {
+    columns: Vec<ResidentColumn>,
+    count: u64,
+}
+
+/// A column of [`ResidentSamples`].
+pub struct ResidentColumn {
+    schema: Arc<ColumnSchema>,
+    samples: Resident,
+    extents: Vec<u64>,
+    nulls: Vec<u64>,
+    filler: Vec<u8>,
+}
+
+impl fmt::Debug for ResidentSamples {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} samples in {} bytes of a GPU", self.count, self.byte_count())
+    }
+}
+
+impl fmt::Debug for ResidentColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {:?}", self.schema.name, self.samples)
+    }
+}
+
+impl ResidentSamples {
+    /// Returns the columns, in the order in which they were asked for.
+    pub fn columns(&self) -> &[ResidentColumn] {
+        &self.columns
+    }
+
+    /// Returns the number of samples that are resident.
+    pub fn sample_count(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns the memory of the GPU that they take.
+    pub fn byte_count(&self) -> usize {
+        self.columns.iter().map(|column| column.samples.byte_count()).sum()
+    }
+}
+
+impl ResidentColumn {
+    /// Returns the column as it is delivered: of another type if it is cast.
+    pub fn schema(&self) -> &ColumnSchema {
+        &self.schema
+    }
+
+    /// Returns the samples, to [gather](Resident::gather) them to rows.
+    pub fn samples(&self) -> &Resident {
+        &self.samples
+    }
+
+    /// Returns the extents of a row: those of a sample, or of the longest one if it is padded.
+    pub fn extents(&self) -> &[u64] {
+        &self.extents
+    }
+
+    /// Returns the element, as it is delivered, that fills what a row has after a shorter sample:
+    /// it is to be there before samples are gathered.
+    pub fn filler(&self) -> &[u8] {
+        &self.filler
+    }
+
+    /// Returns the resident samples that are null, ascending, counted from the first one.
+    pub fn nulls(&self) -> &[u64] {
+        &self.nulls
+    }
+}
+
+/// A column that is being sent.
+struct Building {
+    builder: ResidentBuilder,
+    /// Samples first.
+    extents: Vec<u64>,
+    nulls: Vec<u64>,
+    /// Those of the piece.
+    piece_nulls: Vec<u64>,
+}
+
+/// Reads samples of a setup, which has a GPU, and sends them.
+pub(super) fn build(
+    setup: &Setup,
+    gpu: &Gpu,
+    samples: Range<u64>,
+    max_bytes: usize,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<ResidentSamples> {
+    let new = |chosen: &ChosenColumn| {
+        let builder = ResidentBuilder::new(gpu, chosen.stored.dtype, route(chosen)?)?;
+        Ok(Building { builder, extents: Vec::new(), nulls: Vec::new(), piece_nulls: Vec::new() })
+    };
+    let mut columns = setup.columns.columns.iter().map(new).collect::<Result<Vec<_>>>()?;
+    let (mut parts, mut decoder) = (Parts::default(), BatchDecoder::new(columns.len()));
+    let n = setup.view.n();
+    if samples.start > samples.end || samples.end > n {
+        let message = format!("samples {} to {} of a view with {n}", samples.start, samples.end);
+        return Err(DataError::BadArgument(message));
+    }
+    let total = samples.end.saturating_sub(samples.start);
+    let mut count = 0;
+    while count < total {
+        if progress(count, total).is_break() {
+            return Err(tensilo::Error::cancelled().into());
+        }
+        let start = samples.start.saturating_add(count);
+        let samples: Vec<u64> = (start..samples.end.min(start.saturating_add(PIECE_SAMPLES))).collect();
+        parts.find(setup, &samples, 0)?;
+        let read = parts.plan(setup).and_then(|()| fetch(&mut parts, setup));
+        let added = read.and_then(|()| add_piece(setup, &mut parts, &mut decoder, &mut columns, count, samples.len()));
+        parts.release();
+        added?;
+        let bytes = columns.iter().map(|column| column.builder.byte_count());
+        if bytes.fold(0, usize::saturating_add) > max_bytes {
+            break;
+        }
+        for column in &mut columns {
+            column.builder.end_piece()?;
+            column.nulls.append(&mut column.piece_nulls);
+        }
+        count = count.saturating_add(samples.len() as u64); // exact
+    }
+    let columns = columns.into_iter().zip(&setup.columns.columns).map(|(column, chosen)| {
+        let extents = column.extents.get(1..).unwrap_or(&[]).to_vec();
+        Ok(ResidentColumn {
+            schema: chosen.delivered.clone(),
+            samples: column.builder.finish()?,
+            extents,
+            nulls: column.nulls,
+            filler: chosen.filler().0,
+        })
+    });
+    let columns = columns.collect::<Result<_>>()?;
+    Ok(ResidentSamples { columns, count })
+}
+
+/// Returns how elements are converted. Fails if the samples are not rows.
+fn route(chosen: &ChosenColumn) -> Result<tensilo_cuda::Conversion> {
+    let name = &chosen.stored.name;
+    let why = match Route::of(chosen) {
+        Route::Rows(conversion) => return Ok(conversion),
+        Route::Host => "texts, bytes and lists do not stay on a GPU: choose other columns",
+        Route::Decoded if chosen.fixed_bytes.is_none() && chosen.padding.is_none() => {
+            "samples of different lengths stay on a GPU only if the column is padded"
+        }
+        Route::Decoded => "of casts, a GPU has those of bf16 and f16 to f32, and it pads the first extent alone",
+    };
+    Err(DataError::BadArgument(format!("column {name:?}: {why}")))
+}
+
+/// Adds the samples of a piece, which begins at resident sample `first`.
+fn add_piece(
+    setup: &Setup,
+    parts: &mut Parts,
+    decoder: &mut BatchDecoder,
+    columns: &mut [Building],
+    first: u64,
+    count: usize,
+) -> Result<()> {
+    for (place, (column, chosen)) in columns.iter_mut().zip(&setup.columns.columns).enumerate() {
+        if parts.absent.iter().any(|(absent, _)| *absent == place) {
+            let message =
+                format!("column {:?}: some files do not have it, so that it cannot stay on a GPU", chosen.stored.name);
+            return Err(DataError::BadArgument(message));
+        }
+        let Some(decoder) = decoder.decoders.get_mut(place) else { continue };
+        column.builder.begin_piece(count);
+        column.piece_nulls.clear();
+        for (part, in_part) in with_column(parts.all_mut(), place) {
+            setup.check_interrupt()?;
+            let mut shapes = part.take_buffer(in_part);
+            let rows = Some(part.positions.as_slice());
+            let added = column.builder.add(decoder, &part.plan, &part.bytes, in_part, rows, &mut shapes);
+            let nulls = part.positions.iter().enumerate().filter(|(position, _)| shapes.is_null(*position));
+            column.piece_nulls.extend(nulls.map(|(_, &row)| first.saturating_add(row as u64))); // exact
+            part.put_buffer(in_part, shapes);
+            added?;
+        }
+        column.piece_nulls.sort_unstable();
+        let extents = extents_of(chosen, parts, place, count);
+        column.extents.resize(extents.len(), 0);
+        column.extents.iter_mut().zip(extents).for_each(|(extent, of_piece)| *extent = (*extent).max(of_piece));
+    }
+    Ok(())
+}
