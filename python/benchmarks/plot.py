@@ -1,6 +1,8 @@
 """Plots results: a panel for each measure, a bar for each row."""
 
 PANELS = [
+    ("steps/s", "steps_per_second", 1),
+    ("CPU ms per step", "cpu_ms_per_step", 1),
     ("samples/s", "samples_per_second", 1),
     ("CPU us per sample", "cpu_us_per_sample", 1),
     ("PSS of all processes, MB", "pss_bytes", 1e-6),

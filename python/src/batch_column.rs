@@ -173,6 +173,9 @@ impl BatchColumn {
     }
 }
 
+/// Where the bytes of a sample begin, and its shape.
+type Place<'py> = (usize, Bound<'py, PyTuple>);
+
 fn shape_of(extents: Vec<u64>) -> PyResult<Vec<usize>> {
     Ok(extents.into_iter().map(usize::try_from).collect::<Result<_, _>>()?)
 }
@@ -320,6 +323,30 @@ impl BatchColumn {
         let mut parts = vec![self.values_array()?];
         parts.extend(self.levels()?);
         PyTuple::new(py, parts)
+    }
+
+    /// Where the values are in the memory of a batch on a GPU, start and end; None if they are in
+    /// the memory of the host.
+    #[getter]
+    fn _device_range(&self) -> Option<(usize, usize)> {
+        self.column().device_range().map(|range| (range.start, range.end))
+    }
+
+    /// Returns the offsets of samples whose first extent varies, among rows of values.
+    fn _row_offsets(&self) -> PyResult<Array> {
+        Ok(Array::of_numbers(self.item_offsets()?))
+    }
+
+    /// Returns where the bytes of each sample are among those of all, and its shape; None for
+    /// nulls.
+    fn _places<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Place<'py>>>> {
+        let place = |i: usize| {
+            let start = self.column().offsets().get(i).copied().unwrap_or(0);
+            let start = usize::try_from(start)?.saturating_mul(self.element().element_bytes());
+            let shape = PyTuple::new(py, self.item_shape(i))?;
+            Ok((!self.is_null_sample(i)).then_some((start, shape)))
+        };
+        (0..self.sample_count()).map(place).collect()
     }
 
     /// Returns samples of different shapes as one tensor, as long as the longest of the batch.

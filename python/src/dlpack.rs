@@ -8,6 +8,7 @@ use crate::memory::Memory;
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use std::any::Any;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_void};
 use tensilo::DType;
@@ -61,10 +62,22 @@ struct VersionedTensor {
 
 /// What an exported tensor points to. Has no reference to an object of Python, so that any thread
 /// may free it.
-struct Exported {
-    _memory: Memory,
+struct Context {
+    _owner: Box<dyn Any + Send + Sync>,
     shape: Vec<i64>,
     strides: Vec<i64>,
+}
+
+/// A tensor to export.
+pub struct Exported<'s> {
+    pub data: *mut c_void,
+    pub dtype: DType,
+    pub shape: &'s [usize],
+    pub device: (i32, i32),
+    /// Whether the memory was copied for the consumer.
+    pub is_copied: bool,
+    /// Keeps the memory where it is.
+    pub owner: Box<dyn Any + Send + Sync>,
 }
 
 /// Returns a capsule of an array.
@@ -78,30 +91,41 @@ pub fn export<'py>(
     if device.is_some_and(|device| device != CPU) {
         return Err(PyBufferError::new_err("the array is in memory of the processor; move it after the import"));
     }
-    let is_versioned = max_version.is_some_and(|(major, _)| major >= 1);
     if !array.memory.is_writable() && copy != Some(true) {
         // PyTorch writes to memory of which DLPack says that it can only be read
         let message = "the memory can only be read: numpy() shares it, and torch() and jax() copy it";
         return Err(PyBufferError::new_err(message));
     }
     let memory = if copy == Some(true) { Memory::copied(&array.memory.to_vec()) } else { array.memory.clone() };
-    let (code, bits) = to_dlpack(array.dtype);
-    let flags = if copy == Some(true) { IS_COPIED } else { 0 };
-    let shape: Vec<i64> = array.shape.iter().map(|extent| i64::try_from(*extent)).collect::<Result<_, _>>()?;
-    let mut strides = vec![1; shape.len()];
-    let mut stride = 1_i64;
-    for (to, extent) in strides.iter_mut().zip(&shape).rev() {
-        *to = stride;
-        stride = stride.saturating_mul(*extent);
-    }
+    let exported = Exported {
+        data: memory.pointer().cast(),
+        dtype: array.dtype,
+        shape: &array.shape,
+        device: CPU,
+        is_copied: copy == Some(true),
+        owner: Box::new(memory),
+    };
+    capsule(py, exported, max_version)
+}
+
+/// Returns a capsule of a tensor, whose memory can be written to.
+pub fn capsule<'py>(
+    py: Python<'py>,
+    exported: Exported<'_>,
+    max_version: Option<(u32, u32)>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Exported { data, dtype, shape, device: (device_type, device_id), is_copied, owner } = exported;
+    let is_versioned = max_version.is_some_and(|(major, _)| major >= 1);
+    let (code, bits) = to_dlpack(dtype);
+    let flags = if is_copied { IS_COPIED } else { 0 };
+    let strides = compact(shape);
+    let shape: Vec<i64> = shape.iter().map(|extent| i64::try_from(*extent)).collect::<Result<_, _>>()?;
     let ndim = i32::try_from(shape.len())?;
-    let data = memory.pointer().cast();
-    let exported = Box::into_raw(Box::new(Exported { _memory: memory, shape, strides }));
+    let context = Box::into_raw(Box::new(Context { _owner: owner, shape, strides }));
     // SAFETY: just made, and not freed before the deleter runs.
-    let (shape, strides) = unsafe { ((*exported).shape.as_mut_ptr(), (*exported).strides.as_mut_ptr()) };
-    let (device_type, device_id) = CPU;
+    let (shape, strides) = unsafe { ((*context).shape.as_mut_ptr(), (*context).strides.as_mut_ptr()) };
     let tensor = DlTensor { data, device_type, device_id, ndim, code, bits, lanes: 1, shape, strides, byte_offset: 0 };
-    let context = exported.cast();
+    let context = context.cast();
     let capsule = if is_versioned {
         let deleter = Some(free_versioned as unsafe extern "C" fn(_));
         let tensor = VersionedTensor { major: 1, minor: 0, context, deleter, flags, tensor };
@@ -137,7 +161,7 @@ unsafe extern "C" fn free_plain(tensor: *mut PlainTensor) {
         // SAFETY: both boxes are those of `export`, which the consumer frees once.
         unsafe {
             let tensor = Box::from_raw(tensor);
-            drop(Box::from_raw(tensor.context.cast::<Exported>()));
+            drop(Box::from_raw(tensor.context.cast::<Context>()));
         }
     }
 }
@@ -148,7 +172,7 @@ unsafe extern "C" fn free_versioned(tensor: *mut VersionedTensor) {
         // SAFETY: as in `free_plain`.
         unsafe {
             let tensor = Box::from_raw(tensor);
-            drop(Box::from_raw(tensor.context.cast::<Exported>()));
+            drop(Box::from_raw(tensor.context.cast::<Context>()));
         }
     }
 }

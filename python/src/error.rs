@@ -9,6 +9,7 @@ use std::io;
 use std::path::Path;
 use tensilo::error::Advice;
 use tensilo::{Error, ErrorKind};
+use tensilo_cuda::CudaError;
 use tensilo_data::DataError;
 
 /// The result of a function of the crates.
@@ -75,6 +76,11 @@ pub fn exception(py: Python<'_>, error: &DataError) -> PyErr {
         }
         DataError::Io { path, doing, error } => os_error(error, doing, Some(path)),
         DataError::File(error) => exception_of_file(py, error),
+        DataError::Gpu(CudaError::Read(error)) => exception_of_file(py, error),
+        DataError::Memory(error) => match error.downcast_ref::<PyErr>() {
+            Some(raised) => raised.clone_ref(py), // such as PyTorch's OutOfMemoryError
+            None => TENSILO.exception(py, error.to_string(), &Place::default()),
+        },
         other => TENSILO.exception(py, other.to_string(), &Place::default()),
     }
 }

@@ -19,11 +19,13 @@ mod dlpack;
 mod dtype;
 mod elements;
 mod error;
+mod gpu;
 mod indices;
 mod input;
 mod input_data;
 mod job;
 mod loader;
+mod loader_iterator;
 mod loader_options;
 mod loader_place;
 mod memory;
@@ -32,6 +34,7 @@ mod out;
 mod part;
 mod program;
 mod reader_pool;
+mod resident;
 mod samples;
 mod schema;
 mod source;
@@ -60,11 +63,17 @@ mod _tensilo {
     #[pymodule_export]
     use crate::dataset::{_reopened, Dataset, open};
     #[pymodule_export]
+    use crate::gpu::{DeviceArray, DeviceMemory, Gpu};
+    #[pymodule_export]
     use crate::job::{_has_manifest, _object_version, _plan, _plan_append, _publish, _run_task, _write_task};
     #[pymodule_export]
-    use crate::loader::{Loader, LoaderIterator, LoaderReader};
+    use crate::loader::{Loader, LoaderReader};
+    #[pymodule_export]
+    use crate::loader_iterator::{DeviceIterator, LoaderIterator};
     #[pymodule_export]
     use crate::program::_main;
+    #[pymodule_export]
+    use crate::resident::{Gathering, Resident};
     #[pymodule_export]
     use crate::schema::{_column_type, _schema, ColumnType, Schema, bytes, list, tensor, utf8};
     #[pymodule_export]

@@ -3,17 +3,18 @@
 use crate::batch::Batch;
 use crate::dataset::{Dataset, OpenedDataset, casts, named_columns};
 use crate::error::OrRaise;
+use crate::gpu::{Allocator, Gpu};
+use crate::loader_iterator::{DeviceIterator, LoaderIterator, Running};
 use crate::loader_options;
 use crate::loader_place::{Place, locked};
 use crate::options::{Dict, Natural, Threads};
 use crate::schema::hex;
-use crate::work::PATIENCE;
-use pyo3::exceptions::{PyRuntimeError, PyStopIteration, PyUserWarning, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::process;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use tensilo_data::{BatchIterator, LoaderMetrics, LoaderOptions, SampleReader, State};
+use std::sync::{Arc, Mutex, PoisonError};
+use tensilo_data::{BatchIterator, LoaderOptions, SampleReader, State};
 
 /// Batches of a dataset, which threads read before they are asked for.
 ///
@@ -51,6 +52,7 @@ use tensilo_data::{BatchIterator, LoaderMetrics, LoaderOptions, SampleReader, St
 #[pyclass(frozen, module = "tensilo", weakref)]
 pub struct Loader {
     opened: Arc<OpenedDataset>,
+    pub options: LoaderOptions,
     loader: tensilo_data::Loader,
     batch_size: u32,
     world_size: u32,
@@ -58,6 +60,29 @@ pub struct Loader {
 }
 
 impl Loader {
+    /// Returns the samples that it delivers.
+    pub fn view(&self) -> tensilo_data::View {
+        self.opened.view.here()
+    }
+
+    /// Begins an iteration. Returns its batches and its number.
+    fn begin(&self, py: Python<'_>) -> PyResult<(BatchIterator, u64)> {
+        let (epoch, loaded, iteration) = {
+            let mut place = locked(&self.place);
+            place.begin_again();
+            (place.has_taken, place.iteration) = (false, place.iteration.wrapping_add(1));
+            (place.epoch, place.loaded.take(), place.iteration)
+        };
+        let batches = py
+            .detach(|| match loaded {
+                Some(state) => self.loader.resume(&state),
+                None => Ok(self.loader.epoch(epoch)),
+            })
+            .or_raise(py)?;
+        locked(&self.place).reached = Some(batches.state());
+        Ok((batches, iteration))
+    }
+
     /// Returns the state at which the next iteration begins, or the one that the last has reached.
     fn state(&self) -> State {
         let place = locked(&self.place);
@@ -83,11 +108,11 @@ impl Loader {
         signature = (
             dataset, batch_size, *, columns=None, dtypes=None, pad=None, order=None, window=None, seed=None,
             tail=None, rank=Natural(0), world_size=Natural(1), decode_threads=Threads(0),
-            io_depth=Natural(0), prefetch=Natural(0), on_damage="error",
+            io_depth=Natural(0), prefetch=Natural(0), on_damage="error", _gpu=None, _min_device_bytes=None,
         ),
         text_signature = "(dataset, batch_size, *, columns=None, dtypes=None, pad=None, order=None, \
             window=None, seed=None, tail=None, rank=0, world_size=1, decode_threads='auto', io_depth=0, \
-            prefetch=0, on_damage='error')",
+            prefetch=0, on_damage='error', _gpu=None, _min_device_bytes=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "the options of Python")]
     fn new(
@@ -107,6 +132,8 @@ impl Loader {
         io_depth: Natural<usize>,
         prefetch: Natural<usize>,
         on_damage: &str,
+        _gpu: Option<Bound<'_, Gpu>>,
+        _min_device_bytes: Option<Natural<usize>>,
     ) -> PyResult<Self> {
         let opened = opened(dataset)?.get().opened(py)?;
         let (batch_size, world_size) = (batch_size.0, world_size.0);
@@ -136,9 +163,15 @@ impl Loader {
         for (column, padding) in loader_options::paddings(pad.as_ref())? {
             options = options.pad(column, padding);
         }
+        if let Some(gpu) = _gpu {
+            options = options.decode_on(&gpu.get().gpu);
+        }
+        if let Some(bytes) = _min_device_bytes {
+            options = options.min_device_bytes(bytes.0);
+        }
         let view = opened.view.here();
-        let loader = py.detach(|| options.loader(&view)).or_raise(py)?;
-        Ok(Self { opened, loader, batch_size, world_size, place: Arc::default() })
+        let loader = py.detach(|| options.clone().loader(&view)).or_raise(py)?;
+        Ok(Self { opened, options, loader, batch_size, world_size, place: Arc::default() })
     }
 
     /// The epoch of the state, counted from 0: that of the batch which comes next if the loader
@@ -223,6 +256,10 @@ impl Loader {
         dict.set_item("planning", metrics.planning.as_secs_f64())?;
         dict.set_item("fetching", metrics.fetching.as_secs_f64())?;
         dict.set_item("decoding", metrics.decoding.as_secs_f64())?;
+        dict.set_item("copied_bytes", metrics.copied_bytes)?;
+        dict.set_item("copying", metrics.copying.as_secs_f64())?;
+        dict.set_item("device_decoding", metrics.device_decoding.as_secs_f64())?;
+        dict.set_item("device_waited", metrics.device_waited.as_secs_f64())?;
         dict.set_item("verdict", metrics.verdict())?;
         Ok(dict)
     }
@@ -251,21 +288,19 @@ impl Loader {
     }
 
     fn __iter__(&self, py: Python<'_>) -> PyResult<LoaderIterator> {
-        let begin = {
-            let mut place = locked(&self.place);
-            place.begin_again();
-            (place.has_taken, place.iteration) = (false, place.iteration.wrapping_add(1));
-            (place.epoch, place.loaded.take(), place.iteration)
-        };
-        let batches = py
-            .detach(|| match begin {
-                (_, Some(state), _) => self.loader.resume(&state),
-                (epoch, None, _) => Ok(self.loader.epoch(epoch)),
-            })
-            .or_raise(py)?;
-        locked(&self.place).reached = Some(batches.state());
-        let running = Running { process: process::id(), batches: Mutex::new(Some(batches)) };
-        Ok(LoaderIterator { running, place: self.place.clone(), iteration: begin.2 })
+        let (batches, iteration) = self.begin(py)?;
+        Ok(LoaderIterator(Running::new(batches, &self.place, iteration)))
+    }
+
+    /// As ``iter``, with batches that the GPU of the loader decodes to memory that ``allocate``
+    /// returns for a number of bytes: anything with the method ``data_ptr``. An item is the batch,
+    /// of which some columns have no values, and the memory.
+    ///
+    /// The memory belongs to ``stream``, or was used on it last.
+    fn _iter_on_device(&self, py: Python<'_>, allocate: Py<PyAny>, stream: u64) -> PyResult<DeviceIterator> {
+        let (batches, iteration) = self.begin(py)?;
+        let batches = batches.on_device(Allocator { allocate, stream });
+        Ok(DeviceIterator(Running::new(batches, &self.place, iteration)))
     }
 
     fn __repr__(&self) -> String {
@@ -276,111 +311,6 @@ impl Loader {
             self.epoch(),
             self.loader.batches_per_epoch()
         )
-    }
-}
-
-/// The batches of an epoch.
-#[pyclass(frozen, module = "tensilo")]
-pub struct LoaderIterator {
-    running: Running,
-    place: Arc<Mutex<Place>>,
-    iteration: u64,
-}
-
-struct Running {
-    process: u32,
-    batches: Mutex<Option<BatchIterator>>,
-}
-
-impl Running {
-    /// Locks the batches. In a process that was forked while another thread took a batch, nobody
-    /// unlocks them.
-    fn lock(&self) -> PyResult<MutexGuard<'_, Option<BatchIterator>>> {
-        if self.process == process::id() {
-            return Ok(self.batches.lock().unwrap_or_else(PoisonError::into_inner));
-        }
-        match self.batches.try_lock() {
-            Ok(batches) => Ok(batches),
-            Err(TryLockError::Poisoned(batches)) => Ok(batches.into_inner()),
-            Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
-                "another thread took a batch when this process was forked: iterate over the loader again",
-            )),
-        }
-    }
-}
-
-/// What waiting for a batch gave.
-enum Waited {
-    Batch(tensilo_data::Batch),
-    Failed(tensilo_data::DataError),
-    End,
-    NotYet,
-}
-
-impl LoaderIterator {
-    /// Moves the place of the loader. Of threads that share an iterator, the last is ahead.
-    fn note(&self, state: &State, metrics: LoaderMetrics, is_over: bool) {
-        let mut place = locked(&self.place);
-        let at = |state: &State| (state.epoch, state.position);
-        let is_ahead = place.reached.is_none_or(|reached| at(&reached) <= at(state));
-        if place.iteration != self.iteration || !is_ahead {
-            return;
-        }
-        (place.reached, place.metrics, place.has_taken) = (Some(*state), Some(metrics), true);
-        if is_over {
-            place.epoch = state.epoch; // that of the next iteration
-        }
-    }
-
-    /// Takes the next batch, if it is ready soon.
-    fn wait(&self) -> PyResult<(Waited, Option<(State, LoaderMetrics)>)> {
-        let mut batches = self.running.lock()?;
-        let Some(iterator) = batches.as_mut() else { return Ok((Waited::End, None)) };
-        if !iterator.wait(PATIENCE) {
-            return Ok((Waited::NotYet, None));
-        }
-        let waited = match iterator.next() {
-            Some(Ok(batch)) => Waited::Batch(batch),
-            Some(Err(error)) => Waited::Failed(error),
-            None => Waited::End,
-        };
-        let reached = (iterator.state(), iterator.metrics());
-        if matches!(waited, Waited::End) {
-            *batches = None; // its threads end
-        }
-        Ok((waited, Some(reached)))
-    }
-}
-
-impl Drop for LoaderIterator {
-    /// Joins the threads without the GIL.
-    fn drop(&mut self) {
-        let batches = self.running.batches.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        let mut batches = Some(batches);
-        // at the end of the interpreter nothing can be attached
-        Python::try_attach(|py| py.detach(|| drop(batches.take())));
-    }
-}
-
-#[pymethods]
-impl LoaderIterator {
-    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
-
-    fn __next__(&self, py: Python<'_>) -> PyResult<Batch> {
-        loop {
-            let (waited, reached) = py.detach(|| self.wait())?;
-            if let Some((state, metrics)) = reached {
-                self.note(&state, metrics, matches!(waited, Waited::End));
-            }
-            match waited {
-                Waited::Batch(batch) => return Ok(Batch::new(batch)),
-                Waited::Failed(error) => return Err(crate::error::exception(py, &error)),
-                Waited::End => return Err(PyStopIteration::new_err(())),
-                Waited::NotYet => py.check_signals()?,
-            }
-        }
     }
 }
 
@@ -401,6 +331,25 @@ impl LoaderReader {
         let samples = crate::indices::from_object(&indices, u64::MAX)?;
         let read = || self.reader.lock().unwrap_or_else(PoisonError::into_inner).take(&samples);
         Ok(Batch::new(py.detach(read).or_raise(py)?))
+    }
+
+    /// As ``take``, with samples that the GPU of the loader decodes, see
+    /// ``Loader._iter_on_device``.
+    fn _take_on_device(
+        &self,
+        py: Python<'_>,
+        indices: Bound<'_, PyAny>,
+        allocate: Py<PyAny>,
+        stream: u64,
+    ) -> PyResult<(Batch, Py<PyAny>)> {
+        let samples = crate::indices::from_object(&indices, u64::MAX)?;
+        let mut allocator = Allocator { allocate, stream };
+        let read = || {
+            let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+            reader.take_on_device(&samples, &mut allocator)
+        };
+        let (batch, memory) = py.detach(read).or_raise(py)?;
+        Ok((Batch::new(batch), memory.object))
     }
 }
 

@@ -73,7 +73,7 @@ impl BatchColumn {
         self.memory.part(start, at(i.checked_add(1)?)?.checked_sub(start)?)
     }
 
-    fn item_shape(&self, i: usize) -> Vec<usize> {
+    pub fn item_shape(&self, i: usize) -> Vec<usize> {
         let varying = self.schema.shape.varying_count();
         let mut own = self.column().extents().iter().skip(i.saturating_mul(varying));
         let extents = self.schema.shape.extents().iter().map(|extent| match extent {

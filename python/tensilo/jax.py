@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Unpack
 
 import jax
+import jax.dlpack
 
-from . import _loader_options, _tensilo
+from . import _gpu, _loader_options, _tensilo
 
 __all__ = ["Loader"]
 
@@ -21,6 +22,7 @@ class Loader:
     Args:
         source: a ``tensilo.Dataset``, or what ``tensilo.open`` takes.
         batch_size: the samples of a batch of this process.
+        device: "cuda", or one such as "cuda:1": this GPU decodes, and arrays are in its memory. Without a sharding.
         sharding: a ``jax.sharding.Sharding``: arrays are then global ones, of the batches of all processes.
         transform: a function of a batch, as a dict of arrays, whose result is delivered in its place. It runs
             on the thread that iterates.
@@ -36,6 +38,7 @@ class Loader:
         source: Any,
         batch_size: int,
         *,
+        device: str | None = None,
         sharding: Any = None,
         transform: Callable[[dict[str, Any]], Any] | None = None,
         io: _loader_options.Io = "auto",
@@ -47,7 +50,10 @@ class Loader:
         dataset = source if isinstance(source, _tensilo.Dataset) else _tensilo.open(source, io=io)
         rank = jax.process_index() if rank is None else rank
         world_size = jax.process_count() if world_size is None else world_size
-        self._loader = _tensilo.Loader(dataset, batch_size, rank=rank, world_size=world_size, **options)
+        if device is not None and sharding is not None:
+            raise ValueError("arrays of a device have no sharding: pass one of both")
+        self._gpu = None if device is None else _gpu.opened(_gpu.number_of(device) or 0)
+        self._loader = _tensilo.Loader(dataset, batch_size, rank=rank, world_size=world_size, _gpu=self._gpu, **options)
         self._sharding = sharding
         self._transform = transform
 
@@ -61,8 +67,26 @@ class Loader:
         return len(self._loader)
 
     def __iter__(self) -> Iterator[Any]:
-        # not a generator, which threads cannot share
+        # not generators, which threads cannot share
+        if self._gpu is not None:
+            return map(self._on_device, self._loader._iter_on_device(self._gpu.allocate, self._gpu.stream))
         return map(self._arrays, self._loader)
+
+    def _on_device(self, item: tuple[_tensilo.Batch, _tensilo.DeviceMemory]) -> Any:
+        batch, memory = item
+        arrays = {name: self._device_array(column, memory) for name, column in batch.items()}
+        return self._transform(arrays) if self._transform else arrays
+
+    def _device_array(self, column: _tensilo.BatchColumn, memory: _tensilo.DeviceMemory) -> Any:
+        if column._device_range is None:
+            return column.tolist()
+        start, _ = column._device_range
+        if column.is_tensor:
+            return jax.dlpack.from_dlpack(memory.array(start, column.dtype, column.shape))
+        return [
+            place and jax.dlpack.from_dlpack(memory.array(start + place[0], column.dtype, place[1]))
+            for place in column._places()
+        ]
 
     def _arrays(self, batch: _tensilo.Batch) -> Any:
         arrays = {name: self._array(column) for name, column in batch.items()}

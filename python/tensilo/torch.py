@@ -17,6 +17,7 @@ from torch.utils.data import IterableDataset, default_collate, get_worker_info
 from torch.utils.data._utils.collate import default_collate_fn_map
 
 from . import _loader_options, _tensilo
+from ._torch_device import TorchDevice
 from ._torch_tensors import dtype_of, in_shared_memory, masks_of, of_batch, or_list
 
 __all__ = ["Dataset", "Loader"]
@@ -227,6 +228,11 @@ class Loader(IterableDataset):
     Args:
         source: a ``tensilo.Dataset``, or what ``tensilo.open`` takes.
         batch_size: the samples of a batch of this rank.
+        device: "cuda", or one such as "cuda:1": tensors are in the memory of this GPU, which decodes them while
+            the training works with the batch before. Texts and lists stay lists. Tensors are complete for any
+            stream; what uses one on another stream than that of the loop calls ``tensor.record_stream``.
+        min_device_bytes: batches that are shorter, as they are delivered, are decoded by the processor, and sent
+            to the GPU. The default is 1 MiB; 0 is none.
         pin_memory: whether tensors are in pinned memory, for copies to a device that do not block.
         null_masks: whether a batch has, for each column that may have nulls and is a tensor, a tensor of bool
             ``NAME_is_null``. Elements of nulls are zeros.
@@ -250,6 +256,8 @@ class Loader(IterableDataset):
         *,
         rank: int | None = None,
         world_size: int | None = None,
+        device: str | torch.device | None = None,
+        min_device_bytes: int | None = None,
         pin_memory: bool = False,
         null_masks: bool = False,
         transform: Callable[[dict[str, Any]], Any] | None = None,
@@ -257,6 +265,12 @@ class Loader(IterableDataset):
         **options: Unpack[_loader_options.LoaderOptions],
     ) -> None:
         _loader_options.check(options)
+        if device is not None and str(device) == "cpu":
+            device = None
+        if device is not None and pin_memory:
+            raise ValueError("pin_memory is for tensors that are copied to a device: with device, they are there")
+        if device is None and min_device_bytes is not None:
+            raise ValueError("min_device_bytes is for a loader with a device")
         if (rank is None) != (world_size is None):
             raise ValueError("rank and world_size belong together: pass both, or none of them")
         if rank is None:
@@ -267,6 +281,7 @@ class Loader(IterableDataset):
         self.dataset = _opened(source, io)
         self.batch_size, self.rank, self.world_size = batch_size, rank, world_size
         self.pin_memory, self.null_masks, self.transform = pin_memory, null_masks, transform
+        self.device, self._min_device_bytes = device, min_device_bytes
         self._options = options
         self._loader = self._made()
         # where a worker of a DataLoader is, and whether it has left an epoch early
@@ -274,8 +289,15 @@ class Loader(IterableDataset):
         self._is_left = False
 
     def _made(self):
+        self._gpu = None if self.device is None else TorchDevice(self.device)
         return _tensilo.Loader(
-            self.dataset, self.batch_size, rank=self.rank, world_size=self.world_size, **self._options
+            self.dataset,
+            self.batch_size,
+            rank=self.rank,
+            world_size=self.world_size,
+            _gpu=self._gpu and self._gpu.gpu,
+            _min_device_bytes=self._min_device_bytes,
+            **self._options,
         )
 
     def __len__(self) -> int:
@@ -326,11 +348,17 @@ class Loader(IterableDataset):
 
     def __iter__(self) -> Iterator[Any]:
         worker = get_worker_info()
+        if worker is not None and self.device is not None:
+            raise ValueError("a loader with a device works in the process of the training: iterate over it there")
         if worker is not None:
             return self._of_worker(worker.id, worker.num_workers)
         if self._of_worker_state is not None:
             raise ValueError("this is the state of a worker of a DataLoader: load it there, with as many workers")
-        return _Batches(iter(self._loader), self.pin_memory, self.null_masks, self.transform)
+        if self._gpu is not None:
+            batches = self._loader._iter_on_device(self._gpu.allocate, self._gpu.stream)
+            return _Batches(batches, lambda item: self._gpu.tensors(*item, null_masks=self.null_masks), self.transform)
+        options = {"pin_memory": self.pin_memory, "null_masks": self.null_masks}
+        return _Batches(iter(self._loader), lambda batch: of_batch(batch, **options), self.transform)
 
     def _of_worker(self, worker, workers):
         """Yields every n-th batch, read by this thread."""
@@ -350,7 +378,7 @@ class Loader(IterableDataset):
         self.set_epoch(start["epoch"] + 1)
 
     def __getstate__(self):
-        state = {name: value for name, value in self.__dict__.items() if name != "_loader"}
+        state = {name: value for name, value in self.__dict__.items() if name not in ("_loader", "_gpu")}
         return {**state, "_state": self._loader.state_dict()}
 
     def __setstate__(self, state):
@@ -363,15 +391,14 @@ class Loader(IterableDataset):
 class _Batches:
     """The batches of an epoch as tensors. Threads may share it: a generator would refuse all but one."""
 
-    def __init__(self, batches, pin_memory, null_masks, transform):
-        self._batches = batches
-        self._pin_memory, self._null_masks, self._transform = pin_memory, null_masks, transform
+    def __init__(self, batches, tensors, transform):
+        self._batches, self._tensors, self._transform = batches, tensors, transform
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        tensors = of_batch(next(self._batches), pin_memory=self._pin_memory, null_masks=self._null_masks)
+        tensors = self._tensors(next(self._batches))
         return self._transform(tensors) if self._transform else tensors
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tensilo as ts
+from tensilo import _gpu
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # `.ci/full` sets this: what is optional must be there
@@ -79,3 +80,47 @@ def assert_is_sample(row, i):
     np.testing.assert_array_equal(row["mel"].numpy(), due["mel"])
     rest = {name: row[name] for name in ("text", "image", "words", "label")}
     assert rest == {name: due[name] for name in rest}
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """Returns a GPU: one whose number `TENSILO_GPU` has, or an emulated one, whose memory is that of the host."""
+    if "TENSILO_GPU" in os.environ:
+        return _gpu.opened(int(os.environ["TENSILO_GPU"]))
+    monkeypatch.setenv("TENSILO_EMULATED_GPU", "1")
+    monkeypatch.setattr(_gpu, "_opened", {})
+    try:
+        found = _gpu.opened(0)
+    except ts.TensiloError:
+        found = None
+    if found is None or not found.is_emulated:
+        assert "emulator" not in REQUIRED
+        pytest.skip("the extension has no emulated GPU")
+    return found
+
+
+@pytest.fixture
+def ragged(tmp_path):
+    """Columns of many kinds, with nulls."""
+    path = tmp_path / "ragged.tsl"
+    schema = {
+        "image": ts.tensor("u8", (None, None, 3)),
+        "mel": ts.tensor("bf16", (None, 4), cast_from="f32"),
+        "maybe": ts.tensor("f32", (2,), nullable=True),
+        "wave": ts.tensor("i16", (None,), nullable=True),
+        "flag": ts.tensor("bool"),
+        "tokens": ts.list(ts.tensor("i32")),
+        "name": ts.utf8(),
+    }
+    random = np.random.default_rng(1)
+    with ts.Writer(path, schema) as writer:
+        writer.write(
+            image=[random.integers(0, 255, (i % 3, 2, 3), np.uint8) for i in range(300)],
+            mel=[np.full((i % 7, 4), i % 100, np.float32) for i in range(300)],
+            maybe=[None if i % 5 == 0 else np.float32([i, -i]) for i in range(300)],
+            wave=[None if i % 11 == 0 else np.arange(i % 9, dtype=np.int16) for i in range(300)],
+            flag=[i % 3 == 0 for i in range(300)],
+            tokens=[list(range(i % 4)) for i in range(300)],
+            name=[f"sample {i}" for i in range(300)],
+        )
+    return path

@@ -77,3 +77,16 @@ def test_options_that_do_not_exist_are_explained(mixed):
     with pytest.raises(TypeError, match="shuffle.*order="):
         tensilo.jax.Loader(mixed, 5, shuffle=True)
     assert not hasattr(tensilo.jax.Loader(mixed, 5), "nothing")
+
+
+def test_a_gpu_delivers_what_the_processor_delivers(ragged, gpu):
+    Loader = tensilo.jax.Loader
+    options = {"order": "shuffled", "tail": "exact", "pad": {"mel": 0}, "dtypes": {"mel": "f32"}}
+    for found, due in zip(Loader(ragged, 64, device="cuda", **options), Loader(ragged, 64, **options), strict=True):
+        assert list(found) == list(due)
+        for name, array in due.items():
+            rows = zip(found[name], array, strict=True)
+            assert all(a == b if isinstance(a, (str, list, type(None))) else (a == b).all() for a, b in rows), name
+            assert isinstance(array, list) or found[name].dtype == array.dtype
+    with pytest.raises(ValueError, match="sharding"):
+        Loader(ragged, 4, device="cuda", sharding=object())

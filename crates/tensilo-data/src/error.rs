@@ -51,6 +51,10 @@ pub enum DataError {
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Gpu(#[from] tensilo_cuda::CudaError),
+    /// A [`DeviceAllocator`](crate::DeviceAllocator) has no memory for a batch.
+    #[cfg(feature = "cuda")]
+    #[error("no memory for a batch on the GPU: {0}")]
+    Memory(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The function of [`LoaderOptions::map`](crate::LoaderOptions::map) has failed.
     #[error("the function that maps batches failed: {0}")]
     Map(#[source] Box<dyn std::error::Error + Send + Sync>),

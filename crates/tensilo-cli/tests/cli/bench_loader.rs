@@ -1,6 +1,8 @@
 //! `tensilo bench --loader`
 
 use super::{Folder, SAMPLES, SampleFile, on};
+#[cfg(feature = "emulator")]
+use super::{Run, program};
 use serde_json::Value;
 
 #[test]
@@ -47,6 +49,27 @@ fn a_file_and_a_folder_are_measured() {
             }
         }
     }
+}
+
+/// The GPU is emulated.
+#[cfg(feature = "emulator")]
+#[test]
+fn a_gpu_decodes() {
+    let folder = Folder::new();
+    let path = folder.samples("a.tsl");
+    let bench = |words: &str| -> Run {
+        let words = format!("--loader --device cuda --seconds 0.02 {words}");
+        let mut command = program();
+        command.env("TENSILO_EMULATED_GPU", "1").arg("bench").arg(&path).args(words.split_whitespace());
+        command.output().unwrap().into()
+    };
+    let document = bench("--json").done().json();
+    assert_eq!(document["device"], "emulated warp");
+    for member in ["copied_bytes", "copying_s", "device_decoding_s", "device_waited_s", "samples_per_s"] {
+        assert!(document["runs"][0][member].as_f64().unwrap() > 0.0, "{member}: {document}");
+    }
+    let text = bench("").done().text();
+    assert!(text.contains("emulated warp: copies"), "{text}");
 }
 
 #[test]

@@ -72,7 +72,14 @@ impl Gpu {
     /// used the GPU yet. Fails if there is no driver or no such GPU, or if the kernels cannot be
     /// loaded: they need a driver of release 580 or later, and a GPU of compute capability 8.0 or
     /// more.
+    ///
+    /// With the feature `emulator`, and the environment variable `TENSILO_EMULATED_GPU` set, the
+    /// GPU is emulated: so programs are tested.
     pub fn open(ordinal: usize) -> Result<Self> {
+        #[cfg(feature = "emulator")]
+        if std::env::var_os("TENSILO_EMULATED_GPU").is_some() {
+            return Ok(Self::emulated());
+        }
         Gpu::of(Arc::new(CudaDriver::open(ordinal)?))
     }
 }
@@ -211,6 +218,10 @@ fn event(id: EventId) -> sys::CUevent {
 impl Driver for CudaDriver {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn is_emulated(&self) -> bool {
+        false
     }
 
     fn allocate(&self, bytes: usize) -> Result<Address> {

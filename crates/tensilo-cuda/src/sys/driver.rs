@@ -72,6 +72,9 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
     /// Returns the name of the GPU.
     fn name(&self) -> &str;
 
+    /// Returns whether memory of the device is memory of the host.
+    fn is_emulated(&self) -> bool;
+
     /// Allocates memory of the device, at a multiple of 16.
     fn allocate(&self, bytes: usize) -> Result<Address>;
 

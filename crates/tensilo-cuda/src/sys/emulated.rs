@@ -135,6 +135,10 @@ impl Driver for EmulatedDriver {
         "emulated warp"
     }
 
+    fn is_emulated(&self) -> bool {
+        true
+    }
+
     fn allocate(&self, bytes: usize) -> Result<Address> {
         Ok(self.allocate_any(bytes).as_ptr().expose_provenance() as u64)
     }

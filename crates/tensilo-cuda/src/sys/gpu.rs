@@ -385,6 +385,11 @@ impl Gpu {
         self.0.driver.name()
     }
 
+    /// Returns whether it is emulated: its memory is then memory of the host.
+    pub fn is_emulated(&self) -> bool {
+        self.0.driver.is_emulated()
+    }
+
     /// Returns an empty list in memory that the GPU copies from. Cost: pinned memory is slow to
     /// allocate; use a list again when [`Launched::finish`] returns it.
     pub fn new_list(&self) -> BlockList {

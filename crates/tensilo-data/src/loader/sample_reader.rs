@@ -4,6 +4,8 @@ use super::batch_reader::BatchReader;
 use super::deliver::batch::Batch;
 use super::unread::Unread;
 use crate::error::{DataError, Result};
+#[cfg(feature = "cuda")]
+use crate::sys::device::{DeviceAllocator, LaunchedTo};
 use std::fmt;
 
 /// Reads batches of any samples, with the columns, casts and paddings of a
@@ -33,6 +35,18 @@ impl SampleReader {
             return Err(DataError::BadArgument(message));
         }
         self.take_of(samples, 0)
+    }
+
+    /// As [`SampleReader::take`], and decodes the samples on the GPU of
+    /// [`LoaderOptions::decode_on`](super::LoaderOptions::decode_on), to memory of an allocator.
+    /// Returns when they are decoded.
+    #[cfg(feature = "cuda")]
+    pub fn take_on_device<A: DeviceAllocator>(
+        &mut self,
+        samples: &[u64],
+        allocator: &mut A,
+    ) -> Result<(Batch, A::Memory)> {
+        LaunchedTo::new(self.take(samples)?, allocator)?.finish(&self.0.counters)
     }
 
     /// Reads samples of an epoch.

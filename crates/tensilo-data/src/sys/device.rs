@@ -1,7 +1,8 @@
 //! Batches that a GPU decodes to memory of the caller.
 
-use crate::error::Result;
+use crate::error::{DataError, Result};
 use crate::loader::{Batch, Counters, DeviceBatch};
+use std::error::Error;
 use tensilo_cuda::{BatchMemory, DeviceBuffer, Gpu};
 
 /// Memory for the batches of a GPU.
@@ -16,7 +17,7 @@ pub unsafe trait DeviceAllocator {
     type Memory;
 
     /// Allocates memory for a batch.
-    fn allocate(&mut self, bytes: usize) -> Result<Self::Memory>;
+    fn allocate(&mut self, bytes: usize) -> std::result::Result<Self::Memory, Box<dyn Error + Send + Sync>>;
 
     /// Returns where memory is.
     fn place_of(memory: &Self::Memory) -> BatchMemory;
@@ -26,7 +27,7 @@ pub unsafe trait DeviceAllocator {
 unsafe impl DeviceAllocator for Gpu {
     type Memory = DeviceBuffer;
 
-    fn allocate(&mut self, bytes: usize) -> Result<DeviceBuffer> {
+    fn allocate(&mut self, bytes: usize) -> std::result::Result<DeviceBuffer, Box<dyn Error + Send + Sync>> {
         Ok(self.new_buffer(bytes)?)
     }
 
@@ -45,7 +46,7 @@ pub(crate) struct LaunchedTo<M> {
 impl<M> LaunchedTo<M> {
     /// Launches a batch.
     pub(crate) fn new<A: DeviceAllocator<Memory = M>>(batch: Batch, allocator: &mut A) -> Result<Self> {
-        let memory = allocator.allocate(batch.device_bytes().unwrap_or(0))?;
+        let memory = allocator.allocate(batch.device_bytes().unwrap_or(0)).map_err(DataError::Memory)?;
         // SAFETY: the promise of the allocator. The memory is kept until the launch was finished or
         // dropped.
         let launched = unsafe { batch.launch(A::place_of(&memory)) }?;

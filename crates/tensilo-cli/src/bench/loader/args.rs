@@ -25,6 +25,9 @@ pub(crate) struct LoaderArgs {
     /// the decode threads]
     #[arg(long, value_name = "N", requires = "loader", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) io_depth: Option<u32>,
+    /// Decode on a GPU of NVIDIA, such as cuda or cuda:1
+    #[arg(long, value_name = "cuda[:N]", requires = "loader", value_parser = device)]
+    pub(crate) device: Option<usize>,
     /// The order of samples, and how well it shuffles [default: windowed, without the quality]
     #[arg(long, value_enum, requires = "loader")]
     pub(crate) order: Option<OrderName>,
@@ -109,6 +112,15 @@ impl LoaderArgs {
     }
 }
 
+/// Parses the name of a GPU. Returns its number.
+fn device(text: &str) -> Result<usize, String> {
+    let number = match text {
+        "cuda" => Some(0),
+        _ => text.strip_prefix("cuda:").and_then(|number| number.parse().ok()),
+    };
+    number.ok_or_else(|| "write cuda, or cuda:1 for another GPU".to_owned())
+}
+
 /// Parses milliseconds: above 0, at most an hour.
 fn step(text: &str) -> Result<Duration, String> {
     let milliseconds = text.parse().ok().filter(|milliseconds| (0.001..=3.6e6).contains(milliseconds));
@@ -125,6 +137,8 @@ mod tests {
         assert_eq!("auto".parse(), Ok(DecodeThreads::Auto));
         assert_eq!("7".parse(), Ok(DecodeThreads::Number(7)));
         assert!(["0", "1025", "-1", "", "all"].iter().all(|text| text.parse::<DecodeThreads>().is_err()));
+        assert_eq!((device("cuda"), device("cuda:3")), (Ok(0), Ok(3)));
+        assert!(["", "cpu", "cuda:", "cuda:-1", "1"].iter().all(|text| device(text).is_err()));
         assert_eq!(step("200"), Ok(Duration::from_millis(200)));
         assert!(["0", "-1", "NaN", "", "3600001"].iter().all(|text| step(text).is_err()));
     }

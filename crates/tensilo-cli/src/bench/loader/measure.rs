@@ -7,7 +7,8 @@ use crate::failure::Outcome;
 use crate::options::values::Names;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
-use tensilo_data::{Dataset, Io, LoaderMetrics, LoaderOptions, Mode, View};
+use tensilo_cuda::Gpu;
+use tensilo_data::{DataError, Dataset, Io, LoaderMetrics, LoaderOptions, Mode, View};
 
 /// The results of a run.
 pub(super) struct Run {
@@ -32,6 +33,8 @@ impl Run {
 /// The loader that is measured.
 pub(super) struct LoaderBench<'a> {
     pub args: &'a BenchArgs,
+    /// The GPU that decodes, if one does.
+    pub gpu: Option<&'a Gpu>,
     pub mode: Mode,
     pub batch: u32,
 }
@@ -42,6 +45,10 @@ impl LoaderBench<'_> {
         let of = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         let io_depth = self.args.loader.io_depth.unwrap_or(0); // the default
         let options = options.decode_threads(of(decode_threads)).io_depth(of(io_depth));
+        let options = match self.gpu {
+            Some(gpu) => options.decode_on(gpu),
+            None => options,
+        };
         match Names::all(&self.args.loader.columns) {
             Some(names) => options.columns(names),
             None => options,
@@ -77,24 +84,40 @@ impl LoaderBench<'_> {
     /// Takes batches as fast as they come.
     pub(super) fn run(&self, dataset: &Dataset, decode_threads: u32) -> Outcome<Run> {
         let loader = self.options(decode_threads).loader(&View::all(dataset))?;
-        let (mut samples, mut value_bytes, mut times) = (0_u64, 0_u64, Histogram::new());
-        let mut batches = loader.epochs(0..if self.args.cold { 1 } else { u64::MAX });
+        let batches = loader.epochs(0..if self.args.cold { 1 } else { u64::MAX });
+        let mut times = Histogram::new();
         let begun = Instant::now();
+        let (elapsed, metrics) = match self.gpu {
+            Some(gpu) => {
+                let mut batches = batches.on_device(gpu.clone());
+                let elapsed = self.take_all(&mut batches, begun, &mut times)?;
+                (elapsed, batches.metrics())
+            }
+            None => {
+                let mut batches = batches;
+                let elapsed = self.take_all(&mut batches, begun, &mut times)?;
+                (elapsed, batches.metrics())
+            }
+        };
+        let LoaderMetrics { samples, value_bytes, .. } = metrics;
+        Ok(Run { decode_threads, samples, value_bytes, elapsed, times, metrics })
+    }
+
+    /// Takes batches for the time of a run. Returns the time from `begun` to the last one.
+    fn take_all<B>(
+        &self,
+        batches: &mut impl Iterator<Item = Result<B, DataError>>,
+        begun: Instant,
+        times: &mut Histogram,
+    ) -> Outcome<Duration> {
         let mut last = begun;
         while last.duration_since(begun) < self.args.seconds {
             let Some(batch) = batches.next() else { break };
-            let batch = batch?;
-            for column in batch.columns() {
-                // exact: usize has at most 64 bits
-                value_bytes = value_bytes.saturating_add(black_box(column.bytes()).len() as u64);
-            }
-            samples = samples.saturating_add(batch.samples().len() as u64); // exact, too
-            drop(batch);
+            drop(black_box(batch?));
             let now = Instant::now();
             times.add(now.duration_since(last));
             last = now;
         }
-        let elapsed = last.duration_since(begun);
-        Ok(Run { decode_threads, samples, value_bytes, elapsed, times, metrics: batches.metrics() })
+        Ok(last.duration_since(begun))
     }
 }

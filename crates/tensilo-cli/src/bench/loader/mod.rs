@@ -17,7 +17,8 @@ use args::{DecodeThreads, OrderName};
 use measure::LoaderBench;
 use report::LoaderReport;
 use std::thread::available_parallelism;
-use tensilo_data::Dataset;
+use tensilo_cuda::Gpu;
+use tensilo_data::{DataError, Dataset};
 
 /// The samples of a batch, unless told.
 const USUAL_BATCH: u32 = 256;
@@ -47,7 +48,8 @@ fn measure<'a>(args: &'a BenchArgs, dataset: &Dataset) -> Outcome<LoaderReport<'
     let order = args.loader.order.unwrap_or(OrderName::Windowed);
     let all = u32::try_from(dataset.sample_count()).unwrap_or(u32::MAX);
     let batch = args.batch.unwrap_or(USUAL_BATCH.min(all.max(1)));
-    let bench = LoaderBench { args, mode: args.loader.mode(order, dataset)?, batch };
+    let gpu = args.loader.device.map(Gpu::open).transpose().map_err(DataError::from)?;
+    let bench = LoaderBench { args, gpu: gpu.as_ref(), mode: args.loader.mode(order, dataset)?, batch };
     let sample_count = dataset.sample_count();
     if sample_count < u64::from(batch) {
         let message = format!("--batch {batch}: the dataset has {sample_count} samples");
@@ -56,7 +58,8 @@ fn measure<'a>(args: &'a BenchArgs, dataset: &Dataset) -> Outcome<LoaderReport<'
     let size = DatasetSize::of(dataset)?;
     let quality = args.loader.order.map(|_| shuffle::quality(bench.mode, sample_count, batch));
     let io = bench.io(dataset)?;
-    let mut report = LoaderReport { args, io, order, batch, sample_count, size, runs: Vec::new(), quality };
+    let gpu = gpu.as_ref().map(|gpu| gpu.name().to_owned());
+    let mut report = LoaderReport { args, io, gpu, order, batch, sample_count, size, runs: Vec::new(), quality };
     if !args.cold {
         bench.prepare(dataset)?;
     }

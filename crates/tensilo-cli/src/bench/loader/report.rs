@@ -12,13 +12,16 @@ use crate::text::human;
 use crate::text::{Cells, Table};
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use tensilo_data::Io;
+use std::time::Duration;
+use tensilo_data::{Io, LoaderMetrics};
 
 /// The results of all runs.
 pub(super) struct LoaderReport<'a> {
     pub args: &'a BenchArgs,
     /// How files are read, and why.
     pub io: (Io, &'static str),
+    /// The name of the GPU that decodes, if one does.
+    pub gpu: Option<String>,
     pub order: OrderName,
     pub batch: u32,
     pub sample_count: u64,
@@ -97,6 +100,10 @@ impl LoaderReport<'_> {
                 "planning_s": metrics.planning.as_secs_f64(),
                 "fetching_s": metrics.fetching.as_secs_f64(),
                 "decoding_s": metrics.decoding.as_secs_f64(),
+                "copied_bytes": metrics.copied_bytes,
+                "copying_s": metrics.copying.as_secs_f64(),
+                "device_decoding_s": metrics.device_decoding.as_secs_f64(),
+                "device_waited_s": metrics.device_waited.as_secs_f64(),
             })
         };
         let quality = |quality: &Quality| {
@@ -116,6 +123,7 @@ impl LoaderReport<'_> {
             "order": self.order.name(),
             "batch": self.batch,
             "io": self.io.0.name(),
+            "device": self.gpu,
             "cold": args.cold,
             "gpus": args.loader.gpus,
             "step_s": args.loader.step_ms.as_secs_f64(),
@@ -141,6 +149,13 @@ impl LoaderReport<'_> {
         row("batches", format!("{} samples of {:.0} B, {}", self.batch, self.sample_bytes(), self.order.name()));
         let cache = if self.args.cold { "cold" } else { "warm" };
         row("io", format!("{}; {cache}", describe(self.io)));
+        if let (Some(gpu), Some(run)) = (&self.gpu, self.runs.last()) {
+            let LoaderMetrics { copied_bytes, copying, device_decoding, value_bytes, .. } = run.metrics;
+            let rate = |bytes: u64, time: Duration| bytes as f64 / time.as_secs_f64().max(1e-9) / 1e9;
+            let (copied, decoded) = (rate(copied_bytes, copying), rate(value_bytes, device_decoding));
+            let ratio = value_bytes as f64 / copied_bytes.max(1) as f64;
+            row("device", format!("{gpu}: copies {copied:.1} GB/s, decodes {decoded:.1} GB/s, ratio {ratio:.2}"));
+        }
         let (gpus, step) = (self.args.loader.gpus, human::nanoseconds(self.args.loader.step_ms.as_secs_f64() * 1e9));
         row("required", format!("{:.3} GB/s: a batch for each of {gpus} GPUs every {step}", self.required() / 1e9));
         table.write(output, width)?;

@@ -2,14 +2,15 @@
 
 use super::model::{COLUMNS, folder};
 use proptest::prelude::*;
+use std::error::Error;
 use std::fs;
 use std::ops::ControlFlow;
 use std::time::Duration;
 use tensilo::DType;
 use tensilo_cuda::{BatchMemory, DeviceBuffer, Gpu};
 use tensilo_data::{
-    Batch, BatchColumn, DataError, Dataset, DeviceAllocator, LoaderMetrics, LoaderOptions, Mode, Padding,
-    RunsAndWindows, SampleList, Tail, View,
+    Batch, BatchColumn, Dataset, DeviceAllocator, LoaderMetrics, LoaderOptions, Mode, Padding, RunsAndWindows,
+    SampleList, Tail, View,
 };
 use tensilo_testing::{Folder, vector, vector_files};
 
@@ -153,10 +154,10 @@ struct OftenFull(Gpu, u64);
 unsafe impl DeviceAllocator for OftenFull {
     type Memory = DeviceBuffer;
 
-    fn allocate(&mut self, bytes: usize) -> Result<DeviceBuffer, DataError> {
+    fn allocate(&mut self, bytes: usize) -> Result<DeviceBuffer, Box<dyn Error + Send + Sync>> {
         self.1 += 1;
         match self.1.is_multiple_of(2) {
-            true => Err(DataError::BadArgument("the memory is full".to_owned())),
+            true => Err("the memory is full".into()),
             false => self.0.allocate(bytes),
         }
     }

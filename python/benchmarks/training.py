@@ -1,0 +1,247 @@
+"""A small model on log-mel, fed in several ways: ``python python/benchmarks/training.py``.
+
+The experiment that tensilo began with. The model predicts the pitch of each frame; a step is forward, backward
+and optimizer. Each way of feeding it runs in a process of its own:
+
+====================  ================================================================================
+synthetic             one batch, on the device already: what the device can do
+files                 a file for each sample, ``torch.load`` in a DataLoader
+lmdb-blosc            LMDB + Blosc in a DataLoader
+memmap                a map of the raw values in a DataLoader
+tensilo               ``tensilo.torch.Loader``, which decodes on the CPU
+tensilo-device        ``tensilo.torch.Loader(device="cuda")``
+tensilo-resident      ``tensilo.cuda.Resident``
+====================  ================================================================================
+
+The table has steps per second; the share of time that the device would be busy if a step took as long as with
+synthetic data; the processor time of all processes for a step; and the bytes that are stored for a step.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import data
+import measure
+import peers
+import plot
+import torch
+from peers.common import Row, Spec
+from peers.tensors import collate, torch_loader
+
+BATCH_SIZE = 256
+BANDS, WIDTH = 80, 256
+WARM_UP_STEPS = 20
+ROWS = ["synthetic", "files", "lmdb-blosc", "memmap", "tensilo", "tensilo-device", "tensilo-resident"]
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=ROWS, help="ways to run; all by default")
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:1, or cpu to see that all works")
+    parser.add_argument("--samples", type=int, default=16384)
+    parser.add_argument("--seconds", type=float, default=5.0, help="how long each way is measured")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() - 1, help="workers, or threads that decode")
+    parser.add_argument("--data", default="", help="folder of the real data; without it the data is synthetic")
+    parser.add_argument("--work", help="folder for files, which are kept; a temporary one by default")
+    parser.add_argument("--output", default=Path(__file__).parent / "results", help="folder of table and plot")
+    parser.add_argument("--row", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+class Files(Row):
+    """A file for each sample."""
+
+    def write(self, source, folder):
+        for i in range(len(source)):
+            (column,) = source.columns
+            torch.save(torch.from_numpy(source[i][column.name].copy()), f"{folder}/{i}.pt")
+
+    def loader(self, folder, spec):
+        return torch_loader(_FilesDataset(folder, spec.columns), spec)
+
+
+class _FilesDataset:
+    def __init__(self, folder, columns):
+        self.folder, self.columns = folder, columns
+        self.count = len(os.listdir(folder))
+
+    def __len__(self):
+        return self.count
+
+    def __getitems__(self, indices):
+        (column,) = self.columns
+        return collate([{column.name: torch.load(f"{self.folder}/{i}.pt").numpy()} for i in indices], self.columns)
+
+
+def stored_as(name):
+    """Returns the row that writes the files of a way; None for what needs none."""
+    if name == "synthetic":
+        return None, None
+    if name == "files":
+        return "files", Files()
+    written = "tensilo" if name.startswith("tensilo") else name
+    return written, peers.rows()[written]
+
+
+def batches(name, folder, spec, device):
+    """Yields batches of one epoch after the other, on the device."""
+    if name == "synthetic":
+        mel = torch.randn(spec.batch_size, 200, BANDS, device=device).to(torch.bfloat16)
+        while True:
+            yield mel
+    column = spec.columns[0].name
+    if name == "tensilo-resident":
+        from tensilo.cuda import Resident
+
+        resident = Resident(f"{folder}/data/", column, device=device, pad={column: 0})
+        while True:
+            order = torch.randperm(len(resident), device=resident.device)
+            for indices in order.split(spec.batch_size)[:-1]:
+                yield resident.gather(indices)[column]
+    if name == "tensilo-device":
+        from tensilo.torch import Loader
+
+        loader = Loader(
+            f"{folder}/data/", spec.batch_size, device=device, order="shuffled", pad={column: 0},
+            decode_threads=max(spec.workers, 1),
+        )  # fmt: skip
+        while True:
+            for batch in loader:
+                yield batch[column]
+    loader = stored_as(name)[1].loader(folder, spec)
+    is_cuda = device != "cpu" and not os.environ.get("TENSILO_EMULATED_GPU")
+    loader.pin_memory = is_cuda
+    while True:
+        for batch in loader:
+            yield batch[column].to(device, non_blocking=True)
+
+
+class Model(torch.nn.Module):
+    """Predicts the pitch of each frame."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(
+            torch.nn.Conv1d(BANDS, WIDTH, 5, padding=2),
+            torch.nn.ReLU(),
+            torch.nn.Conv1d(WIDTH, WIDTH, 5, padding=2),
+            torch.nn.ReLU(),
+            torch.nn.Conv1d(WIDTH, 1, 1),
+        )
+
+    def forward(self, mel):
+        return self.layers(mel.transpose(1, 2))[:, 0]
+
+
+def train(name, folder, source, chosen):
+    """Measures steps per second."""
+    device = "cpu" if os.environ.get("TENSILO_EMULATED_GPU") else chosen.device
+    torch.manual_seed(1)
+    model = Model().to(device, torch.bfloat16)
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+    bands = torch.arange(BANDS, device=device, dtype=torch.bfloat16)
+    spec = Spec(source.columns, workers=chosen.workers, batch_size=BATCH_SIZE)
+    feed = batches(name, folder, spec, chosen.device)
+
+    def step():
+        mel = next(feed)
+        with torch.no_grad():
+            pitch = (mel.softmax(2) * bands).sum(2) / BANDS
+        loss = torch.nn.functional.mse_loss(model(mel), pitch)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    def synchronize():
+        if device != "cpu":
+            torch.cuda.synchronize(device)
+
+    begun = time.perf_counter()
+    for _ in range(WARM_UP_STEPS):
+        step()
+        if time.perf_counter() - begun > chosen.seconds:
+            break
+    synchronize()
+    steps, begun, processor = 0, time.perf_counter(), measure.cpu_seconds()
+    while time.perf_counter() - begun < chosen.seconds:
+        step()
+        steps += 1
+    synchronize()
+    elapsed = time.perf_counter() - begun
+    found = {"steps_per_second": steps / elapsed, "cpu_ms_per_step": (measure.cpu_seconds() - processor) / steps * 1e3}
+    print(json.dumps(found), flush=True)
+    os._exit(0)  # workers need not end in order
+
+
+def main():
+    chosen = options()
+    with tempfile.TemporaryDirectory() as temporary:
+        work = Path(chosen.work or temporary)
+        folder = work / "source"
+        if not (folder / "layout.json").exists():
+            folder.mkdir(parents=True)
+            data.make("mel", chosen.samples, folder, chosen.data or None)
+        source = data.Source(folder)
+        if chosen.row:
+            train(chosen.row, work / (stored_as(chosen.row)[0] or ""), source, chosen)
+        table(chosen, work, source)
+
+
+def table(chosen, work, source):
+    """Runs all ways, and writes what they reached."""
+    rows = []
+    for name in chosen.rows:
+        written, row = stored_as(name)
+        missing = row.missing() if row else []
+        if missing:
+            print(f"{name}: not run: {', '.join(missing)} is not installed")
+            continue
+        if row and not (work / written).exists():
+            (work / written).mkdir()
+            row.write(source, work / written)
+        if row:
+            measure.warm(work / written)
+        command = [sys.executable, __file__, *sys.argv[1:], "--row", name, "--work", str(work)]
+        result = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        if result.returncode:
+            print(f"{name}: failed")
+            continue
+        found = {"label": name, **json.loads(result.stdout.splitlines()[-1])}
+        stored = measure.stored_bytes(work / written) / len(source) * BATCH_SIZE if row else 0
+        found |= {
+            "stored_bytes_per_step": stored,
+            "busy": found["steps_per_second"] / rows[0]["steps_per_second"] if rows else 1.0,
+        }
+        rows.append(found)
+        print(name, found, flush=True)
+    where = torch.cuda.get_device_name(chosen.device) if torch.cuda.is_available() else "the CPU"
+    lines = [
+        f"{len(source)} samples ({source.origin}) in batches of {BATCH_SIZE} on {where}, {chosen.workers} workers:",
+        "",
+        "| fed by | steps/s | device busy | CPU ms/step | stored MB/step |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for row in rows:
+        lines.append(
+            f"| {row['label']} | {row['steps_per_second']:.1f} | {row['busy']:.0%} | {row['cpu_ms_per_step']:.1f} "
+            f"| {row['stored_bytes_per_step'] / 1e6:.2f} |"
+        )
+    output = Path(chosen.output)
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "training.md").write_text("\n".join(lines) + "\n")
+    (output / "training.json").write_text(json.dumps(rows))
+    print("\n".join(lines))
+    try:
+        plot.plot("A small model on log-mel", rows, output / "training.svg")
+    except ImportError:
+        print("no plot: matplotlib is not installed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,263 @@
+//! GPUs that decode, and their memory.
+//!
+//! The memory of batches comes from an allocator of Python: PyTorch's, or [`Gpu::allocate`], whose
+//! memory other libraries take by DLPack.
+//!
+//! Tests have a GPU that is emulated, see [`tensilo_cuda::Gpu::open`]: its memory is memory of the
+//! host.
+
+use crate::dlpack::{self, CPU, Exported};
+use crate::dtype::DTypeArgument;
+use crate::options::Natural;
+use pyo3::exceptions::{PyBufferError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::error::Error;
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
+use tensilo::DType;
+use tensilo_cuda::{BatchMemory, DeviceBuffer};
+use tensilo_data::DeviceAllocator;
+
+/// The device of memory of a GPU, in DLPack.
+const CUDA: i32 = 2;
+
+/// A GPU.
+#[pyclass(frozen, module = "tensilo._tensilo")]
+pub struct Gpu {
+    pub gpu: tensilo_cuda::Gpu,
+    number: i32,
+    pool: Arc<Pool>,
+}
+
+#[pymethods]
+impl Gpu {
+    #[new]
+    fn new(py: Python<'_>, number: Natural<usize>) -> PyResult<Self> {
+        let gpu = py.detach(|| tensilo_cuda::Gpu::open(number.0)).map_err(|error| raised(py, error))?;
+        let pool = Arc::new(Pool { gpu: gpu.clone(), buffers: Mutex::default() });
+        Ok(Self { gpu, number: i32::try_from(number.0)?, pool })
+    }
+
+    /// The name that the driver gives it.
+    #[getter]
+    fn name(&self) -> &str {
+        self.gpu.name()
+    }
+
+    /// The number that the driver gives it.
+    #[getter]
+    fn number(&self) -> i32 {
+        self.number
+    }
+
+    /// Whether its memory is memory of the host.
+    #[getter]
+    fn is_emulated(&self) -> bool {
+        self.gpu.is_emulated()
+    }
+
+    /// The stream that batches are decoded on, as a number.
+    #[getter]
+    fn stream(&self) -> u64 {
+        self.gpu.stream()
+    }
+
+    /// Returns memory, which is used again when all that share it are gone.
+    fn allocate(&self, py: Python<'_>, byte_count: usize) -> PyResult<DeviceMemory> {
+        let buffer = py.detach(|| self.pool.take(byte_count)).map_err(|error| raised(py, error))?;
+        let device = if self.gpu.is_emulated() { CPU } else { (CUDA, self.number) };
+        let buffer = Arc::new(Pooled { buffer: Some(buffer), pool: self.pool.clone() });
+        Ok(DeviceMemory { buffer, byte_count, device })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Gpu({}, {})", self.number, self.gpu.name())
+    }
+}
+
+/// Returns the exception of an error of a GPU.
+pub fn raised(py: Python<'_>, error: tensilo_cuda::CudaError) -> PyErr {
+    crate::error::exception(py, &error.into())
+}
+
+/// Memory of a GPU that is used again.
+struct Pool {
+    gpu: tensilo_cuda::Gpu,
+    buffers: Mutex<Buffers>,
+}
+
+#[derive(Default)]
+struct Buffers {
+    free: Vec<DeviceBuffer>,
+    /// Those that operations of other libraries may still use.
+    returned: Vec<DeviceBuffer>,
+}
+
+/// Buffers that come back before the GPU is waited for, and that are kept.
+const MAX_RETURNED: usize = 4;
+/// What lengths are rounded up to: that of a page of the GPU.
+const PAGE: usize = 2 << 20;
+
+impl Pool {
+    /// Returns a buffer of at least so many bytes.
+    fn take(&self, bytes: usize) -> tensilo_cuda::Result<DeviceBuffer> {
+        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = buffers.take_free(bytes) {
+            return Ok(found);
+        }
+        if buffers.returned.len() >= MAX_RETURNED {
+            self.gpu.synchronize()?;
+            buffers.free = mem::take(&mut buffers.returned); // of other lengths, those before
+            if let Some(found) = buffers.take_free(bytes) {
+                return Ok(found);
+            }
+        }
+        self.gpu.new_buffer(bytes.max(1).checked_next_multiple_of(PAGE).unwrap_or(bytes))
+    }
+}
+
+impl Buffers {
+    /// Returns the shortest free buffer that is long enough.
+    fn take_free(&mut self, bytes: usize) -> Option<DeviceBuffer> {
+        let long_enough = self.free.iter().enumerate().filter(|(_, buffer)| buffer.byte_count() >= bytes);
+        let (at, _) = long_enough.min_by_key(|(_, buffer)| buffer.byte_count())?;
+        Some(self.free.swap_remove(at))
+    }
+}
+
+/// A buffer of a pool, to which it returns.
+struct Pooled {
+    buffer: Option<DeviceBuffer>,
+    pool: Arc<Pool>,
+}
+
+impl Pooled {
+    fn address(&self) -> u64 {
+        self.buffer.as_ref().map_or(0, DeviceBuffer::address)
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        let mut buffers = self.pool.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        buffers.returned.extend(self.buffer.take());
+    }
+}
+
+/// Memory of a GPU.
+#[pyclass(frozen, module = "tensilo._tensilo")]
+pub struct DeviceMemory {
+    buffer: Arc<Pooled>,
+    byte_count: usize,
+    device: (i32, i32),
+}
+
+#[pymethods]
+impl DeviceMemory {
+    /// Returns the address of its first byte.
+    fn data_ptr(&self) -> u64 {
+        self.buffer.address()
+    }
+
+    /// Returns the tensor that begins at a byte.
+    fn array(&self, start: usize, dtype: DTypeArgument, shape: Vec<usize>) -> PyResult<DeviceArray> {
+        let bytes = shape.iter().try_fold(dtype.0.element_bytes(), |bytes, extent| bytes.checked_mul(*extent));
+        let end = bytes.and_then(|bytes| bytes.checked_add(start)).filter(|end| *end <= self.byte_count);
+        let outside = || PyValueError::new_err(format!("{shape:?} elements from byte {start} of {}", self.byte_count));
+        end.ok_or_else(outside)?;
+        Ok(DeviceArray { buffer: self.buffer.clone(), start, dtype: dtype.0, shape, device: self.device })
+    }
+}
+
+/// A tensor in memory of a GPU, which other libraries take by DLPack. Its values are complete.
+#[pyclass(frozen, module = "tensilo._tensilo")]
+pub struct DeviceArray {
+    buffer: Arc<Pooled>,
+    start: usize,
+    dtype: DType,
+    shape: Vec<usize>,
+    device: (i32, i32),
+}
+
+#[pymethods]
+impl DeviceArray {
+    /// The type of the elements.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.dtype.name()
+    }
+
+    /// The extents, outermost first.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.shape)
+    }
+
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        self.device
+    }
+
+    /// Exports the tensor. Any stream may use it at once.
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = stream; // there is nothing to wait for
+        if dl_device.is_some_and(|device| device != self.device) || copy == Some(true) {
+            return Err(PyBufferError::new_err("the array is in memory of a GPU: copy it after the import"));
+        }
+        let address = usize::try_from(self.buffer.address())?.saturating_add(self.start);
+        let exported = Exported {
+            data: std::ptr::with_exposed_provenance_mut(address),
+            dtype: self.dtype,
+            shape: &self.shape,
+            device: self.device,
+            is_copied: false,
+            owner: Box::new(self.buffer.clone()),
+        };
+        dlpack::capsule(py, exported, max_version)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("DeviceArray({}, {:?})", self.dtype, self.shape)
+    }
+}
+
+/// An allocator of Python.
+pub struct Allocator {
+    /// Returns memory for a number of bytes.
+    pub allocate: Py<PyAny>,
+    pub stream: u64,
+}
+
+/// Memory of an allocator of Python.
+pub struct Allocated {
+    pub object: Py<PyAny>,
+    place: BatchMemory,
+}
+
+// SAFETY: the callers in `tensilo/*.py` return tensors of PyTorch, or `DeviceMemory`, whose memory
+// is on the GPU of the loader. It lives as long as the object, of which nobody else has a reference
+// before it is delivered, and which was freed on the stream before.
+unsafe impl DeviceAllocator for Allocator {
+    type Memory = Allocated;
+
+    fn allocate(&mut self, bytes: usize) -> Result<Allocated, Box<dyn Error + Send + Sync>> {
+        let allocated = Python::try_attach(|py| -> PyResult<Allocated> {
+            let object = self.allocate.call1(py, (bytes,))?;
+            let address = object.call_method0(py, "data_ptr")?.extract(py)?;
+            Ok(Allocated { object, place: BatchMemory { address, bytes, stream: self.stream } })
+        });
+        Ok(allocated.ok_or("the interpreter ends")??)
+    }
+
+    fn place_of(memory: &Allocated) -> BatchMemory {
+        memory.place
+    }
+}

@@ -1,0 +1,186 @@
+//! The batches of an epoch, as Python iterates over them: on the host, or on a GPU.
+
+use crate::batch::Batch;
+use crate::gpu::{Allocated, Allocator};
+use crate::loader_place::{Place, locked};
+use crate::work::PATIENCE;
+use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
+use pyo3::prelude::*;
+use std::process;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
+use tensilo_data::{BatchIterator, DataError, LoaderMetrics, State};
+
+/// The batches of an epoch.
+#[pyclass(frozen, module = "tensilo")]
+pub struct LoaderIterator(pub Running<BatchIterator>);
+
+/// The batches of an epoch on a GPU, each with its memory.
+#[pyclass(frozen, module = "tensilo")]
+pub struct DeviceIterator(pub Running<tensilo_data::DeviceIterator<Allocator>>);
+
+/// Batches that threads read ahead.
+pub trait Batches: Send {
+    type Item: Send;
+
+    fn wait(&self, timeout: Duration) -> bool;
+
+    fn take(&mut self) -> Option<Result<Self::Item, DataError>>;
+
+    /// Returns the state and the metrics after the batches that were taken.
+    fn reached(&self) -> Reached;
+}
+
+impl Batches for BatchIterator {
+    type Item = tensilo_data::Batch;
+
+    fn wait(&self, timeout: Duration) -> bool {
+        self.wait(timeout)
+    }
+
+    fn take(&mut self) -> Option<Result<Self::Item, DataError>> {
+        self.next()
+    }
+
+    fn reached(&self) -> Reached {
+        (self.state(), self.metrics())
+    }
+}
+
+impl Batches for tensilo_data::DeviceIterator<Allocator> {
+    type Item = (tensilo_data::Batch, Allocated);
+
+    fn wait(&self, timeout: Duration) -> bool {
+        self.wait(timeout)
+    }
+
+    fn take(&mut self) -> Option<Result<Self::Item, DataError>> {
+        self.next()
+    }
+
+    fn reached(&self) -> Reached {
+        (self.state(), self.metrics())
+    }
+}
+
+/// Batches of an iteration of a loader, whose place they move.
+pub struct Running<B: Batches> {
+    process: u32,
+    batches: Mutex<Option<B>>,
+    place: Arc<Mutex<Place>>,
+    iteration: u64,
+}
+
+/// Where a loader is after a batch, and what it did.
+type Reached = (State, LoaderMetrics);
+
+/// What waiting for a batch gave.
+enum Waited<T> {
+    Batch(T),
+    Failed(DataError),
+    End,
+    NotYet,
+}
+
+impl<B: Batches> Running<B> {
+    pub fn new(batches: B, place: &Arc<Mutex<Place>>, iteration: u64) -> Self {
+        Self { process: process::id(), batches: Mutex::new(Some(batches)), place: place.clone(), iteration }
+    }
+
+    /// Locks the batches. In a process that was forked while another thread took a batch, nobody
+    /// unlocks them.
+    fn lock(&self) -> PyResult<MutexGuard<'_, Option<B>>> {
+        if self.process == process::id() {
+            return Ok(self.batches.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        match self.batches.try_lock() {
+            Ok(batches) => Ok(batches),
+            Err(TryLockError::Poisoned(batches)) => Ok(batches.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
+                "another thread took a batch when this process was forked: iterate over the loader again",
+            )),
+        }
+    }
+
+    /// Moves the place of the loader. Of threads that share an iterator, the last is ahead.
+    fn note(&self, state: &State, metrics: LoaderMetrics, is_over: bool) {
+        let mut place = locked(&self.place);
+        let at = |state: &State| (state.epoch, state.position);
+        let is_ahead = place.reached.is_none_or(|reached| at(&reached) <= at(state));
+        if place.iteration != self.iteration || !is_ahead {
+            return;
+        }
+        (place.reached, place.metrics, place.has_taken) = (Some(*state), Some(metrics), true);
+        if is_over {
+            place.epoch = state.epoch; // that of the next iteration
+        }
+    }
+
+    /// Takes the next batch, if it is ready soon.
+    fn wait(&self) -> PyResult<(Waited<B::Item>, Option<Reached>)> {
+        let mut batches = self.lock()?;
+        let Some(running) = batches.as_mut() else { return Ok((Waited::End, None)) };
+        if !running.wait(PATIENCE) {
+            return Ok((Waited::NotYet, None));
+        }
+        let waited = match running.take() {
+            Some(Ok(batch)) => Waited::Batch(batch),
+            Some(Err(error)) => Waited::Failed(error),
+            None => Waited::End,
+        };
+        let reached = running.reached();
+        if matches!(waited, Waited::End) {
+            *batches = None; // its threads end
+        }
+        Ok((waited, Some(reached)))
+    }
+
+    /// Returns the next batch. Waits without the GIL, and looks for signals.
+    fn next(&self, py: Python<'_>) -> PyResult<B::Item> {
+        loop {
+            let (waited, reached) = py.detach(|| self.wait())?;
+            if let Some((state, metrics)) = reached {
+                self.note(&state, metrics, matches!(waited, Waited::End));
+            }
+            match waited {
+                Waited::Batch(batch) => return Ok(batch),
+                Waited::Failed(error) => return Err(crate::error::exception(py, &error)),
+                Waited::End => return Err(PyStopIteration::new_err(())),
+                Waited::NotYet => py.check_signals()?,
+            }
+        }
+    }
+}
+
+impl<B: Batches> Drop for Running<B> {
+    /// Joins the threads without the GIL.
+    fn drop(&mut self) {
+        let batches = self.batches.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let mut batches = Some(batches);
+        // at the end of the interpreter nothing can be attached
+        Python::try_attach(|py| py.detach(|| drop(batches.take())));
+    }
+}
+
+#[pymethods]
+impl LoaderIterator {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Batch> {
+        Ok(Batch::new(self.0.next(py)?))
+    }
+}
+
+#[pymethods]
+impl DeviceIterator {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<(Batch, Py<PyAny>)> {
+        let (batch, memory) = self.0.next(py)?;
+        Ok((Batch::new(batch), memory.object))
+    }
+}

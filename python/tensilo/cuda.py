@@ -1,0 +1,200 @@
+"""Datasets that stay compressed in the memory of a GPU.
+
+``Resident`` needs PyTorch. ``tensilo.torch.Loader(..., device="cuda")`` is for datasets that are larger than
+the memory of the GPU.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from . import _loader_options, _tensilo
+from ._torch_device import TorchDevice
+from ._torch_tensors import dtype_of
+
+__all__ = ["Resident"]
+
+# Gathers whose reports are not waited for.
+_IN_FLIGHT = 8
+
+
+class Resident:
+    """Samples that stay in the memory of a GPU as they are stored, and are decoded there when they are gathered.
+
+    All are read, checked and sent when this is made. ``gather`` then needs neither the processor nor the link.
+    Columns are numbers of a fixed shape, or of samples whose first extent varies and that ``pad`` names.
+
+    Args:
+        source: a ``tensilo.Dataset``, or what ``tensilo.open`` takes.
+        columns: the names of the columns; all by default.
+        device: "cuda", or one such as "cuda:1".
+        dtypes: columns of bf16 and f16 that become f32, such as ``{"mel": "f32"}``.
+        pad: the values that fill up samples which are shorter than the longest one, by the names of columns.
+        null_masks: whether a batch has, for each column that may have nulls, a tensor of bool ``NAME_is_null``.
+        max_bytes: the memory of the GPU that samples may take, such as "40GiB"; by default nine tenths of what is
+            free. If not all have room, those from the first on that have are resident. Others are read when they
+            are gathered, and the numbers of the samples are then copied to the host, which waits for the GPU.
+        rank, world_size: of the samples, this GPU has its share: the numbers of ``samples``.
+        progress: a function of phase, done and total.
+        io: how files are read, see ``tensilo.open``.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        columns: str | Sequence[str] | None = None,
+        *,
+        device: str | torch.device = "cuda",
+        dtypes: Mapping[str, Any] | None = None,
+        pad: Mapping[str, float | tuple[float, int]] | None = None,
+        null_masks: bool = False,
+        max_bytes: int | str | None = None,
+        rank: int = 0,
+        world_size: int = 1,
+        progress: Callable[[str, int, int | None], object] | None = None,
+        io: _loader_options.Io = "auto",
+    ) -> None:
+        if not 0 <= rank < world_size:
+            raise ValueError(f"rank {rank} of {world_size}")
+        dataset = source if isinstance(source, _tensilo.Dataset) else _tensilo.open(source, io=io)
+        self._gpu = TorchDevice(device)
+        self.device = self._gpu.device
+        n = len(dataset)
+        self.samples = range(n * rank // world_size, n * (rank + 1) // world_size)
+        loader = _tensilo.Loader(
+            dataset, 1, columns=columns, dtypes=dtypes, pad=pad, _gpu=self._gpu.gpu, _min_device_bytes=0
+        )
+        if max_bytes is None and not self._gpu.gpu.is_emulated:
+            max_bytes = torch.cuda.mem_get_info(self.device)[0] // 10 * 9
+        self._resident = _tensilo.Resident(loader, self.samples.start, self.samples.stop, max_bytes, progress)
+        self._reader = loader.reader()
+        self._columns = [_Column(self, number, pad or {}) for number in range(len(self._resident.columns()))]
+        self._null_masks = null_masks
+        self._pending: deque[_tensilo.Gathering] = deque()
+
+    def __len__(self) -> int:
+        """Returns the number of samples: those of this rank."""
+        return len(self.samples)
+
+    @property
+    def resident(self) -> int:
+        """The number of samples, from the first on, that are in the memory of the GPU."""
+        return len(self._resident)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the GPU that samples take."""
+        return self._resident.nbytes
+
+    def __repr__(self) -> str:
+        names = ", ".join(column.name for column in self._columns)
+        return f"Resident({names}: {self.resident} of {len(self)} samples in {self.nbytes} bytes of {self.device})"
+
+    def gather(self, indices: Any) -> dict[str, torch.Tensor]:
+        """Returns samples, in this order and repeated ones each time, as a dict from names to tensors.
+
+        Args:
+            indices: the numbers of the samples, counted from 0: a tensor of integers, on the GPU or not, or
+                anything that ``torch.as_tensor`` takes. On the GPU they are not looked at by the host, unless
+                some samples are not resident.
+
+        Returns when the work is enqueued on the current stream. An index on the GPU that no sample has is an
+        ``IndexError`` of a later ``gather``, or of ``synchronize``.
+        """
+        indices = torch.as_tensor(indices)
+        if indices.numel() == 0:
+            indices = indices.long()
+        if indices.dtype.is_floating_point or indices.dtype in (torch.bool, torch.complex64) or indices.dim() != 1:
+            raise TypeError(f"indices are integers of one dimension, not {indices.dtype} of {indices.dim()}")
+        if self.resident == len(self) and indices.device.type != "cpu":
+            return self._gathered(indices.to(self.device, torch.int64).contiguous(), {})
+        host = indices.cpu().long()
+        if host.numel() > 0:
+            lowest, highest = int(host.min()), int(host.max())
+            if lowest < 0 or highest >= len(self):
+                raise IndexError(f"sample {lowest if lowest < 0 else highest} of {len(self)}, counted from 0")
+        indices = host.to(self.device)
+        absent = (host >= self.resident).nonzero()[:, 0]
+        if absent.numel() == 0:
+            return self._gathered(indices, {})
+        # rows of another sample until those that are read take their places
+        streamed = self._streamed(host[absent])
+        tensors = self._gathered(indices.masked_fill(indices >= self.resident, 0), streamed)
+        places = absent.to(self.device)
+        for column in self._columns:
+            column.replace(tensors[column.name], places, streamed[column.name])
+        for name in tensors.keys() - {column.name for column in self._columns}:
+            tensors[name][places] = streamed[name]
+        return tensors
+
+    def synchronize(self) -> None:
+        """Waits until all that was gathered is decoded, and raises what the GPU has found."""
+        while self._pending:
+            self._pending.popleft().finish()
+
+    def _streamed(self, samples):
+        """Returns samples that are not resident."""
+        samples = (samples + self.samples.start).tolist()
+        item = self._reader._take_on_device(samples, self._gpu.allocate, self._gpu.stream)
+        return self._gpu.tensors(*item, null_masks=True)
+
+    def _gathered(self, indices, streamed):
+        """Returns rows of resident samples, which are as long as those that were streamed."""
+        gathering, tensors = _tensilo.Gathering(), {}
+        for column in self._columns:
+            tensors[column.name] = column.rows(indices, streamed.get(column.name), gathering)
+            if self._null_masks and column.nullable:
+                tensors[f"{column.name}_is_null"] = column.masks(indices)
+        self._pending.append(gathering)
+        while len(self._pending) > (0 if self._gpu.gpu.is_emulated else _IN_FLIGHT):
+            self._pending.popleft().finish()
+        return tensors
+
+
+class _Column:
+    """A column of ``Resident``."""
+
+    def __init__(self, owner, number, pad):
+        self._gpu, self._resident, self._number = owner._gpu, owner._resident, number
+        self.name, dtype, shape, self.nullable, nulls = owner._resident.columns()[number]
+        self._dtype, self._shape, self._is_padded = dtype_of(dtype), tuple(shape), self.name in pad
+        value = pad.get(self.name, 0)
+        self._filler = value[0] if isinstance(value, tuple) else value
+        self._nulls = torch.zeros(len(owner._resident), dtype=torch.bool)
+        self._nulls[nulls] = True
+        self._nulls = self._nulls.to(owner.device)
+
+    def rows(self, indices, streamed, gathering):
+        """Returns the samples with these numbers."""
+        count, shape = len(indices), self._shape
+        if streamed is not None and self._is_padded:
+            shape = (max(shape[0] if shape else 0, streamed.shape[1]), *streamed.shape[2:])
+        device = self._gpu.device
+        if self._is_padded:
+            rows = torch.full((count, *shape), self._filler, dtype=self._dtype, device=device)
+        else:
+            rows = torch.empty((count, *shape), dtype=self._dtype, device=device)
+        if count > 0 and len(self._resident) > 0:
+            row_bytes = rows.nbytes // count
+            place = (indices.data_ptr(), count, rows.data_ptr(), row_bytes, self._gpu.current_stream())
+            self._resident.gather(self._number, *place, gathering)
+        return rows
+
+    def replace(self, rows, places, streamed):
+        """Puts samples into rows, which are at least as long."""
+        if not self._is_padded:
+            rows[places] = streamed
+            return
+        rows[places, : streamed.shape[1]] = streamed
+        rows[places, streamed.shape[1] :] = self._filler
+
+    def masks(self, indices):
+        """Returns which of the samples are null."""
+        if len(self._nulls) == 0:
+            return torch.zeros_like(indices, dtype=torch.bool)
+        # PyTorch would end all work of the process on the GPU for a number that no sample has
+        return self._nulls[indices.clamp(0, len(self._nulls) - 1)]

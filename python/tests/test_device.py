@@ -1,0 +1,271 @@
+"""Batches that a GPU decodes are those that the processor decodes.
+
+The GPU is emulated, for which the extension needs the feature ``emulator``
+(``MATURIN_PEP517_ARGS="--features emulator"``), or ``TENSILO_GPU`` has the number of one.
+"""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+import tensilo as ts
+from conftest import COUNT, optional
+from tensilo import _gpu
+
+pytestmark = pytest.mark.usefixtures("gpu")
+
+
+@pytest.fixture
+def numpy_allocator(gpu):
+    """Returns an allocator of arrays, and all that it has allocated."""
+    if not gpu.is_emulated:
+        pytest.skip("its memory is not that of the host")
+    allocated = []
+
+    class Memory:
+        def __init__(self, byte_count):
+            self.bytes = np.full(byte_count, 0xEE, np.uint8)
+            allocated.append(self)
+
+        def data_ptr(self):
+            return self.bytes.ctypes.data
+
+    return Memory, allocated
+
+
+@pytest.mark.parametrize("min_device_bytes", [0, None])
+def test_batches_with_their_memory(mixed, min_device_bytes, gpu, numpy_allocator):
+    options = {"columns": ["label", "emb", "mel", "text"], "order": "shuffled", "tail": "exact"}
+    loader = ts.Loader(mixed, 64, _gpu=gpu, _min_device_bytes=min_device_bytes, **options)
+    memory, allocated = numpy_allocator
+    count = 0
+    for (batch, memory_of_batch), due in zip(
+        loader._iter_on_device(memory, 0), ts.Loader(mixed, 64, **options), strict=True
+    ):
+        assert batch.samples.tolist() == due.samples.tolist() and batch["text"].tolist() == due["text"].tolist()
+        for name in ["label", "emb", "mel"]:
+            start, end = batch[name]._device_range
+            values = due[name].ragged()[0] if name == "mel" else due[name].array()
+            assert memory_of_batch.bytes[start:end].tobytes() == values.tobytes(), name
+        assert batch["mel"]._row_offsets().tolist() == due["mel"].ragged()[1].tolist()
+        places = [(start // 12, shape) for start, shape in batch["mel"]._places()]
+        assert places == [
+            (start, row.shape) for start, row in zip(due["mel"].ragged()[1].tolist()[:-1], due["mel"], strict=True)
+        ]
+        count += 1
+    assert count == len(allocated) == len(loader) == 8
+    stats = loader.stats()
+    assert stats["batches"] == 8 and stats["samples"] == COUNT and stats["copied_bytes"] > 0 and stats["copying"] > 0
+
+
+def test_the_state_is_that_of_batches_that_were_taken(mixed, gpu, numpy_allocator):
+    memory, allocated = numpy_allocator
+    options = {"columns": ["label"], "order": "shuffled", "tail": "exact"}
+    on_host = [batch["label"].tolist() for batch in ts.Loader(mixed, 50, **options)]
+    loader = ts.Loader(mixed, 50, _gpu=gpu, **options)
+    batches = loader._iter_on_device(memory, 0)
+    for taken in range(1, 4):
+        next(batches)
+        state = loader.state_dict()
+        assert (loader.epoch, state["position"]) == (0, 50 * taken)
+    del batches
+    assert len(allocated) <= 5  # at most two of them ahead
+    resumed = ts.Loader(mixed, 50, **options)
+    resumed.load_state_dict(state)
+    assert [batch["label"].tolist() for batch in resumed] == on_host[3:]
+
+
+def test_errors_of_the_allocator_are_raised(mixed, gpu):
+    class FullError(Exception):
+        pass
+
+    def full(byte_count):
+        raise FullError(byte_count)
+
+    loader = ts.Loader(mixed, 50, columns=["label"], _gpu=gpu)
+    with pytest.raises(FullError):
+        next(loader._iter_on_device(full, 0))
+
+
+def test_memory_is_shared_by_dlpack_and_used_again(gpu):
+    if not gpu.is_emulated:
+        pytest.skip("NumPy has no memory of GPUs")
+    memory = gpu.allocate(1000)
+    array = memory.array(256, "f32", (2, 3))
+    assert array.dtype == "f32" and array.shape == (2, 3) and array.__dlpack_device__() == (1, 0)
+    shared = np.from_dlpack(array)
+    shared[:] = 7
+    addresses = {memory.data_ptr()}
+    del memory, array
+    assert (shared == 7).all()
+    for wrong in [(1000, (1,)), (0, (251,)), (0, (1 << 40, 1 << 40))]:
+        with pytest.raises(ValueError):
+            gpu.allocate(1000).array(wrong[0], "f32", wrong[1])
+    del shared
+    for _ in range(20):
+        memory = gpu.allocate(1000)
+        addresses.add(memory.data_ptr())
+        del memory
+    assert len(addresses) <= 8
+    with pytest.raises(BufferError):
+        gpu.allocate(4).array(0, "f32", (1,)).__dlpack__(copy=True)
+
+
+def test_names_of_devices():
+    assert _gpu.number_of("cuda") is None and _gpu.number_of("cuda:3") == 3
+    for wrong in ["", "mps", "cuda:", "cuda:x", "cpu"]:
+        if wrong != "cuda:":
+            with pytest.raises(ValueError, match="NVIDIA"):
+                _gpu.number_of(wrong)
+    assert _gpu.opened(0) is _gpu.opened(0)
+
+
+def test_a_process_that_was_forked_has_no_gpu(monkeypatch, gpu):
+    monkeypatch.setattr(_gpu, "_opened", {(os.getpid() + 1, 0): gpu})
+    with pytest.raises(RuntimeError, match="spawn"):
+        _gpu.opened(0)
+
+
+def assert_same(found, due):
+    """Asserts that two batches of tensors are equal."""
+    import torch
+
+    assert list(found) == list(due)
+    for name, tensor in due.items():
+        if not isinstance(tensor, torch.Tensor):
+            assert type(found[name]) is type(tensor)
+            pairs = zip(found[name], tensor, strict=True)
+            assert all(torch.equal(a.cpu(), b) if isinstance(b, torch.Tensor) else a == b for a, b in pairs), name
+        elif tensor.is_nested:
+            assert torch.equal(found[name].values().cpu(), tensor.values()), name
+            assert torch.equal(found[name].offsets().cpu(), tensor.offsets()), name
+        else:
+            assert found[name].dtype == tensor.dtype and torch.equal(found[name].cpu(), tensor), name
+
+
+@pytest.mark.parametrize("min_device_bytes", [0, None])
+@pytest.mark.parametrize("pad", [{}, {"mel": -1, "wave": (7, 4), "image": 3, "name": 0}])
+def test_torch_tensors(ragged, min_device_bytes, pad):
+    optional("torch")
+    from tensilo.torch import Loader
+
+    options = {"order": "shuffled", "tail": "exact", "null_masks": True, "pad": pad, "dtypes": {"mel": "f32"}}
+    loader = Loader(ragged, 64, device="cuda", min_device_bytes=min_device_bytes, **options)
+    on_host = Loader(ragged, 64, **options)
+    for _ in range(2):
+        for found, due in zip(loader, on_host, strict=True):
+            assert_same(found, due)
+    assert loader.stats()["batches"] == 5 and loader.stats()["device_decoding"] > 0
+
+
+def test_torch_loaders_are_pickled_and_resumed(ragged):
+    optional("torch")
+    from tensilo.torch import Loader
+
+    loader = Loader(ragged, 40, device="cuda:0", columns=["flag"], transform=lambda batch: batch["flag"].sum())
+    due = [int(total) for total in loader]
+    loader.set_epoch(0)
+    batches = iter(loader)
+    assert [int(next(batches)) for _ in range(3)] == due[:3]
+    loader.transform = None
+    again = pickle.loads(pickle.dumps(loader))
+    assert again.device == "cuda:0" and [int(batch["flag"].sum()) for batch in again] == due[3:]
+
+
+def test_torch_arguments(mixed):
+    torch = optional("torch")
+    from torch.utils.data import DataLoader
+
+    from tensilo.torch import Loader
+
+    for wrong in [{"pin_memory": True, "device": "cuda"}, {"device": "mps"}, {"min_device_bytes": 0}]:
+        with pytest.raises(ValueError):
+            Loader(mixed, 4, **wrong)
+    assert Loader(mixed, 4, device=torch.device("cpu")).device is None
+    loader = Loader(mixed, 4, device="cuda")
+    with pytest.raises(ValueError, match="process of the training"):
+        list(DataLoader(loader, None, num_workers=1, multiprocessing_context="fork"))
+
+
+def test_a_damaged_sample_is_the_error_of_the_processor(ragged):
+    optional("torch")
+    from tensilo.torch import Loader
+
+    data = bytearray(ragged.read_bytes())
+    data[2000] ^= 1
+    ragged.write_bytes(data)
+
+    def outcome(**options):
+        try:
+            return [list(batch) for batch in Loader(ragged, 60, order="sequential", io="pread", **options)]
+        except ts.CorruptionError as error:
+            return str(error), error.column, error.samples
+
+    assert outcome(device="cuda", min_device_bytes=0) == outcome()
+    assert isinstance(outcome(), tuple)
+
+
+@pytest.mark.parametrize("max_bytes", [None, 1])
+def test_resident_samples(ragged, max_bytes):
+    torch = optional("torch")
+    from tensilo.cuda import Resident
+
+    dataset = ts.open(ragged)
+    names, pad, dtypes = ["mel", "maybe", "wave", "flag"], {"mel": -1, "wave": 7}, {"mel": "f32"}
+    told = []
+    resident = Resident(
+        dataset,
+        names,
+        pad=pad,
+        dtypes=dtypes,
+        null_masks=True,
+        max_bytes=max_bytes,
+        progress=lambda *at: told.append(at),
+    )
+    assert (len(resident), resident.resident) == (300, 0 if max_bytes else 300) and resident.nbytes > 0
+    assert "of 300 samples" in repr(resident)
+    for indices in [[5, 3, 5, 0, 299], torch.arange(299, -1, -1), np.array([7, 6]), []]:
+        found = {name: rows.cpu() for name, rows in resident.gather(indices).items()}
+        resident.synchronize()
+        rows = [int(i) for i in indices]
+        assert found["mel"].shape[:2] in [(len(rows), 6)] and found["mel"].dtype == torch.float32
+        for place, i in enumerate(rows):
+            mel = torch.full((6, 4), -1.0)
+            mel[: i % 7] = i % 100
+            assert torch.equal(found["mel"][place], mel)
+            assert found["maybe"][place].tolist() == ([0, 0] if i % 5 == 0 else [i, -i])
+            assert found["maybe_is_null"][place] == (i % 5 == 0) and found["wave_is_null"][place] == (i % 11 == 0)
+            assert found["wave"][place].tolist()[: i % 9] == (list(range(i % 9)) if i % 11 else [7] * (i % 9))
+            assert found["flag"][place] == (i % 3 == 0)
+    for wrong in [[300], [-1], torch.tensor([0, 1 << 40])]:
+        with pytest.raises(IndexError):
+            resident.gather(wrong)
+    if resident.resident:
+        # of indices that the host does not look at
+        with pytest.raises(IndexError, match="index 1 "):
+            resident._gathered(torch.tensor([0, 300], device=resident.device), {})
+            resident.synchronize()
+    for wrong in [[0.5], [True], [[1]]]:
+        with pytest.raises(TypeError):
+            resident.gather(wrong)
+
+
+def test_resident_shares_of_ranks(mixed):
+    torch = optional("torch")
+    from tensilo.cuda import Resident
+
+    seen = []
+    for rank in range(3):
+        share = Resident(mixed, "label", rank=rank, world_size=3)
+        labels = share.gather(torch.arange(len(share), device=share.device))["label"]
+        assert labels.tolist() == list(share.samples)
+        seen += labels.tolist()
+    assert seen == list(range(COUNT))
+    with pytest.raises(ValueError, match='"text".*texts'):
+        Resident(mixed, ["label", "text"])
+    with pytest.raises(ValueError, match="padded"):
+        Resident(mixed, "mel")
+    with pytest.raises(ValueError, match="rank 3"):
+        Resident(mixed, "label", rank=3, world_size=3)
