@@ -35,7 +35,7 @@ from peers.common import Row, Spec
 from peers.tensors import collate, torch_loader
 
 BATCH_SIZE = 256
-BANDS, WIDTH = 80, 256
+BANDS = 80
 WARM_UP_STEPS = 20
 ROWS = ["synthetic", "files", "lmdb-blosc", "memmap", "tensilo", "tensilo-device", "tensilo-resident"]
 
@@ -47,6 +47,7 @@ def options():
     parser.add_argument("--samples", type=int, default=16384)
     parser.add_argument("--seconds", type=float, default=5.0, help="how long each way is measured")
     parser.add_argument("--workers", type=int, default=os.cpu_count() - 1, help="workers, or threads that decode")
+    parser.add_argument("--width", type=int, default=256, help="channels of the model")
     parser.add_argument("--data", default="", help="folder of the real data; without it the data is synthetic")
     parser.add_argument("--work", help="folder for files, which are kept; a temporary one by default")
     parser.add_argument("--output", default=Path(__file__).parent / "results", help="folder of table and plot")
@@ -89,10 +90,16 @@ def stored_as(name):
     return written, peers.rows()[written]
 
 
+def memory_of(device):
+    """Returns the device of tensors: that of an emulated GPU is the CPU."""
+    return "cpu" if os.environ.get("TENSILO_EMULATED_GPU") else device
+
+
 def batches(name, folder, spec, device):
     """Yields batches of one epoch after the other, on the device."""
+    memory = memory_of(device)
     if name == "synthetic":
-        mel = torch.randn(spec.batch_size, 200, BANDS, device=device).to(torch.bfloat16)
+        mel = torch.randn(spec.batch_size, 200, BANDS, device=memory).to(torch.bfloat16)
         while True:
             yield mel
     column = spec.columns[0].name
@@ -115,24 +122,23 @@ def batches(name, folder, spec, device):
             for batch in loader:
                 yield batch[column]
     loader = stored_as(name)[1].loader(folder, spec)
-    is_cuda = device != "cpu" and not os.environ.get("TENSILO_EMULATED_GPU")
-    loader.pin_memory = is_cuda
+    loader.pin_memory = memory != "cpu"
     while True:
         for batch in loader:
-            yield batch[column].to(device, non_blocking=True)
+            yield batch[column].to(memory, non_blocking=True)
 
 
 class Model(torch.nn.Module):
     """Predicts the pitch of each frame."""
 
-    def __init__(self):
+    def __init__(self, width):
         super().__init__()
         self.layers = torch.nn.Sequential(
-            torch.nn.Conv1d(BANDS, WIDTH, 5, padding=2),
+            torch.nn.Conv1d(BANDS, width, 5, padding=2),
             torch.nn.ReLU(),
-            torch.nn.Conv1d(WIDTH, WIDTH, 5, padding=2),
+            torch.nn.Conv1d(width, width, 5, padding=2),
             torch.nn.ReLU(),
-            torch.nn.Conv1d(WIDTH, 1, 1),
+            torch.nn.Conv1d(width, 1, 1),
         )
 
     def forward(self, mel):
@@ -141,16 +147,17 @@ class Model(torch.nn.Module):
 
 def train(name, folder, source, chosen):
     """Measures steps per second."""
-    device = "cpu" if os.environ.get("TENSILO_EMULATED_GPU") else chosen.device
+    device = memory_of(chosen.device)
     torch.manual_seed(1)
-    model = Model().to(device, torch.bfloat16)
+    dtype = torch.float32 if device == "cpu" else torch.bfloat16
+    model = Model(chosen.width).to(device, dtype)
     optimizer = torch.optim.SGD(model.parameters(), 1e-3)
-    bands = torch.arange(BANDS, device=device, dtype=torch.bfloat16)
+    bands = torch.arange(BANDS, device=device, dtype=dtype)
     spec = Spec(source.columns, workers=chosen.workers, batch_size=BATCH_SIZE)
     feed = batches(name, folder, spec, chosen.device)
 
     def step():
-        mel = next(feed)
+        mel = next(feed).to(dtype)
         with torch.no_grad():
             pitch = (mel.softmax(2) * bands).sum(2) / BANDS
         loss = torch.nn.functional.mse_loss(model(mel), pitch)
@@ -185,11 +192,10 @@ def main():
         work = Path(chosen.work or temporary)
         folder = work / "source"
         if not (folder / "layout.json").exists():
-            folder.mkdir(parents=True)
             data.make("mel", chosen.samples, folder, chosen.data or None)
         source = data.Source(folder)
         if chosen.row:
-            train(chosen.row, work / (stored_as(chosen.row)[0] or ""), source, chosen)
+            train(chosen.row, str(work / (stored_as(chosen.row)[0] or "")), source, chosen)
         table(chosen, work, source)
 
 
@@ -204,11 +210,11 @@ def table(chosen, work, source):
             continue
         if row and not (work / written).exists():
             (work / written).mkdir()
-            row.write(source, work / written)
+            row.write(source, str(work / written))
         if row:
             measure.warm(work / written)
         command = [sys.executable, __file__, *sys.argv[1:], "--row", name, "--work", str(work)]
-        result = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         if result.returncode:
             print(f"{name}: failed")
             continue
