@@ -17,7 +17,7 @@ pub struct Resident(ResidentSamples);
 
 /// What gathers of samples have not reported yet.
 #[pyclass(frozen, module = "tensilo._tensilo")]
-pub struct Gathering(Mutex<Vec<(String, Gathered)>>);
+pub struct Gathering(Mutex<Vec<Gathered>>);
 
 impl Resident {
     fn column(&self, number: usize) -> PyResult<&ResidentColumn> {
@@ -91,7 +91,7 @@ impl Resident {
         let gathered = unsafe { column.samples().gather(indices, count, rows, row_bytes) };
         let gathered = gathered.map_err(|error| raised(py, error))?;
         let mut pending = gathering.get().0.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.push((column.schema().name.clone(), gathered));
+        pending.push(gathered);
         Ok(())
     }
 }
@@ -103,18 +103,15 @@ impl Gathering {
         Self(Mutex::default())
     }
 
-    /// Waits for the GPU, and raises what it has found.
-    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+    /// Waits for the GPU. Returns the first row that it could not decode: its sample does not exist,
+    /// or breaks a rule.
+    fn finish(&self, py: Python<'_>) -> PyResult<Option<usize>> {
         let pending = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for (name, gathered) in pending {
+        let mut first = None;
+        for gathered in pending {
             let (refusal, _) = py.detach(|| gathered.finish()).map_err(|error| raised(py, error))?;
-            if let Some(refusal) = refusal {
-                let row = refusal.block;
-                return Err(PyIndexError::new_err(format!(
-                    "column {name:?}: index {row} of the gathered ones is the number of no resident sample, or its block is damaged"
-                )));
-            }
+            first = first.or(refusal.map(|refusal| refusal.block));
         }
-        Ok(())
+        Ok(first)
     }
 }

@@ -74,7 +74,7 @@ class Resident:
         self._reader = loader.reader()
         self._columns = [_Column(self, number, pad or {}) for number in range(len(self._resident.columns()))]
         self._null_masks = null_masks
-        self._pending: deque[_tensilo.Gathering] = deque()
+        self._pending: deque[tuple[_tensilo.Gathering, torch.Tensor]] = deque()
 
     def __len__(self) -> int:
         """Returns the number of samples: those of this rank."""
@@ -134,7 +134,18 @@ class Resident:
     def synchronize(self) -> None:
         """Waits until all that was gathered is decoded, and raises what the GPU has found."""
         while self._pending:
-            self._pending.popleft().finish()
+            self._finish(*self._pending.popleft())
+
+    def _finish(self, gathering, indices):
+        """Waits for a gather, and raises what the processor finds if the GPU has refused a sample."""
+        row = gathering.finish()
+        if row is None:
+            return
+        sample = int(indices[row])
+        if not 0 <= sample < self.resident:
+            raise IndexError(f"sample {sample} of {len(self)}, counted from 0")
+        self._streamed(torch.tensor([sample]))
+        raise RuntimeError(f"internal error: the GPU refused sample {sample}, which is intact; please report it")
 
     def _streamed(self, samples):
         """Returns samples that are not resident."""
@@ -149,9 +160,9 @@ class Resident:
             tensors[column.name] = column.rows(indices, streamed.get(column.name), gathering)
             if self._null_masks and column.nullable:
                 tensors[f"{column.name}_is_null"] = column.masks(indices)
-        self._pending.append(gathering)
+        self._pending.append((gathering, indices))
         while len(self._pending) > (0 if self._gpu.gpu.is_emulated else _IN_FLIGHT):
-            self._pending.popleft().finish()
+            self._finish(*self._pending.popleft())
         return tensors
 
 

@@ -6,12 +6,13 @@ The GPU is emulated, for which the extension needs the feature ``emulator``
 
 import os
 import pickle
+import tarfile
 
 import numpy as np
 import pytest
 
 import tensilo as ts
-from conftest import COUNT, optional
+from conftest import COUNT, ROOT, optional
 from tensilo import _gpu
 
 pytestmark = pytest.mark.usefixtures("gpu")
@@ -244,7 +245,7 @@ def test_resident_samples(ragged, max_bytes):
             resident.gather(wrong)
     if resident.resident:
         # of indices that the host does not look at
-        with pytest.raises(IndexError, match="index 1 "):
+        with pytest.raises(IndexError, match="sample 300 of 300"):
             resident._gathered(torch.tensor([0, 300], device=resident.device), {})
             resident.synchronize()
     for wrong in [[0.5], [True], [[1]]]:
@@ -269,3 +270,46 @@ def test_resident_shares_of_ranks(mixed):
         Resident(mixed, "mel")
     with pytest.raises(ValueError, match="rank 3"):
         Resident(mixed, "label", rank=3, world_size=3)
+
+
+def test_resident_samples_that_break_a_rule_are_errors_of_the_processor(tmp_path):
+    torch = optional("torch")
+    from tensilo.cuda import Resident
+
+    refused = 0
+    with tarfile.open(ROOT / "format-spec/vectors/invalid.tar") as vectors:
+        for member in vectors:
+            if not member.name.endswith(".hex"):
+                continue
+            lines = vectors.extractfile(member).read().decode().splitlines()
+            path = tmp_path / "vector.tsl"
+            path.write_bytes(bytes.fromhex("".join(line.split("#")[0] for line in lines)))
+            try:
+                dataset = ts.open(path)
+                name = next(name for name in dataset.columns if None not in dataset.schema[name].shape)
+                resident = Resident(dataset, name, max_bytes="1GiB")
+            except (ts.TensiloError, ValueError, StopIteration):
+                continue
+            found = outcome(lambda resident=resident: gather_all(torch, resident))
+            due = outcome(lambda dataset=dataset, name=name: dataset.take(range(len(dataset)), [name])[name].torch())
+            if isinstance(due, str):
+                refused += 1
+                assert found == due, member.name
+            else:
+                assert torch.equal(found.cpu(), due), member.name
+    assert refused > 10, refused
+
+
+def gather_all(torch, resident):
+    """Gathers all samples, whose numbers the host does not look at."""
+    (tensor,) = resident._gathered(torch.arange(len(resident), device=resident.device), {}).values()
+    resident.synchronize()
+    return tensor
+
+
+def outcome(work):
+    """Returns the result of a function, or the text of its error."""
+    try:
+        return work()
+    except ts.TensiloError as error:
+        return str(error)
