@@ -18,7 +18,7 @@ from tensilo.torch import Loader
 
 BATCH_SIZES = [16, 64, 256, 1024, 4096]
 # The memory of an emulated GPU is that of the host.
-MEMORY = "cpu" if os.environ.get("TENSILO_EMULATED_GPU") else "cuda"
+MEMORY = "cpu" if "TENSILO_EMULATED_GPU" in os.environ else "cuda"
 
 
 def main():

@@ -92,7 +92,7 @@ def stored_as(name):
 
 def memory_of(device):
     """Returns the device of tensors: that of an emulated GPU is the CPU."""
-    return "cpu" if os.environ.get("TENSILO_EMULATED_GPU") else device
+    return "cpu" if "TENSILO_EMULATED_GPU" in os.environ else device
 
 
 def batches(name, folder, spec, device):
@@ -202,7 +202,7 @@ def main():
 def table(chosen, work, source):
     """Runs all ways, and writes what they reached."""
     rows = []
-    for name in chosen.rows:
+    for name in ["synthetic", *(name for name in chosen.rows if name != "synthetic")]:
         written, row = stored_as(name)
         missing = row.missing() if row else []
         if missing:
@@ -222,11 +222,11 @@ def table(chosen, work, source):
         stored = measure.stored_bytes(work / written) / len(source) * BATCH_SIZE if row else 0
         found |= {
             "stored_bytes_per_step": stored,
-            "busy": found["steps_per_second"] / rows[0]["steps_per_second"] if rows else 1.0,
+            "busy": found["steps_per_second"] / (rows[0] if rows else found)["steps_per_second"],
         }
         rows.append(found)
         print(name, found, flush=True)
-    where = torch.cuda.get_device_name(chosen.device) if torch.cuda.is_available() else "the CPU"
+    where = "the CPU" if memory_of(chosen.device) == "cpu" else torch.cuda.get_device_name(chosen.device)
     lines = [
         f"{len(source)} samples ({source.origin}) in batches of {BATCH_SIZE} on {where}, {chosen.workers} workers:",
         "",

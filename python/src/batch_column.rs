@@ -332,6 +332,12 @@ impl BatchColumn {
         self.column().device_range().map(|range| (range.start, range.end))
     }
 
+    /// The bytes of an element.
+    #[getter]
+    fn _element_bytes(&self) -> usize {
+        self.element().element_bytes()
+    }
+
     /// Returns the offsets of samples whose first extent varies, among rows of values.
     fn _row_offsets(&self) -> PyResult<Array> {
         Ok(Array::of_numbers(self.item_offsets()?))

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::error::Error;
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tensilo::DType;
 use tensilo_cuda::{BatchMemory, DeviceBuffer};
 use tensilo_data::DeviceAllocator;
@@ -100,16 +100,28 @@ const MAX_RETURNED: usize = 4;
 const PAGE: usize = 2 << 20;
 
 impl Pool {
+    fn lock(&self) -> MutexGuard<'_, Buffers> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns a buffer of at least so many bytes.
     fn take(&self, bytes: usize) -> tensilo_cuda::Result<DeviceBuffer> {
-        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = buffers.take_free(bytes) {
-            return Ok(found);
-        }
-        if buffers.returned.len() >= MAX_RETURNED {
-            self.gpu.synchronize()?;
-            buffers.free = mem::take(&mut buffers.returned); // of other lengths, those before
+        let returned = {
+            let mut buffers = self.lock();
             if let Some(found) = buffers.take_free(bytes) {
+                return Ok(found);
+            }
+            if buffers.returned.len() < MAX_RETURNED { Vec::new() } else { mem::take(&mut buffers.returned) }
+        };
+        if !returned.is_empty() {
+            // not locked: memory may come back meanwhile
+            self.gpu.synchronize()?;
+            let mut buffers = self.lock();
+            let before = mem::replace(&mut buffers.free, returned); // of other lengths
+            let found = buffers.take_free(bytes);
+            drop(buffers);
+            drop(before);
+            if let Some(found) = found {
                 return Ok(found);
             }
         }
@@ -140,8 +152,7 @@ impl Pooled {
 
 impl Drop for Pooled {
     fn drop(&mut self) {
-        let mut buffers = self.pool.buffers.lock().unwrap_or_else(PoisonError::into_inner);
-        buffers.returned.extend(self.buffer.take());
+        self.pool.lock().returned.extend(self.buffer.take());
     }
 }
 

@@ -321,13 +321,22 @@ pub struct LoaderReader {
     reader: Mutex<SampleReader>,
 }
 
+impl LoaderReader {
+    fn check_process(&self) -> PyResult<()> {
+        match self.process == process::id() {
+            true => Ok(()),
+            false => {
+                Err(PyRuntimeError::new_err("this process was forked after the reader was made: make another one"))
+            }
+        }
+    }
+}
+
 #[pymethods]
 impl LoaderReader {
     /// Reads samples, in this order, and repeated ones each time.
     fn take(&self, py: Python<'_>, indices: Bound<'_, PyAny>) -> PyResult<Batch> {
-        if self.process != process::id() {
-            return Err(PyRuntimeError::new_err("this process was forked after the reader was made: make another one"));
-        }
+        self.check_process()?;
         let samples = crate::indices::from_object(&indices, u64::MAX)?;
         let read = || self.reader.lock().unwrap_or_else(PoisonError::into_inner).take(&samples);
         Ok(Batch::new(py.detach(read).or_raise(py)?))
@@ -342,6 +351,7 @@ impl LoaderReader {
         allocate: Py<PyAny>,
         stream: u64,
     ) -> PyResult<(Batch, Py<PyAny>)> {
+        self.check_process()?;
         let samples = crate::indices::from_object(&indices, u64::MAX)?;
         let mut allocator = Allocator { allocate, stream };
         let read = || {

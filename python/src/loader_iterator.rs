@@ -22,6 +22,8 @@ pub struct DeviceIterator(pub Running<tensilo_data::DeviceIterator<Allocator>>);
 /// Batches that threads read ahead.
 pub trait Batches: Send {
     type Item: Send;
+    /// Whether a process that was forked can go on with them.
+    const ARE_FORKED: bool;
 
     fn wait(&self, timeout: Duration) -> bool;
 
@@ -33,6 +35,7 @@ pub trait Batches: Send {
 
 impl Batches for BatchIterator {
     type Item = tensilo_data::Batch;
+    const ARE_FORKED: bool = true;
 
     fn wait(&self, timeout: Duration) -> bool {
         self.wait(timeout)
@@ -49,6 +52,7 @@ impl Batches for BatchIterator {
 
 impl Batches for tensilo_data::DeviceIterator<Allocator> {
     type Item = (tensilo_data::Batch, Allocated);
+    const ARE_FORKED: bool = false; // a GPU is of the process that opened it
 
     fn wait(&self, timeout: Duration) -> bool {
         self.wait(timeout)
@@ -92,6 +96,11 @@ impl<B: Batches> Running<B> {
     fn lock(&self) -> PyResult<MutexGuard<'_, Option<B>>> {
         if self.process == process::id() {
             return Ok(self.batches.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        if !B::ARE_FORKED {
+            return Err(PyRuntimeError::new_err(
+                "this process was forked after the loader was iterated, and cannot use its GPU: start processes by spawn",
+            ));
         }
         match self.batches.try_lock() {
             Ok(batches) => Ok(batches),

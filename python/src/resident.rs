@@ -6,7 +6,7 @@ use crate::options::{ByteCount, Natural};
 use crate::work;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBytes, PyTuple};
 use std::sync::{Mutex, PoisonError};
 use tensilo_cuda::{BatchMemory, Gathered};
 use tensilo_data::{ResidentColumn, ResidentSamples};
@@ -58,13 +58,15 @@ impl Resident {
         self.0.byte_count()
     }
 
-    /// Returns for each column its name, dtype, the shape of a row, whether it may have nulls, and
-    /// which samples are null.
+    /// Returns for each column its name, dtype, the shape of a row, the bytes of the element that
+    /// fills up rows, whether it may have nulls, and which samples are null.
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let column = |column: &ResidentColumn| {
             let schema = column.schema();
             let shape = PyTuple::new(py, column.extents())?;
-            (&schema.name, schema.dtype.name(), shape, schema.nullable, column.nulls().to_vec()).into_pyobject(py)
+            let filler = PyBytes::new(py, column.filler());
+            let nulls = column.nulls().to_vec();
+            (&schema.name, schema.dtype.name(), shape, filler, schema.nullable, nulls).into_pyobject(py)
         };
         self.0.columns().iter().map(column).collect()
     }
@@ -103,14 +105,15 @@ impl Gathering {
         Self(Mutex::default())
     }
 
-    /// Waits for the GPU. Returns the first row that it could not decode: its sample does not exist,
-    /// or breaks a rule.
+    /// Waits for the GPU. Returns the first row that it could not decode: its sample does not
+    /// exist, or breaks a rule.
     fn finish(&self, py: Python<'_>) -> PyResult<Option<usize>> {
         let pending = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut first = None;
+        let mut first: Option<usize> = None;
         for gathered in pending {
             let (refusal, _) = py.detach(|| gathered.finish()).map_err(|error| raised(py, error))?;
-            first = first.or(refusal.map(|refusal| refusal.block));
+            let row = refusal.map(|refusal| refusal.block);
+            first = first.into_iter().chain(row).min();
         }
         Ok(first)
     }

@@ -11,8 +11,8 @@ _opened: dict[tuple[int, int], _tensilo.Gpu] = {}
 
 def number_of(device: str) -> int | None:
     """Returns the number in a name such as "cuda:1"; None of "cuda" alone."""
-    kind, _, number = device.partition(":")
-    if kind != "cuda" or (number and not number.isdecimal()):
+    kind, colon, number = device.partition(":")
+    if kind != "cuda" or (colon and not number.isdecimal()):
         raise ValueError(f'device={device!r}: tensilo decodes on GPUs of NVIDIA, such as "cuda" or "cuda:1"')
     return int(number) if number else None
 

@@ -6,6 +6,7 @@ the memory of the GPU.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from ._torch_tensors import dtype_of
 
 __all__ = ["Resident"]
 
+_INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 # Gathers whose reports are not waited for.
 _IN_FLIGHT = 8
 
@@ -36,8 +38,9 @@ class Resident:
         pad: the values that fill up samples which are shorter than the longest one, by the names of columns.
         null_masks: whether a batch has, for each column that may have nulls, a tensor of bool ``NAME_is_null``.
         max_bytes: the memory of the GPU that samples may take, such as "40GiB"; by default nine tenths of what is
-            free. If not all have room, those from the first on that have are resident. Others are read when they
-            are gathered, and the numbers of the samples are then copied to the host, which waits for the GPU.
+            free. If not all have room, those from the first on that have are resident, in pieces of about 64 MiB.
+            Others are read when they are gathered, and the numbers of the samples are then copied to the host,
+            which waits for the GPU.
         rank, world_size: of the samples, this GPU has its share: the numbers of ``samples``.
         progress: a function of phase, done and total.
         io: how files are read, see ``tensilo.open``.
@@ -72,7 +75,8 @@ class Resident:
             max_bytes = torch.cuda.mem_get_info(self.device)[0] // 10 * 9
         self._resident = _tensilo.Resident(loader, self.samples.start, self.samples.stop, max_bytes, progress)
         self._reader = loader.reader()
-        self._columns = [_Column(self, number, pad or {}) for number in range(len(self._resident.columns()))]
+        described = enumerate(self._resident.columns())
+        self._columns = [_Column(self, number, pad or {}, *column) for number, column in described]
         self._null_masks = null_masks
         self._pending: deque[tuple[_tensilo.Gathering, torch.Tensor]] = deque()
 
@@ -112,7 +116,7 @@ class Resident:
             raise TypeError(f"indices are integers of one dimension, not {indices.dtype} of {indices.dim()}")
         if self.resident == len(self) and indices.device.type != "cpu":
             return self._gathered(indices.to(self.device, torch.int64).contiguous(), {})
-        host = indices.cpu().long()
+        host = indices.cpu().long().contiguous()
         if host.numel() > 0:
             lowest, highest = int(host.min()), int(host.max())
             if lowest < 0 or highest >= len(self):
@@ -160,7 +164,8 @@ class Resident:
             tensors[column.name] = column.rows(indices, streamed.get(column.name), gathering)
             if self._null_masks and column.nullable:
                 tensors[f"{column.name}_is_null"] = column.masks(indices)
-        self._pending.append((gathering, indices))
+        # the caller may write to the indices meanwhile
+        self._pending.append((gathering, indices.clone()))
         while len(self._pending) > (0 if self._gpu.gpu.is_emulated else _IN_FLIGHT):
             self._finish(*self._pending.popleft())
         return tensors
@@ -169,12 +174,12 @@ class Resident:
 class _Column:
     """A column of ``Resident``."""
 
-    def __init__(self, owner, number, pad):
+    def __init__(self, owner, number, pad, name, dtype, shape, filler, nullable, nulls):
         self._gpu, self._resident, self._number = owner._gpu, owner._resident, number
-        self.name, dtype, shape, self.nullable, nulls = owner._resident.columns()[number]
-        self._dtype, self._shape, self._is_padded = dtype_of(dtype), tuple(shape), self.name in pad
-        value = pad.get(self.name, 0)
-        self._filler = value[0] if isinstance(value, tuple) else value
+        self.name, self.nullable, self._is_padded = name, nullable, name in pad
+        self._dtype, self._shape = dtype_of(dtype), shape
+        # rows are filled up by bits: of some types PyTorch has nothing but these
+        self._bits, self._filler = _INTEGERS[len(filler)], int.from_bytes(filler, sys.byteorder, signed=True)
         self._nulls = torch.zeros(len(owner._resident), dtype=torch.bool)
         self._nulls[nulls] = True
         self._nulls = self._nulls.to(owner.device)
@@ -186,7 +191,7 @@ class _Column:
             shape = (max(shape[0] if shape else 0, streamed.shape[1]), *streamed.shape[2:])
         device = self._gpu.device
         if self._is_padded:
-            rows = torch.full((count, *shape), self._filler, dtype=self._dtype, device=device)
+            rows = torch.full((count, *shape), self._filler, dtype=self._bits, device=device).view(self._dtype)
         else:
             rows = torch.empty((count, *shape), dtype=self._dtype, device=device)
         if count > 0 and len(self._resident) > 0:
@@ -201,7 +206,7 @@ class _Column:
             rows[places] = streamed
             return
         rows[places, : streamed.shape[1]] = streamed
-        rows[places, streamed.shape[1] :] = self._filler
+        rows.view(self._bits)[places, streamed.shape[1] :] = self._filler
 
     def masks(self, indices):
         """Returns which of the samples are null."""

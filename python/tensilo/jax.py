@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, Unpack
 
@@ -13,6 +14,11 @@ from . import _gpu, _loader_options, _tensilo
 __all__ = ["Loader"]
 
 
+def _sample(values: Any, start: int, shape: tuple[int, ...]) -> Any:
+    """Returns the sample that begins at an element."""
+    return jax.lax.dynamic_slice(values, (start,), (math.prod(shape),)).reshape(shape)
+
+
 class Loader:
     """Batches of arrays of JAX, of which each process has its share.
 
@@ -22,7 +28,8 @@ class Loader:
     Args:
         source: a ``tensilo.Dataset``, or what ``tensilo.open`` takes.
         batch_size: the samples of a batch of this process.
-        device: "cuda", or one such as "cuda:1": this GPU decodes, and arrays are in its memory. Without a sharding.
+        device: "cuda", which is the first GPU, or one such as "cuda:1": this GPU decodes, and arrays are in its
+            memory. Without a sharding.
         sharding: a ``jax.sharding.Sharding``: arrays are then global ones, of the batches of all processes.
         transform: a function of a batch, as a dict of arrays, whose result is delivered in its place. It runs
             on the thread that iterates.
@@ -83,10 +90,11 @@ class Loader:
         start, _ = column._device_range
         if column.is_tensor:
             return jax.dlpack.from_dlpack(memory.array(start, column.dtype, column.shape))
-        return [
-            place and jax.dlpack.from_dlpack(memory.array(start + place[0], column.dtype, place[1]))
-            for place in column._places()
-        ]
+        places = column._places()
+        _, end = column._device_range
+        # arrays begin at multiples of 16 bytes, which samples of different lengths do not
+        values = jax.dlpack.from_dlpack(memory.array(start, column.dtype, ((end - start) // column._element_bytes,)))
+        return [place and _sample(values, place[0] // column._element_bytes, place[1]) for place in places]
 
     def _arrays(self, batch: _tensilo.Batch) -> Any:
         arrays = {name: self._array(column) for name, column in batch.items()}

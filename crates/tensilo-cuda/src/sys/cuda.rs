@@ -122,7 +122,11 @@ impl CudaDriver {
                     result::function::set_function_attribute(kernel, dynamic, bytes)?;
                     Ok(kernel)
                 };
-                Ok((module, kernel(c"tensilo_decode")?, kernel(c"tensilo_gather")?))
+                let kernels = kernel(c"tensilo_decode").and_then(|decode| Ok((decode, kernel(c"tensilo_gather")?)));
+                let (decode, gather) = kernels.inspect_err(|_| {
+                    let _ = result::module::unload(module); // the first error counts
+                })?;
+                Ok((module, decode, gather))
             };
             let loaded = load();
             drop(entered);

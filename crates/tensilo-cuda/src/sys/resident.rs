@@ -33,8 +33,11 @@ impl fmt::Debug for Resident {
     }
 }
 
-/// Samples whose blocks are uploaded together, by [`Resident::new`].
-const PIECE_SAMPLES: u64 = 1 << 14;
+/// The bytes of a piece, about.
+const PIECE_BYTES: usize = 64 << 20;
+/// The samples of the first piece, and the maximum.
+const FIRST_SAMPLES: usize = 64;
+const MAX_SAMPLES: usize = 1 << 14;
 
 impl Resident {
     /// Reads, checks and uploads all samples of a column, which are numbers.
@@ -49,10 +52,10 @@ impl Resident {
         let count = column.sample_count();
         let mut start = 0;
         while start < count {
-            let end = count.min(start.saturating_add(PIECE_SAMPLES));
+            let end = count.min(start.saturating_add(builder.next_piece() as u64)); // exact
             plan.select_range(std::slice::from_ref(column), start..end)?;
             plan.fetch(&mut bytes)?;
-            builder.begin_piece((end - start) as usize); // at most PIECE_SAMPLES
+            builder.begin_piece((end - start) as usize); // at most MAX_SAMPLES
             builder.add(&mut decoder, &plan, &bytes, 0, None, &mut shapes)?;
             builder.end_piece()?;
             start = end;
@@ -143,6 +146,7 @@ pub struct ResidentBuilder {
     memory: Vec<DeviceMemory>,
     /// The samples of the pieces that were ended.
     ended: usize,
+    next_piece: usize,
     /// The blocks of the piece.
     list: BlockList,
     staging: Staging,
@@ -175,9 +179,16 @@ impl ResidentBuilder {
             stage_bytes: 0,
             memory: Vec::new(),
             ended: 0,
+            next_piece: FIRST_SAMPLES,
             list: gpu.new_list(),
             staging: Staging::new(&gpu.0.driver)?,
         })
+    }
+
+    /// Returns how many samples the next piece is to have, so that it has some dozen megabytes: few
+    /// at first, then as those before.
+    pub fn next_piece(&self) -> usize {
+        self.next_piece
     }
 
     /// Begins a piece of so many samples, which have no elements until they are added. A piece that
@@ -255,6 +266,9 @@ impl ResidentBuilder {
 
     /// Sends the piece.
     pub fn end_piece(&mut self) -> Result<()> {
+        let samples = self.places.len().saturating_sub(self.ended);
+        let as_large = samples.saturating_mul(PIECE_BYTES) / self.list.byte_count().max(1);
+        self.next_piece = as_large.min(samples.saturating_mul(4)).clamp(1, MAX_SAMPLES);
         self.stage_bytes = self.stage_bytes.max(self.list.stage_bytes());
         let (blocks, memory, used) = self.list.stored();
         let uploaded = self.gpu.0.upload(memory.get(..used).unwrap_or(&[]), &mut self.staging)?;

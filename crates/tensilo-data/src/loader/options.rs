@@ -162,7 +162,9 @@ impl LoaderOptions {
     /// GPU. Texts and lists stay in the memory of the host, unless they are padded; columns that a
     /// GPU cannot decode are decoded here, and sent with the others.
     ///
-    /// Such a loader has no [`LoaderOptions::map`] and no [`LoaderOptions::allocator`].
+    /// Such a loader has no [`LoaderOptions::map`] and no [`LoaderOptions::allocator`]. With
+    /// [`OnDamage::Substitute`], a sample whose checksum does not match is substituted; one whose
+    /// checksum is right, and which breaks a rule of its encoding, is an error of its batch.
     #[cfg(feature = "cuda")]
     pub fn decode_on(mut self, gpu: &tensilo_cuda::Gpu) -> Self {
         self.gpu = Some(gpu.clone());
@@ -303,9 +305,9 @@ impl LoaderOptions {
 
     /// Reads a range of the samples of a view, checks them, and sends them as they are stored to
     /// the GPU of [`LoaderOptions::decode_on`], where they stay: as many from the first on as
-    /// `max_bytes` have room for, in whole pieces of 16,384. Columns are numbers of a fixed shape,
-    /// or padded ones whose first extent varies. Of casts, the GPU has those of `bf16` and `f16` to
-    /// `f32`.
+    /// `max_bytes` have room for, in whole pieces of about 64 MiB. Columns are numbers of a fixed
+    /// shape, or padded ones whose first extent varies. Of casts, the GPU has those of `bf16` and
+    /// `f16` to `f32`.
     ///
     /// `progress` is told how many samples are sent, and of how many; if it breaks, the error is of
     /// kind [`Cancelled`](tensilo::ErrorKind::Cancelled).

@@ -1,8 +1,8 @@
 //! Samples of a view that stay in the memory of a GPU as they are stored.
 //!
-//! Blocks are read, checked and sent once, in pieces of [`PIECE_SAMPLES`] in the order of the view.
-//! The samples of the pieces that the memory has room for are resident; the rest is not, and is
-//! read batch by batch.
+//! Blocks are read, checked and sent once, in pieces of some dozen megabytes, in the order of the
+//! view. The samples of the pieces that the memory has room for are resident; the rest is not, and
+//! is read batch by batch.
 
 use super::decode::BatchDecoder;
 use super::device::{Route, extents_of, with_column};
@@ -16,9 +16,6 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use tensilo::ColumnSchema;
 use tensilo_cuda::{Gpu, Resident, ResidentBuilder};
-
-/// Samples that are sent together.
-const PIECE_SAMPLES: u64 = 1 << 14;
 
 /// Samples of a view that stay in the memory of a GPU, as
 /// [`LoaderOptions::resident`](super::LoaderOptions::resident) has sent them: those from the first
@@ -112,12 +109,14 @@ pub(super) fn build(
     max_bytes: usize,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<ResidentSamples> {
-    let new = |chosen: &ChosenColumn| {
+    let mut parts = Parts::default();
+    let new = |(place, chosen): (usize, &ChosenColumn)| {
         let builder = ResidentBuilder::new(gpu, chosen.stored.dtype, route(chosen)?)?;
-        Ok(Building { builder, extents: Vec::new(), nulls: Vec::new(), piece_nulls: Vec::new() })
+        let extents = extents_of(chosen, &parts, place, 0);
+        Ok(Building { builder, extents, nulls: Vec::new(), piece_nulls: Vec::new() })
     };
-    let mut columns = setup.columns.columns.iter().map(new).collect::<Result<Vec<_>>>()?;
-    let (mut parts, mut decoder) = (Parts::default(), BatchDecoder::new(columns.len()));
+    let mut columns = setup.columns.columns.iter().enumerate().map(new).collect::<Result<Vec<_>>>()?;
+    let mut decoder = BatchDecoder::new(columns.len());
     let n = setup.view.n();
     if samples.start > samples.end || samples.end > n {
         let message = format!("samples {} to {} of a view with {n}", samples.start, samples.end);
@@ -130,7 +129,8 @@ pub(super) fn build(
             return Err(tensilo::Error::cancelled().into());
         }
         let start = samples.start.saturating_add(count);
-        let samples: Vec<u64> = (start..samples.end.min(start.saturating_add(PIECE_SAMPLES))).collect();
+        let piece = columns.iter().map(|column| column.builder.next_piece()).min().unwrap_or(1) as u64; // exact
+        let samples: Vec<u64> = (start..samples.end.min(start.saturating_add(piece))).collect();
         parts.find(setup, &samples, 0)?;
         let read = parts.plan(setup).and_then(|()| fetch(&mut parts, setup));
         let added = read.and_then(|()| add_piece(setup, &mut parts, &mut decoder, &mut columns, count, samples.len()));
@@ -204,7 +204,6 @@ fn add_piece(
         }
         column.piece_nulls.sort_unstable();
         let extents = extents_of(chosen, parts, place, count);
-        column.extents.resize(extents.len(), 0);
         column.extents.iter_mut().zip(extents).for_each(|(extent, of_piece)| *extent = (*extent).max(of_piece));
     }
     Ok(())

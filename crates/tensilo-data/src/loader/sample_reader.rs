@@ -46,7 +46,9 @@ impl SampleReader {
         samples: &[u64],
         allocator: &mut A,
     ) -> Result<(Batch, A::Memory)> {
-        LaunchedTo::new(self.take(samples)?, allocator)?.finish(&self.0.counters)
+        let batch = self.take(samples)?;
+        let memory = allocator.allocate(batch.device_bytes().unwrap_or(0)).map_err(DataError::Memory)?;
+        LaunchedTo::new::<A>(batch, memory)?.finish(&self.0.counters)
     }
 
     /// Reads samples of an epoch.

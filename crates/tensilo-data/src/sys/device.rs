@@ -3,6 +3,7 @@
 use crate::error::{DataError, Result};
 use crate::loader::{Batch, Counters, DeviceBatch};
 use std::error::Error;
+use std::mem;
 use tensilo_cuda::{BatchMemory, DeviceBuffer, Gpu};
 
 /// Memory for the batches of a GPU.
@@ -44,20 +45,33 @@ pub(crate) struct LaunchedTo<M> {
 }
 
 impl<M> LaunchedTo<M> {
-    /// Launches a batch.
-    pub(crate) fn new<A: DeviceAllocator<Memory = M>>(batch: Batch, allocator: &mut A) -> Result<Self> {
-        let memory = allocator.allocate(batch.device_bytes().unwrap_or(0)).map_err(DataError::Memory)?;
+    /// Launches a batch, to memory of its length.
+    pub(crate) fn new<A: DeviceAllocator<Memory = M>>(batch: Batch, memory: M) -> Result<Self> {
         // SAFETY: the promise of the allocator. The memory is kept until the launch was finished or
         // dropped.
-        let launched = unsafe { batch.launch(A::place_of(&memory)) }?;
-        Ok(Self { launched, memory })
+        match unsafe { batch.launch(A::place_of(&memory)) } {
+            Ok(launched) => Ok(Self { launched, memory }),
+            Err(error) => Err(leaked(error, memory)),
+        }
     }
 
     /// Waits until the batch is decoded.
     pub(crate) fn finish(self, counters: &Counters) -> Result<(Batch, M)> {
         let Self { launched, memory } = self;
-        Ok((launched.finish_counted(counters)?, memory))
+        match launched.finish_counted(counters) {
+            Ok(batch) => Ok((batch, memory)),
+            Err(error) => Err(leaked(error, memory)),
+        }
     }
+}
+
+/// Leaks memory if the driver has failed: nobody knows what still writes to it.
+fn leaked<M>(error: DataError, memory: M) -> DataError {
+    match error {
+        DataError::Gpu(_) => mem::forget(memory),
+        _ => drop(memory),
+    }
+    error
 }
 
 impl Batch {

@@ -93,6 +93,18 @@ impl BatchIterator {
         self.counters.metrics(self.setup.threads.decode_threads, self.setup.threads.io_depth)
     }
 
+    /// Returns the state after so many batches, with the receipt of those of them that the consumer
+    /// has.
+    #[cfg(feature = "cuda")]
+    pub(super) fn state_after(&self, taken: u64, receipt: Receipt) -> State {
+        self.schedule.state(&self.setup, taken, receipt)
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(super) fn taken(&self) -> u64 {
+        self.taken
+    }
+
     #[cfg(feature = "cuda")]
     pub(super) fn counters(&self) -> &Counters {
         &self.counters

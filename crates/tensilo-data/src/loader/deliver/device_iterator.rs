@@ -1,43 +1,49 @@
 //! Batches on a GPU, launched before they are asked for.
 //!
-//! While the consumer works with a batch, the next ones are copied and decoded: as many as
-//! [`IN_FLIGHT`], if the threads have them ready. States and metrics are those of the batches that
-//! the consumer has taken, not those in flight.
+//! While the consumer works with a batch, the next ones are copied and decoded, if the threads have
+//! them ready. States, receipts and metrics are of the batches that the consumer has taken, not of
+//! those in flight.
 
 use super::batch::Batch;
 use super::batch_iterator::BatchIterator;
-use crate::error::Result;
+use crate::error::{DataError, Result};
 use crate::loader::metrics::LoaderMetrics;
+use crate::receipt::Receipt;
 use crate::state::State;
 use crate::sys::device::{DeviceAllocator, LaunchedTo};
 use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-/// Batches that are copied and decoded ahead of the consumer: one that is decoded, and one that is
+/// Batches that are launched when one is delivered: that one, one that is decoded, and one that is
 /// copied meanwhile.
-const IN_FLIGHT: usize = 2;
+const IN_FLIGHT: usize = 3;
 
 /// The batches of a rank in the memory of a GPU, in order, each with its memory: an iterator that
 /// decodes ahead. [`BatchIterator::on_device`] makes one.
 ///
 /// The values of a batch are complete when it is delivered, for operations of any stream. A batch
-/// that cannot be read or decoded is an error in its place, as without a GPU.
+/// that cannot be read or decoded is an error in its place, as without a GPU. If the allocator
+/// fails, that is the error [`DataError::Memory`], no batch is lost, and the next call tries again.
 pub struct DeviceIterator<A: DeviceAllocator> {
     batches: BatchIterator,
     allocator: A,
+    /// A batch that has no memory yet.
+    waiting: Option<Batch>,
     in_flight: VecDeque<InFlight<A::Memory>>,
-    state: State,
-    /// The batches that were taken, their samples, and the bytes of their values.
-    taken: [u64; 3],
+    /// The steps of the batches that were taken.
+    taken: u64,
+    receipt: Receipt,
+    /// The batches that were delivered, their samples, and the bytes of their values.
+    delivered: [u64; 3],
     /// The threads have no more batches.
     is_over: bool,
 }
 
 struct InFlight<M> {
     launched: Result<LaunchedTo<M>>,
-    /// The state after the batch.
-    state: State,
+    /// The steps up to this batch.
+    taken: u64,
 }
 
 impl<A: DeviceAllocator> fmt::Debug for DeviceIterator<A> {
@@ -47,47 +53,71 @@ impl<A: DeviceAllocator> fmt::Debug for DeviceIterator<A> {
 }
 
 impl BatchIterator {
-    /// Decodes the batches on the GPU of
+    /// Decodes the batches that are left on the GPU of
     /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on), to memory of an allocator:
     /// that [`Gpu`](tensilo_cuda::Gpu) itself is one.
     pub fn on_device<A: DeviceAllocator>(self, allocator: A) -> DeviceIterator<A> {
-        let state = self.state();
-        DeviceIterator { batches: self, allocator, in_flight: VecDeque::new(), state, taken: [0; 3], is_over: false }
+        DeviceIterator {
+            taken: self.taken(),
+            receipt: self.receipt(),
+            batches: self,
+            allocator,
+            waiting: None,
+            in_flight: VecDeque::new(),
+            delivered: [0; 3],
+            is_over: false,
+        }
     }
 }
 
 impl<A: DeviceAllocator> DeviceIterator<A> {
     /// Returns the state after the batches that were taken, see [`BatchIterator::state`].
     pub fn state(&self) -> State {
-        self.state
+        self.batches.state_after(self.taken, self.receipt)
     }
 
     /// As [`BatchIterator::wait`]. A batch in flight counts as ready.
     pub fn wait(&self, timeout: Duration) -> bool {
-        !self.in_flight.is_empty() || self.batches.wait(timeout)
+        !self.in_flight.is_empty() || self.waiting.is_some() || self.batches.wait(timeout)
     }
 
     /// Returns what the loader did until now, see [`BatchIterator::metrics`].
     pub fn metrics(&self) -> LoaderMetrics {
-        let [batches, samples, value_bytes] = self.taken;
+        let [batches, samples, value_bytes] = self.delivered;
         LoaderMetrics { batches, samples, value_bytes, ..self.batches.metrics() }
     }
 
-    /// Launches batches that are ready.
-    fn launch_ahead(&mut self) {
-        while self.in_flight.len() < IN_FLIGHT && !self.is_over && self.batches.wait(Duration::ZERO) {
-            self.launch_next();
+    /// Launches batches that are ready, and waits for one if none is in flight. Fails if the
+    /// allocator does.
+    fn launch_ahead(&mut self) -> Result<()> {
+        while self.in_flight.len() < IN_FLIGHT {
+            let is_ready = self.in_flight.is_empty() || self.waiting.is_some() || self.batches.wait(Duration::ZERO);
+            if !is_ready || (self.is_over && self.waiting.is_none()) {
+                break;
+            }
+            let batch = match self.waiting.take() {
+                Some(batch) => Ok(batch),
+                None => match self.batches.next() {
+                    Some(batch) => batch,
+                    None => {
+                        self.is_over = true;
+                        break;
+                    }
+                },
+            };
+            let launched = match batch {
+                Ok(batch) => match self.allocator.allocate(batch.device_bytes().unwrap_or(0)) {
+                    Ok(memory) => LaunchedTo::new::<A>(batch, memory),
+                    Err(error) => {
+                        self.waiting = Some(batch);
+                        return Err(DataError::Memory(error));
+                    }
+                },
+                Err(error) => Err(error),
+            };
+            self.in_flight.push_back(InFlight { launched, taken: self.batches.taken() });
         }
-    }
-
-    /// Waits for a batch, and launches it.
-    fn launch_next(&mut self) {
-        let Some(batch) = self.batches.next() else {
-            self.is_over = true;
-            return;
-        };
-        let launched = batch.and_then(|batch| LaunchedTo::new(batch, &mut self.allocator));
-        self.in_flight.push_back(InFlight { launched, state: self.batches.state() });
+        Ok(())
     }
 }
 
@@ -95,18 +125,17 @@ impl<A: DeviceAllocator> Iterator for DeviceIterator<A> {
     type Item = Result<(Batch, A::Memory)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.in_flight.is_empty() {
-            self.launch_next();
+        if let Err(error) = self.launch_ahead() {
+            return Some(Err(error));
         }
-        let InFlight { launched, state, .. } = self.in_flight.pop_front()?;
-        self.state = state;
-        // before this one is waited for, so that the GPU has work meanwhile
-        self.launch_ahead();
+        let InFlight { launched, taken } = self.in_flight.pop_front()?;
+        self.taken = taken;
         Some(launched.and_then(|launched| {
             let (batch, memory) = launched.finish(self.batches.counters())?;
+            self.receipt = self.receipt.plus(batch.receipt());
             let bytes: u64 = batch.columns().iter().map(|column| column.byte_count() as u64).sum(); // exact
-            for (taken, more) in self.taken.iter_mut().zip([1, batch.samples().len() as u64, bytes]) {
-                *taken = taken.saturating_add(more);
+            for (delivered, more) in self.delivered.iter_mut().zip([1, batch.samples().len() as u64, bytes]) {
+                *delivered = delivered.saturating_add(more);
             }
             Ok((batch, memory))
         }))
