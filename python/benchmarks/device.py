@@ -17,7 +17,7 @@ import tensilo as ts
 from tensilo.torch import Loader
 
 BATCH_SIZES = [16, 64, 256, 1024, 4096]
-# The memory of an emulated GPU is that of the host.
+# An emulated GPU has its memory on the host.
 MEMORY = "cpu" if "TENSILO_EMULATED_GPU" in os.environ else "cuda"
 
 

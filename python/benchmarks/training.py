@@ -49,7 +49,7 @@ def options():
     parser.add_argument("--workers", type=int, default=os.cpu_count() - 1, help="workers, or threads that decode")
     parser.add_argument("--width", type=int, default=256, help="channels of the model")
     parser.add_argument("--data", default="", help="folder of the real data; without it the data is synthetic")
-    parser.add_argument("--work", help="folder for files, which are kept; a temporary one by default")
+    parser.add_argument("--work", help="folder for files, to use them again; a temporary one by default")
     parser.add_argument("--output", default=Path(__file__).parent / "results", help="folder of table and plot")
     parser.add_argument("--row", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -91,7 +91,7 @@ def stored_as(name):
 
 
 def memory_of(device):
-    """Returns the device of tensors: that of an emulated GPU is the CPU."""
+    """Returns the device of tensors: the CPU, if the GPU is emulated."""
     return "cpu" if "TENSILO_EMULATED_GPU" in os.environ else device
 
 

@@ -343,7 +343,7 @@ impl BatchColumn {
         Ok(Array::of_numbers(self.item_offsets()?))
     }
 
-    /// Returns where the bytes of each sample are among those of all, and its shape; None for
+    /// Returns where the bytes of each sample begin among the values, and its shape; None for
     /// nulls.
     fn _places<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Place<'py>>>> {
         let place = |i: usize| {

@@ -94,9 +94,9 @@ struct Buffers {
     returned: Vec<DeviceBuffer>,
 }
 
-/// Buffers that come back before the GPU is waited for, and that are kept.
+/// Buffers that are returned before the pool waits for the GPU, and reuses them.
 const MAX_RETURNED: usize = 4;
-/// What lengths are rounded up to: that of a page of the GPU.
+/// Lengths are rounded up to pages of the GPU.
 const PAGE: usize = 2 << 20;
 
 impl Pool {
@@ -254,8 +254,8 @@ pub struct Allocated {
 }
 
 // SAFETY: the callers in `tensilo/*.py` return tensors of PyTorch, or `DeviceMemory`, whose memory
-// is on the GPU of the loader. It lives as long as the object, of which nobody else has a reference
-// before it is delivered, and which was freed on the stream before.
+// is on the GPU of the loader. It lives as long as the object, and no other code has a reference to
+// that before it is delivered. What used the memory before has freed it on the stream.
 unsafe impl DeviceAllocator for Allocator {
     type Memory = Allocated;
 

@@ -294,7 +294,7 @@ impl Loader {
 
     /// As ``iter``, with batches that the GPU of the loader decodes to memory that ``allocate``
     /// returns for a number of bytes: anything with the method ``data_ptr``. An item is the batch,
-    /// of which some columns have no values, and the memory.
+    /// in which some columns have no values, and the memory.
     ///
     /// The memory belongs to ``stream``, or was used on it last.
     fn _iter_on_device(&self, py: Python<'_>, allocate: Py<PyAny>, stream: u64) -> PyResult<DeviceIterator> {

@@ -81,7 +81,7 @@ class Resident:
         self._pending: deque[tuple[_tensilo.Gathering, torch.Tensor]] = deque()
 
     def __len__(self) -> int:
-        """Returns the number of samples: those of this rank."""
+        """Returns the number of samples of this rank."""
         return len(self.samples)
 
     @property

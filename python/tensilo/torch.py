@@ -230,7 +230,7 @@ class Loader(IterableDataset):
         batch_size: the samples of a batch of this rank.
         device: "cuda", or one such as "cuda:1": tensors are in the memory of this GPU, which decodes them while
             the training works with the batch before. Texts and lists stay lists. Tensors are complete for any
-            stream; what uses one on another stream than that of the loop calls ``tensor.record_stream``.
+            stream; to use one on another stream than the loop does, call ``tensor.record_stream``.
         min_device_bytes: batches that are shorter, as they are delivered, are decoded by the processor, and sent
             to the GPU. The default is 1 MiB; 0 is none.
         pin_memory: whether tensors are in pinned memory, for copies to a device that do not block.

@@ -84,7 +84,7 @@ def assert_is_sample(row, i):
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """Returns a GPU: one whose number `TENSILO_GPU` has, or an emulated one, whose memory is that of the host."""
+    """Returns a GPU: one whose number `TENSILO_GPU` has, or an emulated one, whose memory is on the host."""
     if "TENSILO_GPU" in os.environ:
         return _gpu.opened(int(os.environ["TENSILO_GPU"]))
     monkeypatch.setenv("TENSILO_EMULATED_GPU", "1")

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("gpu")
 def numpy_allocator(gpu):
     """Returns an allocator of arrays, and all that it has allocated."""
     if not gpu.is_emulated:
-        pytest.skip("its memory is not that of the host")
+        pytest.skip("its memory is not on the host")
     allocated = []
 
     class Memory:
@@ -222,7 +222,7 @@ def test_a_damaged_sample_is_the_error_of_the_processor(ragged):
     assert isinstance(outcome(), tuple)
 
 
-# all samples, none of them, and those of the first piece
+# all samples, none, and the first piece
 @pytest.mark.parametrize(("max_bytes", "count"), [(None, 300), (1, 0), (17_000, 64)])
 def test_resident_samples(ragged, max_bytes, count):
     torch = optional("torch")

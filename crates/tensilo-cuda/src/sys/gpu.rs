@@ -289,8 +289,8 @@ impl Gpu {
     }
 
     /// Returns the stream that lists are decoded on, as a `CUstream`. A caller who allocates memory
-    /// of batches for this stream need not wait for others: see [`BatchMemory::stream`]. Whoever
-    /// then uses a batch on another stream waits for [`Launched::finish`] first.
+    /// of batches for this stream need not wait for others: see [`BatchMemory::stream`]. To use
+    /// a batch on another stream, wait for [`Launched::finish`] first.
     pub fn stream(&self) -> u64 {
         self.0.kernels.id.0
     }

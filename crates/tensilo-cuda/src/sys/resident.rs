@@ -202,7 +202,7 @@ impl ResidentBuilder {
         self.lengths.resize(samples, 0);
     }
 
-    /// Adds the samples of a plan to the piece: those of its column `column`. `rows` has the place
+    /// Adds the samples of column number `column` of a plan to the piece. `rows` has the place
     /// of each in the piece; without it they are in order. `shapes` becomes their shapes and nulls.
     ///
     /// Fails if a sample is damaged or is at no place of the piece.

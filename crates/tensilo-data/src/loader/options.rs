@@ -171,9 +171,9 @@ impl LoaderOptions {
         self
     }
 
-    /// Sets the least size of a batch, as it is delivered, that the GPU decodes. The processor is
-    /// as fast with smaller ones, and they are sent decoded. The default is 1 MiB; with 0, the GPU
-    /// decodes all. A batch is taken to be as long as the one that was decoded before.
+    /// Sets the minimum size of a batch that the GPU decodes, in delivered bytes. Smaller batches
+    /// are decoded by the processor, which is as fast with them, and sent decoded. The default is
+    /// 1 MiB; with 0, the GPU decodes all. A batch is expected to be as long as the one before.
     #[cfg(feature = "cuda")]
     pub fn min_device_bytes(mut self, bytes: usize) -> Self {
         self.min_device_bytes = bytes;
@@ -306,8 +306,8 @@ impl LoaderOptions {
     /// Reads a range of the samples of a view, checks them, and sends them as they are stored to
     /// the GPU of [`LoaderOptions::decode_on`], where they stay: as many from the first on as
     /// `max_bytes` have room for, in whole pieces of about 64 MiB. Columns are numbers of a fixed
-    /// shape, or padded ones whose first extent varies. Of casts, the GPU has those of `bf16` and
-    /// `f16` to `f32`.
+    /// shape, or padded ones whose first extent varies. The GPU casts `bf16` and `f16` to `f32`,
+    /// and nothing else.
     ///
     /// `progress` is told how many samples are sent, and of how many; if it breaks, the error is of
     /// kind [`Cancelled`](tensilo::ErrorKind::Cancelled).

@@ -64,7 +64,7 @@ impl ResidentSamples {
 }
 
 impl ResidentColumn {
-    /// Returns the column as it is delivered: of another type if it is cast.
+    /// Returns the schema of the delivered column: with another type if it is cast.
     pub fn schema(&self) -> &ColumnSchema {
         &self.schema
     }
@@ -74,13 +74,13 @@ impl ResidentColumn {
         &self.samples
     }
 
-    /// Returns the extents of a row: those of a sample, or of the longest one if it is padded.
+    /// Returns the extents of a row: of a sample, or of the longest sample if the column is padded.
     pub fn extents(&self) -> &[u64] {
         &self.extents
     }
 
-    /// Returns the element, as it is delivered, that fills what a row has after a shorter sample:
-    /// it is to be there before samples are gathered.
+    /// Returns the delivered element that fills a row after a shorter sample. Write it to the rows
+    /// before samples are gathered to them.
     pub fn filler(&self) -> &[u8] {
         &self.filler
     }
@@ -97,7 +97,7 @@ struct Building {
     /// Samples first.
     extents: Vec<u64>,
     nulls: Vec<u64>,
-    /// Those of the piece.
+    /// Null samples of the current piece.
     piece_nulls: Vec<u64>,
 }
 
@@ -169,7 +169,7 @@ fn route(chosen: &ChosenColumn) -> Result<tensilo_cuda::Conversion> {
         Route::Decoded if chosen.fixed_bytes.is_none() && chosen.padding.is_none() => {
             "samples of different lengths stay on a GPU only if the column is padded"
         }
-        Route::Decoded => "of casts, a GPU has those of bf16 and f16 to f32, and it pads the first extent alone",
+        Route::Decoded => "on a GPU, only bf16 and f16 are cast, to f32, and only the first extent is padded",
     };
     Err(DataError::BadArgument(format!("column {name:?}: {why}")))
 }

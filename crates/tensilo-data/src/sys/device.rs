@@ -11,8 +11,8 @@ use tensilo_cuda::{BatchMemory, DeviceBuffer, Gpu};
 /// # Safety
 ///
 /// [`DeviceAllocator::place_of`] returns memory of the GPU of the loader, of at least as many bytes
-/// as were asked for, and a stream that exists. The memory stays allocated as long as it is not
-/// dropped, and until it is delivered, nobody uses it on other streams.
+/// as were asked for, and a stream that exists. The memory stays allocated until it is
+/// dropped, and until it is delivered, nothing uses it on another stream.
 pub unsafe trait DeviceAllocator {
     /// Memory of a batch. It is freed, or used again, when it is dropped.
     type Memory;
@@ -24,7 +24,7 @@ pub unsafe trait DeviceAllocator {
     fn place_of(memory: &Self::Memory) -> BatchMemory;
 }
 
-// SAFETY: the memory is freed when it is dropped, and nobody else has it.
+// SAFETY: the memory is freed when it is dropped, and nothing else uses it.
 unsafe impl DeviceAllocator for Gpu {
     type Memory = DeviceBuffer;
 
@@ -47,8 +47,8 @@ pub(crate) struct LaunchedTo<M> {
 impl<M> LaunchedTo<M> {
     /// Launches a batch, to memory of its length.
     pub(crate) fn new<A: DeviceAllocator<Memory = M>>(batch: Batch, memory: M) -> Result<Self> {
-        // SAFETY: the promise of the allocator. The memory is kept until the launch was finished or
-        // dropped.
+        // SAFETY: the promise of the allocator. The memory is dropped after the launch was finished
+        // or dropped.
         match unsafe { batch.launch(A::place_of(&memory)) } {
             Ok(launched) => Ok(Self { launched, memory }),
             Err(error) => Err(leaked(error, memory)),
@@ -65,7 +65,7 @@ impl<M> LaunchedTo<M> {
     }
 }
 
-/// Leaks memory if the driver has failed: nobody knows what still writes to it.
+/// Leaks memory if the driver has failed: the GPU may still write to it.
 fn leaked<M>(error: DataError, memory: M) -> DataError {
     match error {
         DataError::Gpu(_) => mem::forget(memory),

@@ -93,7 +93,7 @@ impl BatchIterator {
         self.counters.metrics(self.setup.threads.decode_threads, self.setup.threads.io_depth)
     }
 
-    /// Returns the state after so many batches, with the receipt of those of them that the consumer
+    /// Returns the state after a number of batches, with a receipt of the samples that the consumer
     /// has.
     #[cfg(feature = "cuda")]
     pub(super) fn state_after(&self, taken: u64, receipt: Receipt) -> State {

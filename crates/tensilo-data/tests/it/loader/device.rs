@@ -91,7 +91,7 @@ proptest! {
             for (found, due) in found.columns().iter().zip(due.columns()) {
                 check_column(found, &memory, due);
             }
-            // not those of batches in flight
+            // batches in flight are not counted
             prop_assert_eq!(batches.state(), on_host.state());
             let count = |metrics: LoaderMetrics| (metrics.batches, metrics.samples, metrics.value_bytes);
             prop_assert_eq!(count(batches.metrics()), count(on_host.metrics()));
@@ -150,7 +150,7 @@ fn functions_of_batches_need_values_on_the_host() {
 /// Fails each other time, as a GPU whose memory is full.
 struct OftenFull(Gpu, u64);
 
-// SAFETY: that of `Gpu`.
+// SAFETY: as `Gpu`, which allocates.
 unsafe impl DeviceAllocator for OftenFull {
     type Memory = DeviceBuffer;
 
@@ -274,7 +274,7 @@ fn columns_that_cannot_stay_on_a_gpu_are_named() {
     let with = |name: &str| LoaderOptions::new(1).columns([name]).decode_on(&gpu);
     assert!(resident(LoaderOptions::new(1)).contains("decode_on"));
     assert!(resident(with("tokens")).contains("padded"), "{}", resident(with("tokens")));
-    assert!(resident(with("maybe").cast("maybe", DType::I64)).contains("casts"));
+    assert!(resident(with("maybe").cast("maybe", DType::I64)).contains("are cast"));
     assert!(resident(with("words")).contains("texts"));
     let all = View::all(&dataset);
     let whole = with("maybe").resident(&all, 0..all.n(), usize::MAX, |_, _| ControlFlow::Continue(()));
