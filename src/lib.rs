@@ -155,8 +155,8 @@ pub mod source {
     #[cfg(feature = "mmap")]
     pub use crate::mmap::MappedFile;
     pub use crate::open::{
-        CoalesceConfig, FileIdentity, InMemory, PositionedFile, RangeError, Requests, Source, default_open_files,
-        is_on_network, range_length,
+        CoalesceConfig, FileIdentity, InMemory, PositionedFile, RangeError, ReadMemory, Requests, Source,
+        default_open_files, is_on_network, range_length,
     };
     #[cfg(feature = "glob")]
     pub use crate::pattern::paths_matching;

@@ -2,7 +2,7 @@
 
 use super::FileIdentity;
 use super::coalesce::{CoalesceConfig, RangeError};
-use super::source::Source;
+use super::source::{ReadMemory, Source};
 use crate::le::u64_of;
 use std::io;
 use std::ops::Range;
@@ -52,6 +52,21 @@ impl Source for FirstBytes {
             return Err(RangeError { range, error: io::ErrorKind::UnexpectedEof.into() });
         }
         self.source.read_ranges(ranges, out)
+    }
+
+    fn alignment(&self) -> Option<u64> {
+        self.source.alignment()
+    }
+
+    fn read_to_memory(
+        &self,
+        ranges: &[Range<u64>],
+        memory: Box<dyn ReadMemory>,
+    ) -> (Option<Box<dyn ReadMemory>>, Result<(), RangeError>) {
+        if let Some(range) = ranges.iter().position(|range| range.end > self.bytes) {
+            return (Some(memory), Err(RangeError { range, error: io::ErrorKind::UnexpectedEof.into() }));
+        }
+        self.source.read_to_memory(ranges, memory)
     }
 
     fn prefetch(&self, ranges: &[Range<u64>]) {

@@ -20,7 +20,7 @@ pub(crate) use identity::refuse_same;
 #[cfg(feature = "import")]
 pub(crate) use positioned::check_regular;
 pub use positioned::{PositionedFile, default_open_files, is_on_network};
-pub use source::{InMemory, Source};
+pub use source::{InMemory, ReadMemory, Source};
 pub(crate) use table_slot::{TableSlot, no_table};
 
 use crate::codec::check_supported;

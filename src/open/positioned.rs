@@ -124,6 +124,11 @@ impl Source for PositionedFile {
         read_each(self, ranges, out)
     }
 
+    /// Blocks begin at multiples of it; the system copies to any memory.
+    fn alignment(&self) -> Option<u64> {
+        Some(16)
+    }
+
     fn prefetch(&self, ranges: &[Range<u64>]) {
         ranges.iter().for_each(|range| will_need(&self.file, range));
     }

@@ -38,6 +38,30 @@ pub trait Source: Send + Sync {
         read_each(self, ranges, out)
     }
 
+    /// Returns the alignment of ranges that [`Source::read_to_memory`] reads without a copy, a
+    /// power of two; `None` if it copies anyway. Default: `None`.
+    fn alignment(&self) -> Option<u64> {
+        None
+    }
+
+    /// As [`Source::read_ranges`], to memory that is long enough, and which comes back. The ranges
+    /// begin and end at multiples of [`Source::alignment`], but for the end of the file.
+    ///
+    /// Default: [`Source::read_ranges`] to the memory. A source whose reads cannot be stopped or
+    /// waited for leaks the memory: it does not come back.
+    fn read_to_memory(
+        &self,
+        ranges: &[Range<u64>],
+        mut memory: Box<dyn ReadMemory>,
+    ) -> (Option<Box<dyn ReadMemory>>, std::result::Result<(), RangeError>) {
+        let length = ranges.iter().map(range_length).fold(0, usize::saturating_add);
+        let read = match memory.bytes_mut().get_mut(..length) {
+            Some(out) => self.read_ranges(ranges, out),
+            None => Err(RangeError { range: 0, error: io::ErrorKind::InvalidInput.into() }),
+        };
+        (Some(memory), read)
+    }
+
     /// Takes a hint that these ranges will be read soon, and returns at once. A source begins to
     /// read them, all at the same time. Errors are met again when the ranges are read. Default:
     /// does nothing.
@@ -52,6 +76,21 @@ pub trait Source: Send + Sync {
     fn identity(&self) -> Option<FileIdentity> {
         None
     }
+}
+
+/// Memory of a caller that bytes are read to, such as pinned memory that a device copies from.
+///
+/// What [`ReadMemory::bytes_mut`] returns stays where it is while the system writes to it, without
+/// a call of this trait.
+pub trait ReadMemory: Send + Sync {
+    /// Returns the memory.
+    fn bytes(&self) -> &[u8];
+
+    /// Returns the memory.
+    fn bytes_mut(&mut self) -> &mut [u8];
+
+    /// Makes it at least so long, and keeps the first `used` bytes.
+    fn reserve(&mut self, used: usize, bytes: usize) -> Result<()>;
 }
 
 /// Reads one range after the other, see [`Source::read_ranges`].
@@ -110,6 +149,18 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 
     fn read_ranges(&self, ranges: &[Range<u64>], out: &mut [u8]) -> std::result::Result<(), RangeError> {
         (**self).read_ranges(ranges, out)
+    }
+
+    fn alignment(&self) -> Option<u64> {
+        (**self).alignment()
+    }
+
+    fn read_to_memory(
+        &self,
+        ranges: &[Range<u64>],
+        memory: Box<dyn ReadMemory>,
+    ) -> (Option<Box<dyn ReadMemory>>, std::result::Result<(), RangeError>) {
+        (**self).read_to_memory(ranges, memory)
     }
 
     fn prefetch(&self, ranges: &[Range<u64>]) {

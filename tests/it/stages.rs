@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use tensilo::sink::Stream;
-use tensilo::source::{CoalesceConfig, InMemory, Source};
+use tensilo::source::{CoalesceConfig, InMemory, RangeError, ReadMemory, Source};
 use tensilo::stages::{BlockSamples, BlockScratch, Decoder, FetchedBytes, PlanPart, ReadPlan};
 use tensilo::{
     Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, Extent, OpenOptions, Profile, Reader,
@@ -490,4 +490,110 @@ fn stages_that_do_not_fit_each_other_are_refused() {
     plan.select(&[], &[]).unwrap();
     plan.fetch(&mut fetched).unwrap();
     decoder.decode(&plan, &fetched, &mut []).unwrap();
+}
+
+/// Memory that can be reserved or not.
+struct Lent {
+    bytes: Vec<u8>,
+    is_short: bool,
+}
+
+impl ReadMemory for Lent {
+    fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    fn reserve(&mut self, _used: usize, bytes: usize) -> Result<(), Error> {
+        match self.is_short {
+            true => Err(Error::bad_argument("there is no more")),
+            false => {
+                self.bytes.resize(bytes, 0xEE);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A file that is read to memory of the caller, or loses it, or gives other memory back.
+struct Lending {
+    file: Failing,
+    behaviour: AtomicUsize,
+}
+
+impl Source for Lending {
+    fn byte_count(&self) -> u64 {
+        self.file.byte_count()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(offset, out)
+    }
+
+    fn alignment(&self) -> Option<u64> {
+        Some(4096)
+    }
+
+    fn read_to_memory(
+        &self,
+        ranges: &[Range<u64>],
+        mut memory: Box<dyn ReadMemory>,
+    ) -> (Option<Box<dyn ReadMemory>>, Result<(), RangeError>) {
+        assert!(ranges.iter().all(|range| range.start % 4096 == 0));
+        match self.behaviour.load(Ordering::Relaxed) {
+            0 => {
+                let length = ranges.iter().map(|range| (range.end - range.start) as usize).sum();
+                let read = self.read_ranges(ranges, &mut memory.bytes_mut()[..length]);
+                (Some(memory), read)
+            }
+            1 => (None, Ok(())),
+            _ => (Some(Box::new(Lent { bytes: Vec::new(), is_short: false })), Ok(())),
+        }
+    }
+}
+
+#[test]
+fn bytes_in_memory_of_the_caller_are_those_of_the_plan_or_none() {
+    let file = Failing { file: raw_file(640), max_request_bytes: 256 << 10, broken: AtomicU64::new(u64::MAX) };
+    let source = Arc::new(Lending { file, behaviour: AtomicUsize::new(0) });
+    let reader = OpenOptions::new().verification(Verification::Never).open(source.clone()).unwrap();
+    let column = reader.column("x").unwrap();
+    let (mut plan, mut bytes) = (ReadPlan::new(), FetchedBytes::new());
+    let lent = |is_short| -> Option<Box<dyn ReadMemory>> { Some(Box::new(Lent { bytes: Vec::new(), is_short })) };
+    let decode = |plan: &ReadPlan, bytes: &FetchedBytes| {
+        let mut found = ColumnBuffer::new();
+        Decoder::new().decode_column(plan, bytes, 0, &mut found).map(|()| found)
+    };
+    let mut due = ColumnBuffer::new();
+    let indices = [0, 3, 200, 639];
+    column.cursor().gather_into(&indices, &mut due).unwrap();
+    // of another plan, to own memory
+    plan.select(std::slice::from_ref(&column), &[5, 7, 300, 638]).unwrap();
+    plan.fetch(&mut bytes).unwrap();
+    plan.select(std::slice::from_ref(&column), &indices).unwrap();
+    for is_short in [false, true] {
+        drop(bytes.set_memory(lent(is_short)));
+        let before = bytes.fetches();
+        plan.fetch(&mut bytes).unwrap();
+        // without memory they are read to that of the library
+        assert_eq!((bytes.memory().is_none(), bytes.fetches() != before), (is_short, true));
+        assert!(decode(&plan, &bytes).unwrap().bytes() == due.bytes());
+        drop(bytes.set_memory(None));
+        assert_eq!(decode(&plan, &bytes).is_ok(), is_short);
+    }
+    for behaviour in [1, 2] {
+        source.behaviour.store(behaviour, Ordering::Relaxed);
+        drop(bytes.set_memory(lent(false)));
+        assert_eq!(plan.fetch(&mut bytes).unwrap_err().kind(), ErrorKind::Io);
+        assert_eq!(decode(&plan, &bytes).unwrap_err().kind(), ErrorKind::BadArgument);
+    }
+    source.behaviour.store(0, Ordering::Relaxed);
+    drop(bytes.set_memory(lent(false)));
+    source.file.broken.store(plan.ranges()[2].start + 100, Ordering::Relaxed);
+    let error = plan.fetch(&mut bytes).unwrap_err();
+    assert_eq!((error.kind(), error.column()), (ErrorKind::Io, Some("x")), "{error}");
+    assert_eq!(decode(&plan, &bytes).unwrap_err().kind(), ErrorKind::BadArgument);
 }

@@ -8,7 +8,10 @@
 //! list is launched, and are checked before: a kernel then writes nowhere else.
 
 use bytemuck::{Pod, Zeroable};
-use tensilo::stages::BlockSamples;
+use std::fmt;
+use std::ops::Range;
+use tensilo::source::ReadMemory;
+use tensilo::stages::{BlockSamples, FetchedBytes};
 use tensilo::{ColumnBuffer, DType, Error, Result};
 
 /// How elements are delivered.
@@ -124,20 +127,11 @@ pub(crate) struct Copy {
 /// The alignment of stored bytes, tables and records.
 pub(crate) const ALIGNMENT: usize = size_of::<u128>();
 
-/// Memory that a list is collected in: of the heap, or pinned memory that a device copies from.
-pub(crate) trait ListMemory: Send + Sync + std::fmt::Debug {
-    /// Returns all of it. It begins at a multiple of [`ALIGNMENT`].
-    fn bytes(&self) -> &[u8];
-    fn bytes_mut(&mut self) -> &mut [u8];
-    /// Makes it at least so long, and keeps the first `used` bytes.
-    fn reserve(&mut self, used: usize, bytes: usize) -> Result<()>;
-}
-
 /// Memory of the heap.
 #[derive(Debug, Default)]
 struct Heap(Vec<u128>);
 
-impl ListMemory for Heap {
+impl ReadMemory for Heap {
     fn bytes(&self) -> &[u8] {
         bytemuck::cast_slice(&self.0)
     }
@@ -186,10 +180,9 @@ impl Refusal {
 }
 
 /// The blocks of a batch, in memory that is reused.
-#[derive(Debug)]
 pub struct BlockList {
     /// The report, then stored bytes and tables, then the records of a list that is launched.
-    memory: Box<dyn ListMemory>,
+    memory: Box<dyn ReadMemory>,
     /// The bytes of `memory` that are used, without records.
     used: usize,
     blocks: Vec<Block>,
@@ -202,7 +195,33 @@ pub struct BlockList {
     part: Option<Part>,
     /// The bytes of a batch that copies write to: up to this one.
     end: usize,
+    fetched: Vec<Fetched>,
+    /// Memory of bytes that are no longer needed.
+    unused: Vec<Box<dyn ReadMemory>>,
 }
+
+/// Bytes that were fetched to memory that a device copies from. Blocks in them are not copied to
+/// the list.
+struct Fetched {
+    /// Where they are in the memory of the host.
+    range: Range<usize>,
+    /// [`FetchedBytes::fetches`].
+    fetches: u64,
+    /// The offsets that blocks are between; multiples of [`ALIGNMENT`], but for the end.
+    used: Range<usize>,
+    /// The memory, from [`BlockList::adopt`] on.
+    memory: Option<Box<dyn ReadMemory>>,
+}
+
+impl fmt::Debug for BlockList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} blocks in {} bytes", self.blocks.len(), self.byte_count())
+    }
+}
+
+/// The number of the fetched bytes that a block is in, counted from 1, is above the bits of its
+/// offset there; 0 is the list itself.
+const OFFSET_BITS: u32 = 40;
 
 /// Elements of a block that have no place yet.
 #[derive(Clone, Copy, Debug)]
@@ -239,7 +258,7 @@ impl BlockList {
     }
 
     /// Returns an empty list in some memory.
-    pub(crate) fn in_memory(memory: Box<dyn ListMemory>) -> Self {
+    pub(crate) fn in_memory(memory: Box<dyn ReadMemory>) -> Self {
         Self {
             memory,
             used: HEAD,
@@ -249,11 +268,14 @@ impl BlockList {
             copies: Vec::new(),
             part: None,
             end: 0,
+            fetched: Vec::new(),
+            unused: Vec::new(),
         }
     }
 
     /// Removes all blocks, and keeps the memory.
     pub fn clear(&mut self) {
+        self.unused.extend(self.fetched.drain(..).filter_map(|fetched| fetched.memory));
         self.used = HEAD;
         self.blocks.clear();
         self.placed = 0;
@@ -270,7 +292,82 @@ impl BlockList {
 
     /// Returns the bytes that a launch sends to the device: stored bytes, tables and records.
     pub fn byte_count(&self) -> usize {
-        self.layout().end
+        self.fetched_offsets().last().map_or(0, |end| *end)
+    }
+
+    /// Announces bytes of a plan. If they are in memory that a device copies from, see
+    /// [`FetchedBytes::set_memory`], blocks in them are sent from there, and not copied to the
+    /// list: call [`BlockList::adopt`] before the launch.
+    pub fn expect(&mut self, bytes: &FetchedBytes) {
+        let start = bytes.memory().map_or(1, |memory| memory.as_ptr().addr());
+        if let Some(memory) = bytes.memory().filter(|_| start.is_multiple_of(ALIGNMENT)) {
+            let range = start..start.saturating_add(memory.len());
+            self.fetched.push(Fetched { range, fetches: bytes.fetches(), used: 0..0, memory: None });
+        }
+    }
+
+    /// Takes the memory of bytes that were announced, if blocks are in it, until the list is
+    /// cleared.
+    pub fn adopt(&mut self, bytes: &mut FetchedBytes) {
+        let Some(start) = bytes.memory().map(|memory| memory.as_ptr().addr()) else { return };
+        let is_of = |fetched: &&mut Fetched| fetched.range.start == start && fetched.fetches == bytes.fetches();
+        let announced = self.fetched.iter_mut().find(is_of);
+        if let Some(fetched) = announced.filter(|fetched| fetched.memory.is_none() && !fetched.used.is_empty()) {
+            fetched.memory = bytes.set_memory(None);
+        }
+    }
+
+    /// Returns memory that was adopted for blocks that the list no longer has.
+    pub fn take_unused(&mut self) -> Option<Box<dyn ReadMemory>> {
+        self.unused.pop()
+    }
+
+    /// Returns where fetched bytes begin on the device, counted from the start of the list, and
+    /// where all end.
+    fn fetched_offsets(&self) -> Vec<usize> {
+        let mut end = self.layout().end.next_multiple_of(ALIGNMENT);
+        let mut offsets = vec![end];
+        for fetched in &self.fetched {
+            end = (end + fetched.used.len()).next_multiple_of(ALIGNMENT); // in memory
+            offsets.push(end);
+        }
+        offsets
+    }
+
+    /// Returns fetched bytes, and where they go on the device, counted from the start of the list.
+    pub(crate) fn fetched(&self) -> Result<Vec<(usize, &[u8])>> {
+        let mut places = Vec::new();
+        for (fetched, offset) in self.fetched.iter().zip(self.fetched_offsets()) {
+            let bytes = match fetched.used.is_empty() {
+                true => Some(&[][..]),
+                false => fetched.memory.as_ref().and_then(|memory| memory.bytes().get(fetched.used.clone())),
+            };
+            places.push((offset, bytes.ok_or_else(not_adopted)?));
+        }
+        Ok(places)
+    }
+
+    /// Notes that a block is in fetched bytes.
+    fn note_used(&mut self, stored: u64, bytes: usize) {
+        let number = (stored >> OFFSET_BITS).saturating_sub(1) as usize;
+        let start = (stored & ((1 << OFFSET_BITS) - 1)) as usize;
+        let Some(Fetched { used, .. }) = self.fetched.get_mut(number) else { return };
+        *used = match used.start == used.end {
+            true => start..start + bytes, // in memory
+            false => used.start.min(start)..used.end.max(start + bytes),
+        };
+    }
+
+    /// Returns where bytes are, if they are in fetched ones, at a multiple of [`ALIGNMENT`].
+    fn place_in_fetched(&self, bytes: &[u8]) -> Option<u64> {
+        let start = bytes.as_ptr().addr();
+        let contains = |fetched: &Fetched| {
+            fetched.range.contains(&start) && start.checked_add(bytes.len()).is_some_and(|end| end <= fetched.range.end)
+        };
+        let number = self.fetched.iter().position(contains)?;
+        let offset = start.checked_sub(self.fetched.get(number)?.range.start)?;
+        let is_aligned = offset.is_multiple_of(ALIGNMENT) && !bytes.is_empty();
+        is_aligned.then_some(((number as u64) + 1) << OFFSET_BITS | offset as u64)
     }
 
     /// Returns the bytes that the memory of the batch has at least.
@@ -438,9 +535,16 @@ impl BlockList {
         let (Some(last), Some(part)) = (self.blocks.get(self.placed..).and_then(<[_]>::last), &self.part) else {
             return false;
         };
+        let is_as_long = last.elements as usize == block.element_count();
+        if last.stored >> OFFSET_BITS > 0 {
+            return part.is_of(samples)
+                && is_as_long
+                && last.stored_bytes as usize == block.bytes().len()
+                && self.place_in_fetched(block.bytes()) == Some(last.stored);
+        }
         let start = last.stored as usize; // in memory
         part.is_of(samples)
-            && last.elements as usize == block.element_count()
+            && is_as_long
             && self.bytes().get(start..start + last.stored_bytes as usize) == Some(block.bytes())
     }
 
@@ -458,7 +562,13 @@ impl BlockList {
         }
         let part = self.part.as_ref().ok_or_else(too_long)?;
         let (tables, table_bytes) = (part.at as u64, narrow(part.device_bytes)?);
-        let stored = self.append(block.bytes())? as u64;
+        let stored = match self.place_in_fetched(block.bytes()) {
+            Some(stored) => {
+                self.note_used(stored, block.bytes().len());
+                stored
+            }
+            None => self.append(block.bytes())? as u64,
+        };
         self.blocks.push(Block {
             stored,
             tables,
@@ -503,8 +613,8 @@ impl BlockList {
     }
 
     /// Writes the report and the records, for a launch that finds the memory of the list at address
-    /// `list`, and the memory of the batch at `batch`.
-    pub(crate) fn seal(&mut self, list: u64, batch: u64) -> Result<Sealed> {
+    /// `list`, fetched bytes at these addresses, and the memory of the batch at `batch`.
+    pub(crate) fn seal(&mut self, list: u64, fetched: &[u64], batch: u64) -> Result<Sealed> {
         self.reserve_records()?;
         let sealed = self.layout();
         let memory = self.memory.bytes_mut();
@@ -512,7 +622,16 @@ impl BlockList {
         head.copy_from_slice(&[[0xFF; 8], [0; 8]].concat()); // equal lengths, as below
         let blocks = memory.get_mut(sealed.blocks..).ok_or_else(too_long)?.chunks_exact_mut(size_of::<Block>());
         for (to, block) in blocks.zip(&self.blocks) {
-            let (stored, tables) = (block.stored + list, block.tables + list); // addresses
+            let offset = block.stored & ((1 << OFFSET_BITS) - 1);
+            let stored = match (block.stored >> OFFSET_BITS).checked_sub(1) {
+                None => list + offset,
+                Some(number) => {
+                    let start = fetched.get(number as usize).ok_or_else(not_adopted)?;
+                    let used = self.fetched.get(number as usize).map_or(0, |fetched| fetched.used.start as u64);
+                    start + (offset - used)
+                }
+            };
+            let tables = block.tables + list; // addresses
             to.copy_from_slice(bytemuck::bytes_of(&Block { stored, tables, ..*block }));
         }
         let copies = memory.get_mut(sealed.copies..).ok_or_else(too_long)?.chunks_exact_mut(size_of::<Copy>());
@@ -589,6 +708,11 @@ fn zero_bits(dtype: DType) -> u8 {
 
 fn narrow(count: usize) -> Result<u32> {
     u32::try_from(count).map_err(|_| too_long())
+}
+
+#[cold]
+fn not_adopted() -> Error {
+    Error::bad_argument("blocks are in memory that the list does not have: call BlockList::adopt")
 }
 
 #[cold]

@@ -1,20 +1,22 @@
 //! Files that are read by io_uring.
 
-use crate::sys::{ReadAt, Ring};
+use crate::sys::{AlignedMemory, ReadAt, Ring};
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process;
-use tensilo::source::{CoalesceConfig, FileIdentity, PositionedFile, RangeError, Source, range_length};
+use tensilo::source::{CoalesceConfig, FileIdentity, PositionedFile, RangeError, ReadMemory, Source, range_length};
 
 /// The reads that a thread has in flight at most.
 const DEPTH: u32 = 64;
 /// Offsets and lengths of direct reads are multiples of this.
 const SECTOR: u64 = 4096;
+/// The alignment of memory for them.
+const ALIGNMENT: usize = 4096;
 /// Longer ranges are read by position.
 const LONGEST: u64 = 1 << 30;
 /// The bytes that are read at a time at most, unless one range is longer.
@@ -81,10 +83,11 @@ impl UringFile {
         ranges.iter().take_while(fits).count().max(1)
     }
 
-    /// Reads ranges that fit together in the memory of the ring, and copies them to `out`. The
-    /// kernel never writes to memory of the caller: if the ring cannot wait for its reads, it leaks
-    /// its own. Direct reads are longer than their ranges, besides.
-    fn read_wave(&self, ring: &mut Ring, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {
+    /// Reads ranges to memory of the thread, and copies them to `out`. The kernel never writes to
+    /// memory that is borrowed: if the ring cannot wait for its reads, the memory is leaked. Direct
+    /// reads are longer than their ranges, besides.
+    fn read_wave(&self, thread: Running<'_>, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {
+        let Running { ring, memory } = thread;
         let (mut end, mut rest) = (0_usize, out);
         let mut reads = Vec::with_capacity(ranges.len());
         let mut destinations = Vec::with_capacity(ranges.len());
@@ -97,8 +100,9 @@ impl UringFile {
             destinations.push(rest.split_off_mut(..range_length(range)).unwrap_or(&mut []));
         }
         let mut failed: Option<RangeError> = None;
-        let file = self.direct.as_ref().map_or(self.positioned.as_fd(), AsFd::as_fd);
-        let result = ring.read(file, &reads, &mut |number, result| {
+        let mut taken = memory.take().unwrap_or_else(|| Box::new(AlignedMemory::default()));
+        taken.reserve(0, end).map_err(|_| RangeError { range: 0, error: io::ErrorKind::OutOfMemory.into() })?;
+        let (given_back, result) = ring.read(self.read_from(), &reads, taken, &mut |number, result| {
             let (Some(range), Some(read), Some(to)) =
                 (ranges.get(number), reads.get(number), destinations.get_mut(number))
             else {
@@ -120,8 +124,55 @@ impl UringFile {
                 failed = Some(RangeError { range: number, error });
             }
         });
+        *memory = given_back;
         result.map_err(|error| RangeError { range: 0, error })?;
         failed.map_or(Ok(()), Err)
+    }
+
+    /// Returns the file that the ring reads.
+    fn read_from(&self) -> BorrowedFd<'_> {
+        self.direct.as_ref().map_or(self.positioned.as_fd(), AsFd::as_fd)
+    }
+
+    /// Reads aligned ranges to memory that the kernel writes to.
+    fn read_aligned(
+        &self,
+        ring: &mut Ring,
+        ranges: &[Range<u64>],
+        memory: Box<dyn ReadMemory>,
+    ) -> (Option<Box<dyn ReadMemory>>, Result<(), RangeError>) {
+        let (mut end, mut reads, mut places) = (0_usize, Vec::new(), Vec::new());
+        for range in ranges {
+            let place = end..end.saturating_add(range_length(range));
+            end = place.end;
+            // the last one goes on beyond the end of the file
+            let read = end..end.saturating_add(range_length(&self.widened(range)).saturating_sub(place.len()));
+            reads.push(ReadAt { offset: range.start, place: place.start..read.end });
+            places.push(place);
+        }
+        let mut missing = Vec::new();
+        let (memory, result) = ring.read(self.read_from(), &reads, memory, &mut |number, result| {
+            let length = places.get(number).map_or(0, Range::len);
+            if result.is_ok_and(|bytes| bytes.len() >= length) {
+                return;
+            }
+            missing.push(number);
+        });
+        let Some(mut memory) = memory else {
+            let error = result.err().unwrap_or_else(|| io::ErrorKind::Other.into());
+            return (None, Err(RangeError { range: 0, error }));
+        };
+        // what the kernel did not read by io_uring is read by position
+        missing.sort_unstable();
+        let all = if result.is_ok() { missing } else { (0..ranges.len()).collect() };
+        for number in all {
+            let (Some(range), Some(place)) = (ranges.get(number), places.get(number)) else { continue };
+            let to = memory.bytes_mut().get_mut(place.clone()).ok_or_else(|| io::ErrorKind::InvalidInput.into());
+            if let Err(error) = to.and_then(|to| self.positioned.read_exact_at(range.start, to)) {
+                return (Some(memory), Err(RangeError { range: number, error }));
+            }
+        }
+        (Some(memory), Ok(()))
     }
 }
 
@@ -144,13 +195,13 @@ impl Source for UringFile {
         if ranges.iter().any(|range| range.end.saturating_sub(range.start) > LONGEST) {
             return self.positioned.read_ranges(ranges, out);
         }
-        let done = with_ring(|ring| {
+        let done = with_ring(|mut thread| {
             let (mut first, mut rest) = (0, &mut *out);
             while let Some(left) = ranges.get(first..).filter(|left| !left.is_empty()) {
                 let wave = left.get(..self.wave(left)).unwrap_or(left);
                 let bytes = wave.iter().map(range_length).fold(0, usize::saturating_add);
                 let to = rest.split_off_mut(..bytes).ok_or_else(|| too_short(first))?;
-                self.read_wave(ring, wave, to)
+                self.read_wave(thread.again(), wave, to)
                     .map_err(|error| RangeError { range: first.saturating_add(error.range), ..error })?;
                 first = first.saturating_add(wave.len());
             }
@@ -158,6 +209,40 @@ impl Source for UringFile {
         });
         // without io_uring
         done.unwrap_or_else(|| self.positioned.read_ranges(ranges, out))
+    }
+
+    fn alignment(&self) -> Option<u64> {
+        match self.direct {
+            Some(_) => Some(SECTOR),
+            None => self.positioned.alignment(),
+        }
+    }
+
+    fn read_to_memory(
+        &self,
+        ranges: &[Range<u64>],
+        mut memory: Box<dyn ReadMemory>,
+    ) -> (Option<Box<dyn ReadMemory>>, Result<(), RangeError>) {
+        let is_aligned = self.direct.is_none() || memory.bytes().as_ptr().addr().is_multiple_of(ALIGNMENT);
+        let is_short = ranges.iter().all(|range| range.end.saturating_sub(range.start) <= LONGEST);
+        if is_aligned && is_short {
+            let mut taken = Some(memory);
+            let done = with_ring(|thread| {
+                let memory = taken.take()?;
+                Some(self.read_aligned(thread.ring, ranges, memory))
+            });
+            match (done.flatten(), taken) {
+                (Some(done), _) => return done,
+                (None, Some(given_back)) => memory = given_back,
+                (None, None) => return (None, Err(RangeError { range: 0, error: io::ErrorKind::Other.into() })),
+            }
+        }
+        let length = ranges.iter().map(range_length).fold(0, usize::saturating_add);
+        let read = match memory.bytes_mut().get_mut(..length) {
+            Some(out) => self.read_ranges(ranges, out),
+            None => Err(too_short(0)),
+        };
+        (Some(memory), read)
     }
 
     fn prefetch(&self, ranges: &[Range<u64>]) {
@@ -182,8 +267,22 @@ struct ThreadRing {
     /// The process that has made the ring.
     process: u32,
     ring: Option<Box<Ring>>,
+    /// Memory for reads, which is used again.
+    memory: Option<Box<dyn ReadMemory>>,
     /// The kernel has no io_uring, or forbids it.
     is_refused: bool,
+}
+
+/// The ring of a thread, and its memory.
+struct Running<'t> {
+    ring: &'t mut Ring,
+    memory: &'t mut Option<Box<dyn ReadMemory>>,
+}
+
+impl Running<'_> {
+    fn again(&mut self) -> Running<'_> {
+        Running { ring: self.ring, memory: self.memory }
+    }
 }
 
 impl Drop for ThreadRing {
@@ -196,12 +295,12 @@ impl ThreadRing {
     /// Forgets a ring of the process that this one was forked from: its memory is not here.
     fn forget_of_parent(&mut self) {
         if self.process != process::id() {
-            std::mem::forget(self.ring.take());
+            std::mem::forget((self.ring.take(), self.memory.take()));
         }
     }
 
     /// Returns the ring, made anew if there is none; `None` if there is no io_uring.
-    fn get(&mut self) -> Option<&mut Ring> {
+    fn get(&mut self) -> Option<Running<'_>> {
         self.forget_of_parent();
         if self.ring.as_ref().is_some_and(|ring| ring.is_broken()) {
             // the kernel may still write to what it has
@@ -213,12 +312,13 @@ impl ThreadRing {
             self.ring = Ring::new(DEPTH).ok().map(Box::new);
             self.is_refused = self.ring.is_none();
         }
-        self.ring.as_deref_mut()
+        let Self { ring, memory, .. } = self;
+        ring.as_deref_mut().map(|ring| Running { ring, memory })
     }
 }
 
 /// Does some work with the ring of this thread; `None` if there is no io_uring.
-fn with_ring<R>(work: impl FnOnce(&mut Ring) -> R) -> Option<R> {
+fn with_ring<R>(work: impl FnOnce(Running<'_>) -> R) -> Option<R> {
     thread_local! {
         static RING: RefCell<ThreadRing> = RefCell::default();
     }

@@ -2,10 +2,11 @@
 
 use super::plan::ReadPlan;
 use super::waves::{FirstError, TaskBytes};
-use crate::open::coalesce::{bytes_of, range_length};
-use crate::open::source::read_error;
+use crate::open::coalesce::{RangeError, bytes_of, range_length};
+use crate::open::source::{ReadMemory, Source, read_error};
 use crate::read::file::opened_file::OpenedFile;
 use crate::{Error, Result, memory};
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -20,6 +21,12 @@ pub struct FetchedBytes {
     file: Option<Arc<OpenedFile>>,
     /// Chunks that were not read before.
     unread: Vec<Range<u64>>,
+    /// Memory of the caller, and whether it has the bytes.
+    memory: Option<Box<dyn ReadMemory>>,
+    is_in_memory: bool,
+    /// The ranges of the plan, if those in `ranges` are longer.
+    planned: Vec<Range<u64>>,
+    fetches: u64,
 }
 
 impl ReadPlan {
@@ -30,19 +37,26 @@ impl ReadPlan {
     /// ranges before they read the next ones.
     pub fn fetch(&self, bytes: &mut FetchedBytes) -> Result<()> {
         self.check_complete()?;
-        bytes.begin(self)?;
-        let Some(file) = bytes.file.clone() else { return Ok(()) };
+        bytes.begin_ranges(self)?;
+        // until they are read, they are of no plan
+        let Some(file) = bytes.file.take() else { return Ok(()) };
         bytes.unread.clear();
         self.unread_chunks(&mut bytes.unread)?;
         file.source.prefetch(&bytes.unread);
-        let length = bytes.starts.last().map_or(0, |end| *end);
-        let out = bytes.bytes.get_mut(..length).unwrap_or(&mut []); // `begin` made them
-        file.source.read_ranges(self.ranges(), out).map_err(|error| {
-            bytes.file = None; // of no plan
+        let read = match bytes.begin_in_memory(&*file.source)? {
+            Some(memory) => bytes.read_to_memory(&*file.source, memory),
+            None => {
+                bytes.make_room()?;
+                file.source.read_ranges(self.ranges(), bytes.room())
+            }
+        };
+        read.map_err(|error| {
             let offset = self.ranges().get(error.range).map_or(0, |range| range.start);
             let task = self.requests.needed(error.range).iter().map(|(_, task)| *task).min();
             self.in_task(task.unwrap_or(usize::MAX), read_error(error.error, offset))
-        })
+        })?;
+        bytes.file = Some(file);
+        Ok(())
     }
 }
 
@@ -58,6 +72,16 @@ impl FetchedBytes {
     /// does not match its checksums, and is not checked with
     /// [`Verification::Never`](crate::Verification::Never).
     pub fn begin(&mut self, plan: &ReadPlan) -> Result<&mut [u8]> {
+        self.begin_ranges(plan)?;
+        let file = self.file.take();
+        self.make_room()?;
+        self.file = file;
+        Ok(self.room())
+    }
+
+    fn begin_ranges(&mut self, plan: &ReadPlan) -> Result<()> {
+        (self.is_in_memory, self.fetches) = (false, self.fetches.wrapping_add(1));
+        self.planned.clear();
         self.ranges.clear();
         self.starts.clear();
         self.file = plan.columns.first().map(|column| column.file.clone());
@@ -70,10 +94,95 @@ impl FetchedBytes {
             end = end.saturating_add(range_length(range));
             self.starts.push(end);
         }
-        if self.bytes.len() < end {
-            memory::resize(&mut self.bytes, end, 0)?;
+        Ok(())
+    }
+
+    /// Makes memory for the bytes of all ranges.
+    fn make_room(&mut self) -> Result<()> {
+        let length = self.length();
+        match self.bytes.len() < length {
+            true => memory::resize(&mut self.bytes, length, 0),
+            false => Ok(()),
         }
-        self.bytes.get_mut(..end).ok_or_else(|| Error::internal("memory for fetched bytes is too short"))
+    }
+
+    fn room(&mut self) -> &mut [u8] {
+        let length = self.length();
+        self.bytes.get_mut(..length).unwrap_or(&mut []) // `make_room` made it
+    }
+
+    /// Returns the bytes of all ranges.
+    fn length(&self) -> usize {
+        self.starts.last().map_or(0, |end| *end)
+    }
+
+    /// Sets memory of the caller that [`ReadPlan::fetch`] reads to, if the source can read to it
+    /// without a copy. Ranges then are longer: they begin and end at multiples of
+    /// [`Source::alignment`], as do their places in the memory.
+    ///
+    /// Returns the memory that was set before. Bytes in it are of no plan from now on.
+    pub fn set_memory(&mut self, memory: Option<Box<dyn ReadMemory>>) -> Option<Box<dyn ReadMemory>> {
+        if self.is_in_memory {
+            (self.file, self.is_in_memory) = (None, false);
+        }
+        std::mem::replace(&mut self.memory, memory)
+    }
+
+    /// Returns how many plans it had bytes of: the number changes whenever the bytes do.
+    pub fn fetches(&self) -> u64 {
+        self.fetches
+    }
+
+    /// Returns the bytes of the plan, if memory of the caller has them.
+    pub fn memory(&self) -> Option<&[u8]> {
+        let memory = self.memory.as_ref().filter(|_| self.is_in_memory)?;
+        memory.bytes().get(..self.length())
+    }
+
+    /// Makes the ranges as long as a source reads them to memory of the caller. Returns that
+    /// memory; `None` if there is none, if it is too short, or if the source copies anyway.
+    fn begin_in_memory(&mut self, source: &dyn Source) -> Result<Option<Box<dyn ReadMemory>>> {
+        let Some(alignment) = source.alignment() else { return Ok(None) };
+        let Some(mut memory) = self.memory.take() else { return Ok(None) };
+        let limit = source.byte_count();
+        let widened = |range: &Range<u64>| {
+            let start = range.start / alignment.max(1) * alignment;
+            start..range.end.checked_next_multiple_of(alignment).map_or(limit, |end| end.min(limit))
+        };
+        // direct reads go on beyond the end of the file, to the next multiple
+        let slack = usize::try_from(alignment).unwrap_or(0);
+        let length = self.ranges.iter().map(|range| range_length(&widened(range))).fold(slack, usize::saturating_add);
+        if memory.reserve(0, length).is_err() {
+            self.memory = Some(memory);
+            return Ok(None);
+        }
+        memory::reserve(&mut self.planned, self.ranges.len())?;
+        std::mem::swap(&mut self.ranges, &mut self.planned);
+        self.starts.clear();
+        let mut end = 0_usize;
+        for range in self.planned.iter().map(widened) {
+            self.starts.push(end);
+            end = end.saturating_add(range_length(&range));
+            self.ranges.push(range); // both have room for all
+        }
+        self.starts.push(end);
+        Ok(Some(memory))
+    }
+
+    /// Reads the ranges to memory of the caller, which has room for them.
+    fn read_to_memory(
+        &mut self,
+        source: &dyn Source,
+        memory: Box<dyn ReadMemory>,
+    ) -> std::result::Result<(), RangeError> {
+        let (memory, read) = source.read_to_memory(&self.ranges, memory);
+        self.memory = memory;
+        read?;
+        self.is_in_memory = true;
+        match self.memory() {
+            Some(_) => Ok(()),
+            None => Err(RangeError { range: 0, error: io::ErrorKind::InvalidData.into() }),
+        }
     }
 
     /// Refuses bytes that were not fetched for the plan.
@@ -83,7 +192,8 @@ impl FetchedBytes {
             (None, None) => true,
             _ => false,
         };
-        if !is_same_file || self.ranges != plan.ranges() {
+        let ranges = if self.is_in_memory { &self.planned } else { &self.ranges };
+        if !is_same_file || ranges != plan.ranges() {
             return Err(Error::bad_argument("the bytes were not fetched, or for another plan"));
         }
         Ok(())
@@ -98,6 +208,7 @@ impl FetchedBytes {
         run: &mut dyn FnMut(usize, TaskBytes<'_>) -> Result<()>,
     ) -> std::result::Result<(), (usize, Error)> {
         let mut first = FirstError::default();
+        let fetched = if self.is_in_memory { self.memory().unwrap_or(&[]) } else { &self.bytes };
         for number in tasks.clone() {
             let at_hand = plan.list.tasks.get(number).is_some_and(|task| task.bytes.is_empty());
             if at_hand && !first.is_before(number) {
@@ -110,7 +221,7 @@ impl FetchedBytes {
             let range = self.ranges.partition_point(|range| range.start <= needed.start).saturating_sub(1);
             let (Some(range), Some(&start)) = (self.ranges.get(range), self.starts.get(range)) else { continue };
             if !needed.is_empty() && !first.is_before(number) {
-                let of_range = self.bytes.get(start..).unwrap_or(&[]);
+                let of_range = fetched.get(start..).unwrap_or(&[]);
                 let bytes = bytes_of(range.start, of_range, needed);
                 run(number, TaskBytes::Fetched(bytes)).unwrap_or_else(|error| first.add(number, error));
             }

@@ -78,7 +78,7 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
     /// Allocates memory of the device, at a multiple of 16.
     fn allocate(&self, bytes: usize) -> Result<Address>;
 
-    /// Allocates memory of the host that the device copies from, at a multiple of 16.
+    /// Allocates memory of the host that the device copies from, at the start of a page.
     fn allocate_pinned(&self, bytes: usize) -> Result<NonNull<u8>>;
 
     fn new_stream(&self) -> Result<StreamId>;

@@ -51,8 +51,8 @@ enum Operation {
     Wait(u64, u64),
 }
 
-/// The alignment of all memory.
-const ALIGNMENT: usize = 256;
+/// The alignment of all memory: a page.
+const ALIGNMENT: usize = 4096;
 
 impl EmulatedDriver {
     fn state(&self) -> MutexGuard<'_, State> {

@@ -11,12 +11,13 @@
 //! back from `finish` for the next batch.
 
 use super::driver::{Address, Driver, EventId, Gather, Launch, StreamId};
-use crate::block_list::{BlockList, ListMemory, Refusal};
+use crate::block_list::{BlockList, Refusal};
 use crate::error::Result;
 use std::mem;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tensilo::source::ReadMemory;
 
 /// A GPU. Clones are the same one.
 #[derive(Clone, Debug)]
@@ -102,7 +103,7 @@ impl Drop for Pinned {
     }
 }
 
-impl ListMemory for Pinned {
+impl ReadMemory for Pinned {
     fn bytes(&self) -> &[u8] {
         // SAFETY: the memory has so many bytes, or is none. It was zeroed when it was allocated. No
         // operation writes to it while this can be called: `Launched` has the list until it has
@@ -390,6 +391,12 @@ impl Gpu {
         self.0.driver.is_emulated()
     }
 
+    /// Returns memory that the GPU copies from, for [`tensilo::stages::FetchedBytes::set_memory`].
+    /// It begins at a page.
+    pub fn new_memory(&self) -> Box<dyn ReadMemory> {
+        Box::new(Pinned::none(&self.0.driver))
+    }
+
     /// Returns an empty list in memory that the GPU copies from. Cost: pinned memory is slow to
     /// allocate; use a list again when [`Launched::finish`] returns it.
     pub fn new_list(&self) -> BlockList {
@@ -415,7 +422,13 @@ impl Gpu {
         let bytes = list.byte_count();
         slot.list.reserve(bytes)?;
         slot.scratch.reserve(driver.scratch_bytes(stage_bytes))?;
-        let sealed = list.seal(slot.list.address, batch.address)?;
+        let fetched: Vec<(u64, NonNull<u8>, usize)> = list
+            .fetched()?
+            .into_iter()
+            .map(|(offset, bytes)| (slot.list.address + offset as u64, NonNull::from(bytes).cast(), bytes.len()))
+            .collect();
+        let addresses: Vec<u64> = fetched.iter().map(|(address, ..)| *address).collect();
+        let sealed = list.seal(slot.list.address, &addresses, batch.address)?;
         let launch = Launch {
             blocks: slot.list.address + sealed.blocks as u64,
             block_count: list.block_count() as u32, // records are in 4 GiB
@@ -428,12 +441,15 @@ impl Gpu {
         // it waits, however this ends: for what was enqueued before an operation failed, too
         let launched = Launched { gpu: self.clone(), slot: Some(slot), list: Some(list), read: None };
         let Some(slot) = &launched.slot else { return Ok(launched) };
-        // SAFETY: list and slot belong to `launched`, which keeps them until `done`. Records name
-        // ranges of the list on the device, and of the batch, as `check_batch` has checked. The
-        // batch is the caller's promise.
+        // SAFETY: list and slot belong to `launched`, which keeps them until `done`, and with the
+        // list the memory of fetched bytes. Records name ranges of the list on the device, and of
+        // the batch, as `check_batch` has checked. The batch is the caller's promise.
         let enqueued = unsafe {
             slot.begun.record(copies.id).and_then(|()| {
                 driver.copy_to_device(slot.list.address, memory, sealed.end, copies.id)?;
+                for &(to, from, bytes) in &fetched {
+                    driver.copy_to_device(to, from, bytes, copies.id)?;
+                }
                 slot.copied.record(copies.id)?;
                 slot.free.record(StreamId(batch.stream))?;
                 slot.copied.delay(kernels.id)?;
@@ -486,7 +502,7 @@ impl Gpu {
         (gather.scratch, gather.report) = (slot.scratch.address, slot.list.address);
         let unused = self.0.reports.lock().ok().and_then(|mut reports| reports.pop());
         let mut list = unused.unwrap_or_else(|| self.new_list());
-        list.seal(0, 0)?;
+        list.seal(0, &[], 0)?;
         let memory = NonNull::from(list.reserve_records()?).cast();
         let launched = Launched { gpu: self.clone(), slot: Some(slot), list: Some(list), read: Some(read) };
         let Some(slot) = &launched.slot else { return Ok(launched) };

@@ -1,6 +1,7 @@
 //! The kernels decode what the library decodes, and refuse what it refuses: on the CPU, and those
 //! that are launched on GPU number `TENSILO_GPU`, if that is set.
 
+mod fetched;
 mod hostile;
 mod launches;
 mod resident;

@@ -144,12 +144,20 @@ impl BatchReader {
         let Self { setup, parts, decoder, permits, counters, .. } = self;
         counters.time(Count::Planning, || parts.find(setup, samples, epoch)).map_err(Unread::Fatal)?;
         counters.time(Count::Planning, || parts.plan(setup)).map_err(Unread::Failed)?;
+        #[cfg(feature = "cuda")]
+        if let Some(device) = &setup.device {
+            parts.all_mut().iter_mut().for_each(|part| device.give_memory(&part.plan, &mut part.bytes));
+        }
         counters.time(Count::Fetching, || fetch(parts, setup)).map_err(Unread::Failed)?;
         counters.add(Count::ReadBytes, parts.iter().map(|part| part.plan.fetched_bytes()).sum());
         #[cfg(feature = "cuda")]
         if let Some(device) = &setup.device {
             let collect = || decoder.collect(setup, device, parts, samples.len(), columns);
-            self.blocks = Some(permits.run(|| counters.time(Count::Decoding, collect))?);
+            let blocks = permits.run(|| counters.time(Count::Decoding, collect))?;
+            // of samples that were looked for damage
+            if let Some(BatchBlocks { list, device, .. }) = self.blocks.replace(blocks) {
+                device.put_list(list);
+            }
             return Ok(());
         }
         permits.run(|| counters.time(Count::Decoding, || decoder.decode(setup, parts, samples.len(), columns)))

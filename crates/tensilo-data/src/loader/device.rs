@@ -69,6 +69,7 @@ impl BatchDecoder {
         columns: &mut [BatchColumn],
     ) -> std::result::Result<BatchBlocks, Unread> {
         let mut list = device.take_list();
+        parts.iter().for_each(|part| list.expect(&part.bytes));
         let (mut end, is_small) = (0, self.device_bytes < device.min_bytes);
         for (place, (column, chosen)) in columns.iter_mut().zip(&setup.columns.columns).enumerate() {
             column.begin(&chosen.delivered, count);
@@ -88,6 +89,8 @@ impl BatchDecoder {
             }
             end = end.checked_next_multiple_of(ALIGNMENT).ok_or_else(|| Unread::Fatal(too_large(end)))?;
         }
+        // blocks are checked, and nothing reads the bytes here any more
+        parts.all_mut().iter_mut().for_each(|part| list.adopt(&mut part.bytes));
         self.device_bytes = end;
         Ok(BatchBlocks { list, bytes: end, device: device.clone() })
     }

@@ -8,4 +8,4 @@ mod mmap;
 mod ring;
 
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
-pub(crate) use ring::{ReadAt, Ring};
+pub(crate) use ring::{AlignedMemory, ReadAt, Ring};

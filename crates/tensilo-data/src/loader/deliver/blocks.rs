@@ -3,6 +3,8 @@
 use super::memory::Pool;
 use crate::error::Result;
 use std::sync::Arc;
+use tensilo::source::ReadMemory;
+use tensilo::stages::{FetchedBytes, ReadPlan};
 use tensilo_cuda::{BlockList, Gpu};
 
 /// Reads samples of an epoch without a GPU.
@@ -13,6 +15,8 @@ pub(in crate::loader) type ReadOnHost = dyn Fn(&[u64], u64) -> Result<()> + Send
 pub(in crate::loader) struct Device {
     pub gpu: Gpu,
     pub lists: Arc<Pool<BlockList>>,
+    /// Memory that bytes are fetched to.
+    pub memory: Arc<Pool<Box<dyn ReadMemory>>>,
     /// Batches of fewer bytes are sent decoded.
     pub min_bytes: usize,
     /// Tells what is wrong with samples that the GPU has refused.
@@ -30,7 +34,32 @@ pub(in crate::loader) struct BatchBlocks {
 impl Device {
     /// Returns a GPU with memory for the lists of so many batches.
     pub(in crate::loader) fn new(gpu: Gpu, min_bytes: usize, batches: usize) -> Self {
-        Self { gpu, lists: Pool::new(batches), min_bytes, read_on_host: None }
+        Self {
+            gpu,
+            lists: Pool::new(batches),
+            memory: Pool::new(batches.saturating_mul(16)),
+            min_bytes,
+            read_on_host: None,
+        }
+    }
+
+    /// Gives a list back.
+    pub(in crate::loader) fn put_list(&self, mut list: BlockList) {
+        list.clear();
+        while let Some(memory) = list.take_unused() {
+            self.memory.put(memory);
+        }
+        self.lists.put(list);
+    }
+
+    /// Lets the bytes of a plan be fetched to memory that the GPU copies from. A copy of few bytes
+    /// costs more than to copy them to the list.
+    pub(in crate::loader) fn give_memory(&self, plan: &ReadPlan, bytes: &mut FetchedBytes) {
+        let given_back = match plan.fetched_bytes() >= self.min_bytes as u64 / 4 {
+            true => bytes.set_memory(Some(self.memory.take().unwrap_or_else(|| self.gpu.new_memory()))),
+            false => bytes.set_memory(None),
+        };
+        given_back.into_iter().for_each(|memory| self.memory.put(memory));
     }
 
     pub(in crate::loader) fn take_list(&self) -> BlockList {

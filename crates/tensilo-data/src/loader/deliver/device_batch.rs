@@ -67,7 +67,7 @@ impl DeviceBatch {
         counters.add(Count::CopiedBytes, list.byte_count() as u64); // exact
         counters.add_time(Count::Copying, copying);
         counters.add_time(Count::DeviceDecoding, decoding);
-        device.lists.put(list);
+        device.put_list(list);
         let Some(refusal) = refusal else { return Ok(batch) };
         let read = device.read_on_host.map_or(Ok(()), |read| read(batch.samples(), batch.epoch()));
         Err(read.err().unwrap_or_else(|| {

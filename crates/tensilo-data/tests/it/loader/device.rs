@@ -7,10 +7,11 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::time::Duration;
 use tensilo::DType;
+use tensilo::source::PositionedFile;
 use tensilo_cuda::{BatchMemory, DeviceBuffer, Gpu};
 use tensilo_data::{
-    Batch, BatchColumn, Dataset, DeviceAllocator, LoaderMetrics, LoaderOptions, Mode, Padding, RunsAndWindows,
-    SampleList, Tail, View,
+    Batch, BatchColumn, Dataset, DatasetOptions, DeviceAllocator, LoaderMetrics, LoaderOptions, Mode, Padding,
+    RunsAndWindows, SampleList, Tail, View,
 };
 use tensilo_testing::{Folder, vector, vector_files};
 
@@ -19,6 +20,23 @@ fn read(memory: &DeviceBuffer) -> Vec<u64> {
     let mut words = vec![0; memory.byte_count().div_ceil(8)];
     memory.read(&mut bytemuck::cast_slice_mut(&mut words)[..memory.byte_count()]).unwrap();
     words
+}
+
+/// Opens the dataset, whose files are read in one of four ways.
+fn opened_by(io: usize) -> Dataset {
+    let options = DatasetOptions::new();
+    let options = match io {
+        1 => options.open_with(|path, options| options.open(PositionedFile::open(path)?)),
+        #[cfg(target_os = "linux")]
+        2 => options.open_with(|path, options| options.open(tensilo_data::UringFile::open(path)?)),
+        #[cfg(target_os = "linux")]
+        3 => options.open_with(|path, options| match tensilo_data::UringFile::open_direct(path) {
+            Ok(file) => options.open(file),
+            Err(_) => options.open(PositionedFile::open(path)?), // a file system without direct I/O
+        }),
+        _ => options,
+    };
+    options.open(folder()).unwrap()
 }
 
 /// Checks a column whose values are in `memory`, if they are on the GPU.
@@ -58,12 +76,13 @@ proptest! {
         ]),
         batch in 1..70_u32,
         seed in any::<u64>(),
+        io in 0..4_usize,
         min_device_bytes in prop::sample::select(vec![0, 2_000, usize::MAX]),
         columns in prop::sample::subsequence(COLUMNS.to_vec(), 1..=COLUMNS.len()),
         padded in prop::collection::vec(prop::option::of((1..4_u32, -100..100_i8)), 2),
         casts in prop::collection::vec(any::<bool>(), 3),
     ) {
-        let dataset = Dataset::open(folder()).unwrap();
+        let dataset = opened_by(io);
         let has = |name: &str| columns.contains(&name);
         let options = || {
             let mut options = LoaderOptions::new(batch).mode(mode).seed(seed).tail(Tail::Exact).columns(columns.clone());
