@@ -114,13 +114,9 @@ pub(super) enum Count {
     Planning,
     Fetching,
     Decoding,
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "of batches that a GPU decodes"))]
     CopiedBytes,
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "as above"))]
     Copying,
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "as above"))]
     DeviceDecoding,
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "as above"))]
     DeviceWaited,
     Ready,
 }
