@@ -3,15 +3,13 @@
 //! The memory of batches comes from an allocator of Python: PyTorch's, or [`Gpu::allocate`], whose
 //! memory other libraries take by DLPack.
 //!
-//! Tests have a GPU that is emulated, see [`tensilo_cuda::Gpu::open`]: its memory is memory of the
-//! host.
+//! Tests use an emulated GPU, whose memory is on the host: see [`tensilo_cuda::Gpu::open`].
 
 use crate::dlpack::{self, CPU, Exported};
 use crate::dtype::DTypeArgument;
 use crate::options::Natural;
 use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 use std::error::Error;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,18 +37,6 @@ impl Gpu {
         Ok(Self { gpu, number: i32::try_from(number.0)?, pool })
     }
 
-    /// The name that the driver gives it.
-    #[getter]
-    fn name(&self) -> &str {
-        self.gpu.name()
-    }
-
-    /// The number that the driver gives it.
-    #[getter]
-    fn number(&self) -> i32 {
-        self.number
-    }
-
     /// Whether its memory is memory of the host.
     #[getter]
     fn is_emulated(&self) -> bool {
@@ -63,7 +49,7 @@ impl Gpu {
         self.gpu.stream()
     }
 
-    /// Returns memory, which is used again when all that share it are gone.
+    /// Returns memory, which is reused when nothing shares it any more.
     fn allocate(&self, py: Python<'_>, byte_count: usize) -> PyResult<DeviceMemory> {
         let buffer = py.detach(|| self.pool.take(byte_count)).map_err(|error| raised(py, error))?;
         let device = if self.gpu.is_emulated() { CPU } else { (CUDA, self.number) };
@@ -81,7 +67,7 @@ pub fn raised(py: Python<'_>, error: tensilo_cuda::CudaError) -> PyErr {
     crate::error::exception(py, &error.into())
 }
 
-/// Memory of a GPU that is used again.
+/// Memory of a GPU, for reuse.
 struct Pool {
     gpu: tensilo_cuda::Gpu,
     buffers: Mutex<Buffers>,
@@ -90,11 +76,11 @@ struct Pool {
 #[derive(Default)]
 struct Buffers {
     free: Vec<DeviceBuffer>,
-    /// Those that operations of other libraries may still use.
+    /// Buffers that operations of other libraries may still use.
     returned: Vec<DeviceBuffer>,
 }
 
-/// Buffers that are returned before the pool waits for the GPU, and reuses them.
+/// The pool waits for the GPU, and then reuses returned buffers, when it has this number.
 const MAX_RETURNED: usize = 4;
 /// Lengths are rounded up to pages of the GPU.
 const PAGE: usize = 2 << 20;
@@ -104,7 +90,7 @@ impl Pool {
         self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a buffer of at least so many bytes.
+    /// Returns a buffer of at least `bytes` bytes.
     fn take(&self, bytes: usize) -> tensilo_cuda::Result<DeviceBuffer> {
         let returned = {
             let mut buffers = self.lock();
@@ -114,7 +100,7 @@ impl Pool {
             if buffers.returned.len() < MAX_RETURNED { Vec::new() } else { mem::take(&mut buffers.returned) }
         };
         if !returned.is_empty() {
-            // not locked: memory may come back meanwhile
+            // unlocked, since a consumer may return memory meanwhile
             self.gpu.synchronize()?;
             let mut buffers = self.lock();
             let before = mem::replace(&mut buffers.free, returned); // of other lengths
@@ -193,18 +179,6 @@ pub struct DeviceArray {
 
 #[pymethods]
 impl DeviceArray {
-    /// The type of the elements.
-    #[getter]
-    fn dtype(&self) -> &'static str {
-        self.dtype.name()
-    }
-
-    /// The extents, outermost first.
-    #[getter]
-    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.shape)
-    }
-
     fn __dlpack_device__(&self) -> (i32, i32) {
         self.device
     }
@@ -241,34 +215,34 @@ impl DeviceArray {
 }
 
 /// An allocator of Python.
-pub struct Allocator {
+pub struct PythonAllocator {
     /// Returns memory for a number of bytes.
     pub allocate: Py<PyAny>,
     pub stream: u64,
 }
 
 /// Memory of an allocator of Python.
-pub struct Allocated {
+pub struct PythonMemory {
     pub object: Py<PyAny>,
     place: BatchMemory,
 }
 
 // SAFETY: the callers in `tensilo/*.py` return tensors of PyTorch, or `DeviceMemory`, whose memory
-// is on the GPU of the loader. It lives as long as the object, and no other code has a reference to
-// that before it is delivered. What used the memory before has freed it on the stream.
-unsafe impl DeviceAllocator for Allocator {
-    type Memory = Allocated;
+// is on the GPU of the loader. It lives as long as the object, which no other code can reach before
+// it is delivered. Earlier users have freed the memory on the same stream.
+unsafe impl DeviceAllocator for PythonAllocator {
+    type Memory = PythonMemory;
 
-    fn allocate(&mut self, bytes: usize) -> Result<Allocated, Box<dyn Error + Send + Sync>> {
-        let allocated = Python::try_attach(|py| -> PyResult<Allocated> {
+    fn allocate(&mut self, bytes: usize) -> Result<PythonMemory, Box<dyn Error + Send + Sync>> {
+        let allocated = Python::try_attach(|py| -> PyResult<PythonMemory> {
             let object = self.allocate.call1(py, (bytes,))?;
             let address = object.call_method0(py, "data_ptr")?.extract(py)?;
-            Ok(Allocated { object, place: BatchMemory { address, bytes, stream: self.stream } })
+            Ok(PythonMemory { object, place: BatchMemory { address, bytes, stream: self.stream } })
         });
         Ok(allocated.ok_or("the interpreter ends")??)
     }
 
-    fn place_of(memory: &Allocated) -> BatchMemory {
+    fn location(memory: &PythonMemory) -> BatchMemory {
         memory.place
     }
 }

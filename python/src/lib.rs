@@ -73,7 +73,7 @@ mod _tensilo {
     #[pymodule_export]
     use crate::program::_main;
     #[pymodule_export]
-    use crate::resident::{Gathering, Resident};
+    use crate::resident::{PendingGathers, Resident};
     #[pymodule_export]
     use crate::schema::{_column_type, _schema, ColumnType, Schema, bytes, list, tensor, utf8};
     #[pymodule_export]

@@ -3,7 +3,7 @@
 use crate::batch::Batch;
 use crate::dataset::{Dataset, OpenedDataset, casts, named_columns};
 use crate::error::OrRaise;
-use crate::gpu::{Allocator, Gpu};
+use crate::gpu::{Gpu, PythonAllocator};
 use crate::loader_iterator::{DeviceIterator, LoaderIterator, Running};
 use crate::loader_options;
 use crate::loader_place::{Place, locked};
@@ -299,7 +299,7 @@ impl Loader {
     /// The memory belongs to ``stream``, or was used on it last.
     fn _iter_on_device(&self, py: Python<'_>, allocate: Py<PyAny>, stream: u64) -> PyResult<DeviceIterator> {
         let (batches, iteration) = self.begin(py)?;
-        let batches = batches.on_device(Allocator { allocate, stream });
+        let batches = batches.on_device(PythonAllocator { allocate, stream });
         Ok(DeviceIterator(Running::new(batches, &self.place, iteration)))
     }
 
@@ -353,7 +353,7 @@ impl LoaderReader {
     ) -> PyResult<(Batch, Py<PyAny>)> {
         self.check_process()?;
         let samples = crate::indices::from_object(&indices, u64::MAX)?;
-        let mut allocator = Allocator { allocate, stream };
+        let mut allocator = PythonAllocator { allocate, stream };
         let read = || {
             let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
             reader.take_on_device(&samples, &mut allocator)

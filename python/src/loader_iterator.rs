@@ -1,7 +1,7 @@
 //! The batches of an epoch, as Python iterates over them: on the host, or on a GPU.
 
 use crate::batch::Batch;
-use crate::gpu::{Allocated, Allocator};
+use crate::gpu::{PythonAllocator, PythonMemory};
 use crate::loader_place::{Place, locked};
 use crate::work::PATIENCE;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
@@ -17,32 +17,26 @@ pub struct LoaderIterator(pub Running<BatchIterator>);
 
 /// The batches of an epoch on a GPU, each with its memory.
 #[pyclass(frozen, module = "tensilo")]
-pub struct DeviceIterator(pub Running<tensilo_data::DeviceIterator<Allocator>>);
+pub struct DeviceIterator(pub Running<tensilo_data::DeviceIterator<PythonAllocator>>);
 
 /// Batches that threads read ahead.
-pub trait Batches: Send {
-    type Item: Send;
-    /// Whether a process that was forked can go on with them.
+pub trait Batches: Iterator<Item = Result<Self::Batch, DataError>> + Send {
+    type Batch: Send;
+    /// Whether a forked process can continue them.
     const ARE_FORKED: bool;
 
     fn wait(&self, timeout: Duration) -> bool;
-
-    fn take(&mut self) -> Option<Result<Self::Item, DataError>>;
 
     /// Returns the state and the metrics after the batches that were taken.
     fn reached(&self) -> Reached;
 }
 
 impl Batches for BatchIterator {
-    type Item = tensilo_data::Batch;
+    type Batch = tensilo_data::Batch;
     const ARE_FORKED: bool = true;
 
     fn wait(&self, timeout: Duration) -> bool {
         self.wait(timeout)
-    }
-
-    fn take(&mut self) -> Option<Result<Self::Item, DataError>> {
-        self.next()
     }
 
     fn reached(&self) -> Reached {
@@ -50,16 +44,12 @@ impl Batches for BatchIterator {
     }
 }
 
-impl Batches for tensilo_data::DeviceIterator<Allocator> {
-    type Item = (tensilo_data::Batch, Allocated);
-    const ARE_FORKED: bool = false; // a GPU is of the process that opened it
+impl Batches for tensilo_data::DeviceIterator<PythonAllocator> {
+    type Batch = (tensilo_data::Batch, PythonMemory);
+    const ARE_FORKED: bool = false; // only the process that opened a GPU can use it
 
     fn wait(&self, timeout: Duration) -> bool {
         self.wait(timeout)
-    }
-
-    fn take(&mut self) -> Option<Result<Self::Item, DataError>> {
-        self.next()
     }
 
     fn reached(&self) -> Reached {
@@ -75,7 +65,7 @@ pub struct Running<B: Batches> {
     iteration: u64,
 }
 
-/// Where a loader is after a batch, and what it did.
+/// The state after a batch, and the metrics.
 type Reached = (State, LoaderMetrics);
 
 /// What waiting for a batch gave.
@@ -91,8 +81,8 @@ impl<B: Batches> Running<B> {
         Self { process: process::id(), batches: Mutex::new(Some(batches)), place: place.clone(), iteration }
     }
 
-    /// Locks the batches. In a process that was forked while another thread took a batch, nobody
-    /// unlocks them.
+    /// Locks the batches. A lock that another thread held when the process was forked is never
+    /// released in the child, so waiting for it is an error.
     fn lock(&self) -> PyResult<MutexGuard<'_, Option<B>>> {
         if self.process == process::id() {
             return Ok(self.batches.lock().unwrap_or_else(PoisonError::into_inner));
@@ -126,13 +116,13 @@ impl<B: Batches> Running<B> {
     }
 
     /// Takes the next batch, if it is ready soon.
-    fn wait(&self) -> PyResult<(Waited<B::Item>, Option<Reached>)> {
+    fn wait(&self) -> PyResult<(Waited<B::Batch>, Option<Reached>)> {
         let mut batches = self.lock()?;
         let Some(running) = batches.as_mut() else { return Ok((Waited::End, None)) };
         if !running.wait(PATIENCE) {
             return Ok((Waited::NotYet, None));
         }
-        let waited = match running.take() {
+        let waited = match running.next() {
             Some(Ok(batch)) => Waited::Batch(batch),
             Some(Err(error)) => Waited::Failed(error),
             None => Waited::End,
@@ -145,7 +135,7 @@ impl<B: Batches> Running<B> {
     }
 
     /// Returns the next batch. Waits without the GIL, and looks for signals.
-    fn next(&self, py: Python<'_>) -> PyResult<B::Item> {
+    fn next(&self, py: Python<'_>) -> PyResult<B::Batch> {
         loop {
             let (waited, reached) = py.detach(|| self.wait())?;
             if let Some((state, metrics)) = reached {

@@ -15,9 +15,9 @@ use tensilo_data::{ResidentColumn, ResidentSamples};
 #[pyclass(frozen, module = "tensilo._tensilo")]
 pub struct Resident(ResidentSamples);
 
-/// What gathers of samples have not reported yet.
+/// Gathers whose outcome is not known yet.
 #[pyclass(frozen, module = "tensilo._tensilo")]
-pub struct Gathering(Mutex<Vec<Gathered>>);
+pub struct PendingGathers(Mutex<Vec<Gathered>>);
 
 impl Resident {
     fn column(&self, number: usize) -> PyResult<&ResidentColumn> {
@@ -83,23 +83,23 @@ impl Resident {
         rows: u64,
         row_bytes: usize,
         stream: u64,
-        gathering: &Bound<'_, Gathering>,
+        pending: &Bound<'_, PendingGathers>,
     ) -> PyResult<()> {
         let column = self.column(column)?;
         let bytes = count.saturating_mul(row_bytes);
         let rows = BatchMemory { address: rows, bytes, stream };
         // SAFETY: the caller in `tensilo/cuda.py` passes tensors of this GPU, on their stream, and
-        // keeps them until `gathering` was waited for or the stream was used again.
+        // keeps them until `pending` was waited for or the stream was used again.
         let gathered = unsafe { column.samples().gather(indices, count, rows, row_bytes) };
         let gathered = gathered.map_err(|error| raised(py, error))?;
-        let mut pending = gathering.get().0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pending = pending.get().0.lock().unwrap_or_else(PoisonError::into_inner);
         pending.push(gathered);
         Ok(())
     }
 }
 
 #[pymethods]
-impl Gathering {
+impl PendingGathers {
     #[new]
     fn new() -> Self {
         Self(Mutex::default())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
+from . import _tensilo
+
 Io = Literal["auto", "mmap", "pread", "io_uring", "direct"]
 
 
@@ -35,6 +37,11 @@ _HINTS = {
     "batch_sampler": "order, rank and world_size, or dataset.select",
     "generator": "seed",
 }
+
+
+def opened(source: Any, io: Io) -> _tensilo.Dataset:
+    """Returns a dataset, or opens what ``tensilo.open`` takes."""
+    return source if isinstance(source, _tensilo.Dataset) else _tensilo.open(source, io=io)
 
 
 def check(options: Mapping[str, Any]) -> None:

@@ -281,8 +281,6 @@ class Loader:
 
 @final
 class Gpu:
-    name: str
-    number: int
     is_emulated: bool
     stream: int
     def __new__(cls, number: int) -> Gpu: ...
@@ -295,8 +293,6 @@ class DeviceMemory:
 
 @final
 class DeviceArray:
-    dtype: str
-    shape: tuple[int, ...]
     def __dlpack__(
         self,
         *,
@@ -324,13 +320,13 @@ class Resident:
         rows: int,
         row_bytes: int,
         stream: int,
-        gathering: Gathering,
+        pending: PendingGathers,
     ) -> None: ...
     def __len__(self) -> int: ...
 
 @final
-class Gathering:
-    def __new__(cls) -> Gathering: ...
+class PendingGathers:
+    def __new__(cls) -> PendingGathers: ...
     def finish(self) -> int | None: ...
 
 @final

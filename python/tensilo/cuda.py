@@ -63,7 +63,7 @@ class Resident:
     ) -> None:
         if not 0 <= rank < world_size:
             raise ValueError(f"rank {rank} of {world_size}")
-        dataset = source if isinstance(source, _tensilo.Dataset) else _tensilo.open(source, io=io)
+        dataset = _loader_options.opened(source, io)
         self._gpu = TorchDevice(device)
         self.device = self._gpu.device
         n = len(dataset)
@@ -78,7 +78,7 @@ class Resident:
         described = enumerate(self._resident.columns())
         self._columns = [_Column(self, number, pad or {}, *column) for number, column in described]
         self._null_masks = null_masks
-        self._pending: deque[tuple[_tensilo.Gathering, torch.Tensor]] = deque()
+        self._pending: deque[tuple[_tensilo.PendingGathers, torch.Tensor]] = deque()
 
     def __len__(self) -> int:
         """Returns the number of samples of this rank."""
@@ -159,7 +159,7 @@ class Resident:
 
     def _gathered(self, indices, streamed):
         """Returns rows of resident samples, which are as long as those that were streamed."""
-        gathering, tensors = _tensilo.Gathering(), {}
+        gathering, tensors = _tensilo.PendingGathers(), {}
         for column in self._columns:
             tensors[column.name] = column.rows(indices, streamed.get(column.name), gathering)
             if self._null_masks and column.nullable:

@@ -54,7 +54,7 @@ class Loader:
         **options: Unpack[_loader_options.LoaderOptions],
     ) -> None:
         _loader_options.check(options)
-        dataset = source if isinstance(source, _tensilo.Dataset) else _tensilo.open(source, io=io)
+        dataset = _loader_options.opened(source, io)
         rank = jax.process_index() if rank is None else rank
         world_size = jax.process_count() if world_size is None else world_size
         if device is not None and sharding is not None:

@@ -23,10 +23,6 @@ from ._torch_tensors import dtype_of, in_shared_memory, masks_of, of_batch, or_l
 __all__ = ["Dataset", "Loader"]
 
 
-def _opened(source: Any, io: _loader_options.Io) -> _tensilo.Dataset:
-    return source if isinstance(source, _tensilo.Dataset) else _tensilo.open(source, io=io)
-
-
 class Dataset(_TorchDataset):
     """The samples of a dataset, by number.
 
@@ -61,7 +57,7 @@ class Dataset(_TorchDataset):
         transform: Callable[[dict[str, Any]], Any] | None = None,
         io: _loader_options.Io = "auto",
     ) -> None:
-        self.dataset = _opened(source, io)
+        self.dataset = _loader_options.opened(source, io)
         self.columns = [columns] if isinstance(columns, str) else columns
         self.dtypes = dtypes
         self.pad = {name: how if isinstance(how, tuple) else (how, 1) for name, how in (pad or {}).items()}
@@ -278,7 +274,7 @@ class Loader(IterableDataset):
         if pin_memory and not getattr(torch, "accelerator", torch.cuda).is_available():
             warnings.warn("pin_memory: there is no accelerator, so memory is not pinned", stacklevel=2)
             pin_memory = False
-        self.dataset = _opened(source, io)
+        self.dataset = _loader_options.opened(source, io)
         self.batch_size, self.rank, self.world_size = batch_size, rank, world_size
         self.pin_memory, self.null_masks, self.transform = pin_memory, null_masks, transform
         self.device, self._min_device_bytes = device, min_device_bytes

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
 use tensilo::{Column, ColumnBuffer, Reader};
 use tensilo_cuda::{
-    BlockList, Conversion, Destination, DeviceBuffer, Finished, Gpu, Launched, PlacedSamples, Resident,
+    BlockList, Conversion, Destination, DeviceBuffer, Gpu, LaunchReport, Launched, PlacedSamples, Resident,
 };
 
 /// Decoded bytes of a batch of consecutive samples.
@@ -144,7 +144,7 @@ fn decode(gpu: &Gpu, column: &Column) -> Result<(), Box<dyn Error>> {
     let (start, times) = (Instant::now(), 40);
     let (mut in_flight, mut copying, mut decoding) = (VecDeque::new(), Vec::new(), Vec::new());
     let mut finish = |launched: Launched| -> Result<BlockList, Box<dyn Error>> {
-        let Finished { list, refusal, .. } = launched.finish().inspect(|finished| {
+        let LaunchReport { list, refusal, .. } = launched.finish().inspect(|finished| {
             copying.push(finished.copying);
             decoding.push(finished.decoding);
         })?;

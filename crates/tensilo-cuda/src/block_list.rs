@@ -195,21 +195,20 @@ pub struct BlockList {
     part: Option<Part>,
     /// The bytes of a batch that copies write to: up to this one.
     end: usize,
-    fetched: Vec<Fetched>,
-    /// Memory of bytes that are no longer needed.
+    segments: Vec<Segment>,
+    /// Memory of segments of earlier batches, to be reused.
     unused: Vec<Box<dyn ReadMemory>>,
 }
 
-/// Bytes that were fetched to memory that a device copies from. Blocks in them are not copied to
-/// the list.
-struct Fetched {
-    /// Where they are in the memory of the host.
+/// Fetched bytes in memory that a device copies from. Their blocks are not copied to the list.
+struct Segment {
+    /// Their addresses on the host.
     range: Range<usize>,
-    /// [`FetchedBytes::fetches`].
+    /// [`FetchedBytes::fetches`] when they were announced.
     fetches: u64,
-    /// The offsets that blocks are between; multiples of [`ALIGNMENT`], but for the end.
+    /// The offsets that blocks of the list cover. The start is a multiple of [`ALIGNMENT`].
     used: Range<usize>,
-    /// The memory, from [`BlockList::adopt`] on.
+    /// Set by [`BlockList::adopt`].
     memory: Option<Box<dyn ReadMemory>>,
 }
 
@@ -219,9 +218,10 @@ impl fmt::Debug for BlockList {
     }
 }
 
-/// The number of the fetched bytes that a block is in, counted from 1, is above the bits of its
-/// offset there; 0 is the list itself.
+/// [`Block::stored`] has an offset in its low bits, and above them the number of the segment that
+/// the offset is in, from 1; 0 is the memory of the list.
 const OFFSET_BITS: u32 = 40;
+const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 
 /// Elements of a block that have no place yet.
 #[derive(Clone, Copy, Debug)]
@@ -268,14 +268,14 @@ impl BlockList {
             copies: Vec::new(),
             part: None,
             end: 0,
-            fetched: Vec::new(),
+            segments: Vec::new(),
             unused: Vec::new(),
         }
     }
 
     /// Removes all blocks, and keeps the memory.
     pub fn clear(&mut self) {
-        self.unused.extend(self.fetched.drain(..).filter_map(|fetched| fetched.memory));
+        self.unused.extend(self.segments.drain(..).filter_map(|segment| segment.memory));
         self.used = HEAD;
         self.blocks.clear();
         self.placed = 0;
@@ -292,82 +292,82 @@ impl BlockList {
 
     /// Returns the bytes that a launch sends to the device: stored bytes, tables and records.
     pub fn byte_count(&self) -> usize {
-        self.fetched_offsets().last().map_or(0, |end| *end)
+        self.segment_offsets().last().map_or(0, |end| *end)
     }
 
-    /// Announces bytes of a plan. If they are in memory that a device copies from, see
-    /// [`FetchedBytes::set_memory`], blocks in them are sent from there, and not copied to the
-    /// list: call [`BlockList::adopt`] before the launch.
+    /// Adds fetched bytes as a segment, if they are in memory of the caller
+    /// ([`FetchedBytes::set_memory`]). Blocks in a segment are sent from there and not copied to
+    /// the list. Call [`BlockList::adopt`] before the launch.
     pub fn expect(&mut self, bytes: &FetchedBytes) {
         let start = bytes.memory().map_or(1, |memory| memory.as_ptr().addr());
         if let Some(memory) = bytes.memory().filter(|_| start.is_multiple_of(ALIGNMENT)) {
             let range = start..start.saturating_add(memory.len());
-            self.fetched.push(Fetched { range, fetches: bytes.fetches(), used: 0..0, memory: None });
+            self.segments.push(Segment { range, fetches: bytes.fetches(), used: 0..0, memory: None });
         }
     }
 
-    /// Takes the memory of bytes that were announced, if blocks are in it, until the list is
-    /// cleared.
+    /// Takes the memory of a segment if it has blocks of the list, until the list is cleared.
     pub fn adopt(&mut self, bytes: &mut FetchedBytes) {
         let Some(start) = bytes.memory().map(|memory| memory.as_ptr().addr()) else { return };
-        let is_of = |fetched: &&mut Fetched| fetched.range.start == start && fetched.fetches == bytes.fetches();
-        let announced = self.fetched.iter_mut().find(is_of);
-        if let Some(fetched) = announced.filter(|fetched| fetched.memory.is_none() && !fetched.used.is_empty()) {
-            fetched.memory = bytes.set_memory(None);
+        let is_of = |segment: &&mut Segment| segment.range.start == start && segment.fetches == bytes.fetches();
+        let segment = self.segments.iter_mut().find(is_of);
+        if let Some(segment) = segment.filter(|segment| segment.memory.is_none() && !segment.used.is_empty()) {
+            segment.memory = bytes.set_memory(None);
         }
     }
 
-    /// Returns memory that was adopted for blocks that the list no longer has.
+    /// Returns adopted memory that the list no longer needs.
     pub fn take_unused(&mut self) -> Option<Box<dyn ReadMemory>> {
         self.unused.pop()
     }
 
-    /// Returns where fetched bytes begin on the device, counted from the start of the list, and
-    /// where all end.
-    fn fetched_offsets(&self) -> Vec<usize> {
+    /// Returns the offsets of segments on the device, from the start of the list, and the end of
+    /// the last one.
+    fn segment_offsets(&self) -> Vec<usize> {
         let mut end = self.layout().end.next_multiple_of(ALIGNMENT);
         let mut offsets = vec![end];
-        for fetched in &self.fetched {
-            end = (end + fetched.used.len()).next_multiple_of(ALIGNMENT); // in memory
+        for segment in &self.segments {
+            end = (end + segment.used.len()).next_multiple_of(ALIGNMENT); // in memory
             offsets.push(end);
         }
         offsets
     }
 
-    /// Returns fetched bytes, and where they go on the device, counted from the start of the list.
-    pub(crate) fn fetched(&self) -> Result<Vec<(usize, &[u8])>> {
+    /// Returns the used bytes of each segment, and their offset on the device, from the start of
+    /// the list.
+    pub(crate) fn segments(&self) -> Result<Vec<(usize, &[u8])>> {
         let mut places = Vec::new();
-        for (fetched, offset) in self.fetched.iter().zip(self.fetched_offsets()) {
-            let bytes = match fetched.used.is_empty() {
+        for (segment, offset) in self.segments.iter().zip(self.segment_offsets()) {
+            let bytes = match segment.used.is_empty() {
                 true => Some(&[][..]),
-                false => fetched.memory.as_ref().and_then(|memory| memory.bytes().get(fetched.used.clone())),
+                false => segment.memory.as_ref().and_then(|memory| memory.bytes().get(segment.used.clone())),
             };
             places.push((offset, bytes.ok_or_else(not_adopted)?));
         }
         Ok(places)
     }
 
-    /// Notes that a block is in fetched bytes.
-    fn note_used(&mut self, stored: u64, bytes: usize) {
-        let number = (stored >> OFFSET_BITS).saturating_sub(1) as usize;
-        let start = (stored & ((1 << OFFSET_BITS) - 1)) as usize;
-        let Some(Fetched { used, .. }) = self.fetched.get_mut(number) else { return };
-        *used = match used.start == used.end {
-            true => start..start + bytes, // in memory
-            false => used.start.min(start)..used.end.max(start + bytes),
-        };
+    /// Returns the segment that has these bytes, and their offset there. `None` if no segment has
+    /// them at a multiple of [`ALIGNMENT`].
+    fn find_in_segments(&self, bytes: &[u8]) -> Option<(usize, usize)> {
+        let start = bytes.as_ptr().addr();
+        let end = start.checked_add(bytes.len())?;
+        let contains = |segment: &Segment| segment.range.contains(&start) && end <= segment.range.end;
+        let number = self.segments.iter().position(contains)?;
+        let offset = start.checked_sub(self.segments.get(number)?.range.start)?;
+        (offset.is_multiple_of(ALIGNMENT) && !bytes.is_empty()).then_some((number, offset))
     }
 
-    /// Returns where bytes are, if they are in fetched ones, at a multiple of [`ALIGNMENT`].
-    fn place_in_fetched(&self, bytes: &[u8]) -> Option<u64> {
-        let start = bytes.as_ptr().addr();
-        let contains = |fetched: &Fetched| {
-            fetched.range.contains(&start) && start.checked_add(bytes.len()).is_some_and(|end| end <= fetched.range.end)
-        };
-        let number = self.fetched.iter().position(contains)?;
-        let offset = start.checked_sub(self.fetched.get(number)?.range.start)?;
-        let is_aligned = offset.is_multiple_of(ALIGNMENT) && !bytes.is_empty();
-        is_aligned.then_some(((number as u64) + 1) << OFFSET_BITS | offset as u64)
+    /// Extends the used range of a segment by a block. Returns [`Block::stored`].
+    fn use_segment(&mut self, number: usize, offset: usize, byte_count: usize) -> u64 {
+        if let Some(Segment { used, .. }) = self.segments.get_mut(number) {
+            let end = offset + byte_count; // in memory
+            *used = match used.start == used.end {
+                true => offset..end,
+                false => used.start.min(offset)..used.end.max(end),
+            };
+        }
+        stored_in_segment(number, offset)
     }
 
     /// Returns the bytes that the memory of the batch has at least.
@@ -540,7 +540,8 @@ impl BlockList {
             return part.is_of(samples)
                 && is_as_long
                 && last.stored_bytes as usize == block.bytes().len()
-                && self.place_in_fetched(block.bytes()) == Some(last.stored);
+                && self.find_in_segments(block.bytes()).map(|(number, offset)| stored_in_segment(number, offset))
+                    == Some(last.stored);
         }
         let start = last.stored as usize; // in memory
         part.is_of(samples)
@@ -562,11 +563,8 @@ impl BlockList {
         }
         let part = self.part.as_ref().ok_or_else(too_long)?;
         let (tables, table_bytes) = (part.at as u64, narrow(part.device_bytes)?);
-        let stored = match self.place_in_fetched(block.bytes()) {
-            Some(stored) => {
-                self.note_used(stored, block.bytes().len());
-                stored
-            }
+        let stored = match self.find_in_segments(block.bytes()) {
+            Some((number, offset)) => self.use_segment(number, offset, block.bytes().len()),
             None => self.append(block.bytes())? as u64,
         };
         self.blocks.push(Block {
@@ -613,8 +611,8 @@ impl BlockList {
     }
 
     /// Writes the report and the records, for a launch that finds the memory of the list at address
-    /// `list`, fetched bytes at these addresses, and the memory of the batch at `batch`.
-    pub(crate) fn seal(&mut self, list: u64, fetched: &[u64], batch: u64) -> Result<Sealed> {
+    /// `list`, the used bytes of segments at `segments`, and the memory of the batch at `batch`.
+    pub(crate) fn seal(&mut self, list: u64, segments: &[u64], batch: u64) -> Result<Sealed> {
         self.reserve_records()?;
         let sealed = self.layout();
         let memory = self.memory.bytes_mut();
@@ -622,12 +620,12 @@ impl BlockList {
         head.copy_from_slice(&[[0xFF; 8], [0; 8]].concat()); // equal lengths, as below
         let blocks = memory.get_mut(sealed.blocks..).ok_or_else(too_long)?.chunks_exact_mut(size_of::<Block>());
         for (to, block) in blocks.zip(&self.blocks) {
-            let offset = block.stored & ((1 << OFFSET_BITS) - 1);
+            let offset = block.stored & OFFSET_MASK;
             let stored = match (block.stored >> OFFSET_BITS).checked_sub(1) {
                 None => list + offset,
                 Some(number) => {
-                    let start = fetched.get(number as usize).ok_or_else(not_adopted)?;
-                    let used = self.fetched.get(number as usize).map_or(0, |fetched| fetched.used.start as u64);
+                    let start = segments.get(number as usize).ok_or_else(not_adopted)?;
+                    let used = self.segments.get(number as usize).map_or(0, |segment| segment.used.start as u64);
                     start + (offset - used)
                 }
             };
@@ -708,6 +706,10 @@ fn zero_bits(dtype: DType) -> u8 {
 
 fn narrow(count: usize) -> Result<u32> {
     u32::try_from(count).map_err(|_| too_long())
+}
+
+fn stored_in_segment(number: usize, offset: usize) -> u64 {
+    ((number as u64) + 1) << OFFSET_BITS | offset as u64
 }
 
 #[cold]

@@ -23,5 +23,5 @@ pub use block_list::{BlockList, Conversion, Destination, PlacedSamples, Refusal}
 pub use error::{CudaError, Result};
 #[cfg(feature = "emulator")]
 pub use sys::emulator::{Emulator, LaneOrder};
-pub use sys::gpu::{BatchMemory, DeviceBuffer, Finished, Gpu, Launched};
+pub use sys::gpu::{BatchMemory, DeviceBuffer, Gpu, LaunchReport, Launched};
 pub use sys::resident::{Gathered, Resident, ResidentBuilder};

@@ -15,7 +15,7 @@ use tensilo::source::{CoalesceConfig, FileIdentity, PositionedFile, RangeError, 
 const DEPTH: u32 = 64;
 /// Offsets and lengths of direct reads are multiples of this.
 const SECTOR: u64 = 4096;
-/// The alignment of memory for them.
+/// The alignment of memory for direct reads.
 const ALIGNMENT: usize = 4096;
 /// Longer ranges are read by position.
 const LONGEST: u64 = 1 << 30;
@@ -83,9 +83,9 @@ impl UringFile {
         ranges.iter().take_while(fits).count().max(1)
     }
 
-    /// Reads ranges to memory of the thread, and copies them to `out`. The kernel never writes to
-    /// memory that is borrowed: if the ring cannot wait for its reads, the memory is leaked. Direct
-    /// reads are longer than their ranges, besides.
+    /// Reads ranges to memory of the thread, and copies them to `out`. The kernel must not write to
+    /// borrowed memory, since the ring leaks the memory if it cannot wait for its reads. Besides,
+    /// direct reads are longer than their ranges.
     fn read_wave(&self, thread: Running<'_>, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {
         let Running { ring, memory } = thread;
         let (mut end, mut rest) = (0_usize, out);
@@ -145,7 +145,7 @@ impl UringFile {
         for range in ranges {
             let place = end..end.saturating_add(range_length(range));
             end = place.end;
-            // the last one goes on beyond the end of the file
+            // a direct read of the last range extends beyond the end of the file
             let read = end..end.saturating_add(range_length(&self.widened(range)).saturating_sub(place.len()));
             reads.push(ReadAt { offset: range.start, place: place.start..read.end });
             places.push(place);
@@ -221,28 +221,18 @@ impl Source for UringFile {
     fn read_to_memory(
         &self,
         ranges: &[Range<u64>],
-        mut memory: Box<dyn ReadMemory>,
+        memory: Box<dyn ReadMemory>,
     ) -> (Option<Box<dyn ReadMemory>>, Result<(), RangeError>) {
         let is_aligned = self.direct.is_none() || memory.bytes().as_ptr().addr().is_multiple_of(ALIGNMENT);
         let is_short = ranges.iter().all(|range| range.end.saturating_sub(range.start) <= LONGEST);
-        if is_aligned && is_short {
-            let mut taken = Some(memory);
-            let done = with_ring(|thread| {
-                let memory = taken.take()?;
-                Some(self.read_aligned(thread.ring, ranges, memory))
-            });
-            match (done.flatten(), taken) {
-                (Some(done), _) => return done,
-                (None, Some(given_back)) => memory = given_back,
-                (None, None) => return (None, Err(RangeError { range: 0, error: io::ErrorKind::Other.into() })),
-            }
+        let mut memory = Some(memory);
+        let read = |thread: Running<'_>| Some(self.read_aligned(thread.ring, ranges, memory.take()?));
+        let done = if is_aligned && is_short { with_ring(read).flatten() } else { None };
+        match (done, memory) {
+            (Some(done), _) => done,
+            (None, Some(memory)) => self.positioned.read_to_memory(ranges, memory),
+            (None, None) => (None, Err(too_short(0))), // not so: only a ring takes the memory
         }
-        let length = ranges.iter().map(range_length).fold(0, usize::saturating_add);
-        let read = match memory.bytes_mut().get_mut(..length) {
-            Some(out) => self.read_ranges(ranges, out),
-            None => Err(too_short(0)),
-        };
-        (Some(memory), read)
     }
 
     fn prefetch(&self, ranges: &[Range<u64>]) {
@@ -267,7 +257,7 @@ struct ThreadRing {
     /// The process that has made the ring.
     process: u32,
     ring: Option<Box<Ring>>,
-    /// Memory for reads, which is used again.
+    /// Memory for reads, for reuse.
     memory: Option<Box<dyn ReadMemory>>,
     /// The kernel has no io_uring, or forbids it.
     is_refused: bool,

@@ -74,7 +74,7 @@ impl Gpu {
     /// more.
     ///
     /// With the feature `emulator`, and the environment variable `TENSILO_EMULATED_GPU` set, the
-    /// GPU is emulated: so programs are tested.
+    /// GPU is emulated, so that programs can be tested without one.
     pub fn open(ordinal: usize) -> Result<Self> {
         #[cfg(feature = "emulator")]
         if std::env::var_os("TENSILO_EMULATED_GPU").is_some() {
@@ -163,7 +163,7 @@ impl CudaDriver {
         (shared, blocks.min(u32::try_from(most).unwrap_or(1).max(1)))
     }
 
-    /// Returns the number of thread blocks for so many pieces of work, a warp each.
+    /// Returns the number of thread blocks for `count` pieces of work, a warp each.
     fn grid(&self, count: u32, stage_bytes: u32) -> u32 {
         count.div_ceil(WARPS).min(self.shape(stage_bytes).1)
     }

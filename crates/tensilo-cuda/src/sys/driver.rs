@@ -176,6 +176,6 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
     /// Both exist, and streams have come to both.
     unsafe fn elapsed(&self, from: EventId, to: EventId) -> Result<Duration>;
 
-    /// Waits until the GPU has done all that the process has put on any of its streams.
+    /// Waits for all operations that the process has enqueued, on any stream.
     fn synchronize_all(&self) -> Result<()>;
 }

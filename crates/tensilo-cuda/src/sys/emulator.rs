@@ -112,9 +112,9 @@ impl Emulator {
         let stage_bytes = list.stage_bytes();
         self.stage.resize((stage_bytes as usize).div_ceil(size_of::<u128>()), 0);
         let address = list.reserve_records()?.as_mut_ptr().expose_provenance() as u64;
-        let fetched: Vec<u64> =
-            list.fetched()?.iter().map(|(_, bytes)| bytes.as_ptr().expose_provenance() as u64).collect();
-        let sealed = list.seal(address, &fetched, batch.as_mut_ptr().expose_provenance() as u64)?;
+        let segments: Vec<u64> =
+            list.segments()?.iter().map(|(_, bytes)| bytes.as_ptr().expose_provenance() as u64).collect();
+        let sealed = list.seal(address, &segments, batch.as_mut_ptr().expose_provenance() as u64)?;
         let memory = list.reserve_records()?.as_mut_ptr();
         memory.expose_provenance();
         // SAFETY: the records were sealed for this memory, which did not move since, and for this

@@ -48,7 +48,7 @@ impl DeviceMemory {
         Self { driver: driver.clone(), address: 0, bytes: 0 }
     }
 
-    /// Returns memory of so many bytes, at least one.
+    /// Returns memory of `bytes` bytes, at least one.
     fn new(driver: &Arc<dyn Driver>, bytes: usize) -> Result<Self> {
         let bytes = bytes.max(1);
         Ok(Self { driver: driver.clone(), address: driver.allocate(bytes)?, bytes })
@@ -105,9 +105,9 @@ impl Drop for Pinned {
 
 impl ReadMemory for Pinned {
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the memory has so many bytes, or is none. It was zeroed when it was allocated. No
-        // operation writes to it while this can be called: `Launched` has the list until it has
-        // waited for them.
+        // SAFETY: the memory has `self.bytes` bytes, or is none. It was zeroed when it was
+        // allocated. No operation writes to it while this can be called: `Launched` has the list
+        // until it has waited for them.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), self.bytes) }
     }
 
@@ -123,7 +123,7 @@ impl ReadMemory for Pinned {
         let bytes = bytes.next_power_of_two();
         let allocated = self.driver.allocate_pinned(bytes);
         let memory = allocated.map_err(|error| tensilo::Error::bad_argument(error.to_string()))?;
-        // SAFETY: the memory was just allocated with so many bytes.
+        // SAFETY: the memory was just allocated with `bytes` bytes.
         unsafe { memory.write_bytes(0, bytes) };
         let mut longer = Self { driver: self.driver.clone(), memory, bytes };
         let used = used.min(self.bytes);
@@ -277,14 +277,14 @@ impl DeviceBuffer {
 }
 
 impl Gpu {
-    /// Allocates memory of the GPU. Its bytes are any. Cost: some microseconds to some hundred, and
-    /// to free it waits for the GPU; use memory again.
+    /// Allocates uninitialized memory of the GPU. Cost: up to some hundred microseconds; freeing it
+    /// waits for the GPU, so reuse it.
     pub fn new_buffer(&self, bytes: usize) -> Result<DeviceBuffer> {
         let memory = DeviceMemory::new(&self.0.driver, bytes)?;
         Ok(DeviceBuffer { gpu: self.clone(), memory, bytes })
     }
 
-    /// Waits until the GPU has done all that the process has asked it for, on any stream.
+    /// Waits for all operations that the process has enqueued on the GPU, on any stream.
     pub fn synchronize(&self) -> Result<()> {
         self.0.driver.synchronize_all()
     }
@@ -422,12 +422,12 @@ impl Gpu {
         let bytes = list.byte_count();
         slot.list.reserve(bytes)?;
         slot.scratch.reserve(driver.scratch_bytes(stage_bytes))?;
-        let fetched: Vec<(u64, NonNull<u8>, usize)> = list
-            .fetched()?
+        let segments: Vec<(u64, NonNull<u8>, usize)> = list
+            .segments()?
             .into_iter()
             .map(|(offset, bytes)| (slot.list.address + offset as u64, NonNull::from(bytes).cast(), bytes.len()))
             .collect();
-        let addresses: Vec<u64> = fetched.iter().map(|(address, ..)| *address).collect();
+        let addresses: Vec<u64> = segments.iter().map(|(address, ..)| *address).collect();
         let sealed = list.seal(slot.list.address, &addresses, batch.address)?;
         let launch = Launch {
             blocks: slot.list.address + sealed.blocks as u64,
@@ -442,12 +442,12 @@ impl Gpu {
         let launched = Launched { gpu: self.clone(), slot: Some(slot), list: Some(list), read: None };
         let Some(slot) = &launched.slot else { return Ok(launched) };
         // SAFETY: list and slot belong to `launched`, which keeps them until `done`, and with the
-        // list the memory of fetched bytes. Records name ranges of the list on the device, and of
+        // list the memory of its segments. Records name ranges of the list on the device, and of
         // the batch, as `check_batch` has checked. The batch is the caller's promise.
         let enqueued = unsafe {
             slot.begun.record(copies.id).and_then(|()| {
                 driver.copy_to_device(slot.list.address, memory, sealed.end, copies.id)?;
-                for &(to, from, bytes) in &fetched {
+                for &(to, from, bytes) in segments.iter().filter(|(.., bytes)| *bytes > 0) {
                     driver.copy_to_device(to, from, bytes, copies.id)?;
                 }
                 slot.copied.record(copies.id)?;
@@ -529,17 +529,17 @@ impl Gpu {
     }
 }
 
-/// What a launch has done.
+/// The outcome of a launch.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Finished {
-    /// The list, to be used again.
+pub struct LaunchReport {
+    /// The list, to be reused.
     pub list: BlockList,
-    /// The first block that broke a rule: what the batch then has is any.
+    /// The first block that broke a rule. The content of the batch is then unspecified.
     pub refusal: Option<Refusal>,
-    /// How long the GPU has copied the list.
+    /// The time that the GPU took to copy the list.
     pub copying: Duration,
-    /// How long the kernel ran.
+    /// The run time of the kernel.
     pub decoding: Duration,
 }
 
@@ -563,7 +563,7 @@ impl Launched {
     /// As [`Launched::finish`], and gives the list back to the GPU.
     pub(super) fn finish_gather(self) -> Result<(Option<Refusal>, Duration)> {
         let gpu = self.gpu.clone();
-        let Finished { list, refusal, decoding, .. } = self.finish()?;
+        let LaunchReport { list, refusal, decoding, .. } = self.finish()?;
         if let Ok(mut reports) = gpu.0.reports.lock() {
             reports.push(list);
         }
@@ -571,7 +571,7 @@ impl Launched {
     }
 
     /// Waits until the list is decoded.
-    pub fn finish(mut self) -> Result<Finished> {
+    pub fn finish(mut self) -> Result<LaunchReport> {
         let (mut copying, mut decoding) = Default::default();
         if let Some(Slot { begun, copied, ready, done, .. }) = &self.slot {
             done.wait()?;
@@ -580,7 +580,7 @@ impl Launched {
         self.wait()?;
         let list = self.list.take().unwrap_or_else(|| self.gpu.new_list()); // there is one
         let refusal = list.report();
-        Ok(Finished { list, refusal, copying, decoding })
+        Ok(LaunchReport { list, refusal, copying, decoding })
     }
 
     /// Waits, and gives the slot back.

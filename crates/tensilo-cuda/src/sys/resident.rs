@@ -33,7 +33,7 @@ impl fmt::Debug for Resident {
     }
 }
 
-/// The bytes of a piece, about.
+/// The size that pieces aim at.
 const PIECE_BYTES: usize = 64 << 20;
 /// The samples of the first piece, and the maximum.
 const FIRST_SAMPLES: usize = 64;
@@ -185,14 +185,14 @@ impl ResidentBuilder {
         })
     }
 
-    /// Returns how many samples the next piece is to have, so that it has some dozen megabytes: few
-    /// at first, then as those before.
+    /// Returns how many samples the next piece should have to be about 64 MiB long: few at first,
+    /// then as the size of earlier pieces suggests.
     pub fn next_piece(&self) -> usize {
         self.next_piece
     }
 
-    /// Begins a piece of so many samples, which have no elements until they are added. A piece that
-    /// was not ended is dropped.
+    /// Begins a piece of `count` samples, which have no elements until they are added. Drops a
+    /// piece that was not ended.
     pub fn begin_piece(&mut self, count: usize) {
         self.list.clear();
         self.places.truncate(self.ended);
@@ -202,10 +202,10 @@ impl ResidentBuilder {
         self.lengths.resize(samples, 0);
     }
 
-    /// Adds the samples of column number `column` of a plan to the piece. `rows` has the place
+    /// Adds the samples of column number `column` of a plan to the piece. `rows` has the row
     /// of each in the piece; without it they are in order. `shapes` becomes their shapes and nulls.
     ///
-    /// Fails if a sample is damaged or is at no place of the piece.
+    /// Fails if a sample is damaged or its row is outside of the piece.
     pub fn add(
         &mut self,
         decoder: &mut Decoder,

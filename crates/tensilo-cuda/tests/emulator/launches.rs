@@ -4,7 +4,7 @@ use super::hostile::each_block;
 use super::{Wanted, destination, gpu, open, placed, push_whole, readable_columns, want_in};
 use tensilo::Column;
 use tensilo::stages::BlockScratch;
-use tensilo_cuda::{BlockList, CudaError, DeviceBuffer, Finished, Gpu, Launched};
+use tensilo_cuda::{BlockList, CudaError, DeviceBuffer, Gpu, LaunchReport, Launched};
 use tensilo_testing::{vector, vector_files};
 
 /// Columns of several encodings, and the samples of each.
@@ -30,7 +30,7 @@ impl InFlight {
     /// Waits, and checks the values. Returns the list.
     fn check(self) -> BlockList {
         let Self { launched, batch, due } = self;
-        let Finished { list, refusal, decoding, .. } = launched.finish().unwrap();
+        let LaunchReport { list, refusal, decoding, .. } = launched.finish().unwrap();
         assert_eq!(refusal, None);
         assert!(!decoding.is_zero());
         let mut found = vec![0; due.len()];

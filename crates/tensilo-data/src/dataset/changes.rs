@@ -2,7 +2,7 @@
 
 use super::data_file::DataFile;
 use super::data_folder::DataFolder;
-use super::dataset_place::place_of;
+use super::dataset_place::location;
 use super::facts::FileFacts;
 use super::handle::Dataset;
 use super::io::Opener;
@@ -74,7 +74,7 @@ impl DatasetOptions {
     /// Begins a new dataset, see [`Dataset::create`]. The options are those that it is read with.
     pub fn create(self, folder: impl AsRef<Path>) -> Result<Changes> {
         let folder = folder.as_ref();
-        let (store, options) = place_of(folder, self)?;
+        let (store, options) = location(folder, self)?;
         let made = store.make().map_err(|error| DataError::Io {
             path: folder.to_path_buf(),
             doing: "making the folder",

@@ -43,7 +43,7 @@ pub(super) fn source_at(path: &Path) -> Result<Arc<dyn Source>> {
 }
 
 /// Returns the place of a dataset, and the options for reading it there.
-pub(super) fn place_of(folder: &Path, options: DatasetOptions) -> Result<(Arc<dyn Store>, DatasetOptions)> {
+pub(super) fn location(folder: &Path, options: DatasetOptions) -> Result<(Arc<dyn Store>, DatasetOptions)> {
     Ok(match remote(folder, &options.remote)? {
         Some(remote) => (remote.store, options.for_remote(folder, remote.io)?),
         None => (Arc::new(Folder(folder.to_path_buf())), options),

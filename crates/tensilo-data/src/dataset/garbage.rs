@@ -1,6 +1,6 @@
 //! Chapter 8: old versions that are removed, and the files that only they list.
 
-use super::dataset_place::place_of;
+use super::dataset_place::location;
 use super::groups::Place;
 use super::open;
 use super::options::DatasetOptions;
@@ -70,7 +70,7 @@ impl DatasetOptions {
     /// its place count.
     pub fn garbage(self, folder: impl AsRef<Path>, keep: u64) -> Result<Garbage> {
         let folder = folder.as_ref().to_path_buf();
-        let (store, _) = place_of(&folder, self)?;
+        let (store, _) = location(&folder, self)?;
         let found = find(&*store, &folder, keep)?;
         let mut bytes = 0_u64;
         for path in &found.paths {

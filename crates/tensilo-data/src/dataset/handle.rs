@@ -1,6 +1,6 @@
 //! An open dataset: the handle that callers keep.
 
-use super::dataset_place::{place_of, remote};
+use super::dataset_place::{location, remote};
 use super::folder::Folder;
 use super::found::{FoundColumns, FoundFile, FoundGroup};
 use super::groups::{Groups, Place, PlacedGroup};
@@ -107,7 +107,7 @@ impl DatasetOptions {
         if remote.map_or_else(|| folder.is_file(), |remote| remote.is_file) {
             return self.open_files([folder]);
         }
-        let (store, options) = place_of(folder, self)?;
+        let (store, options) = location(folder, self)?;
         let versions = open::versions(&*store, folder)?;
         let number = match (options.version, versions.last()) {
             (Some(version), _) if versions.contains(&version) => version,

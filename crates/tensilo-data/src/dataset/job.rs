@@ -2,7 +2,7 @@
 
 use super::changes::Changes;
 use super::data_file::DataFile;
-use super::dataset_place::place_of;
+use super::dataset_place::location;
 use super::facts::FileFacts;
 use super::handle::Dataset;
 use super::io::Opener;
@@ -96,7 +96,7 @@ impl DatasetOptions {
             return Err(DataError::BadArgument(message));
         }
         let folder = folder.as_ref().to_path_buf();
-        let (store, of_place) = place_of(&folder, self.clone())?;
+        let (store, of_place) = location(&folder, self.clone())?;
         let opener = of_place.opener_of_new_files();
         Ok(WriteJob { folder, store, opener, options: self, version, data: format!("data/{version:010}-{number}") })
     }

@@ -154,7 +154,7 @@ impl BatchReader {
         if let Some(device) = &setup.device {
             let collect = || decoder.collect(setup, device, parts, samples.len(), columns);
             let blocks = permits.run(|| counters.time(Count::Decoding, collect))?;
-            // of samples that were looked for damage
+            // a probe for damaged samples has filled the batch before
             if let Some(BatchBlocks { list, device, .. }) = self.blocks.replace(blocks) {
                 device.put_list(list);
             }

@@ -1,8 +1,8 @@
 //! Samples of a view that stay in the memory of a GPU as they are stored.
 //!
-//! Blocks are read, checked and sent once, in pieces of some dozen megabytes, in the order of the
-//! view. The samples of the pieces that the memory has room for are resident; the rest is not, and
-//! is read batch by batch.
+//! Blocks are read, checked and sent once, in pieces of about 64 MiB, in the order of the
+//! view, until the memory is full. Only the samples of these pieces are resident. Callers read the
+//! others batch by batch.
 
 use super::decode::BatchDecoder;
 use super::device::{Route, extents_of, with_column};
@@ -18,8 +18,8 @@ use tensilo::ColumnSchema;
 use tensilo_cuda::{Gpu, Resident, ResidentBuilder};
 
 /// Samples of a view that stay in the memory of a GPU, as
-/// [`LoaderOptions::resident`](super::LoaderOptions::resident) has sent them: those from the first
-/// on that the memory has room for. Samples are counted from that one.
+/// [`LoaderOptions::resident`](super::LoaderOptions::resident) has sent them: the first
+/// ones, as many as the memory has room for. Indices count from the first resident sample.
 pub struct ResidentSamples {
     columns: Vec<ResidentColumn>,
     count: u64,
@@ -92,7 +92,7 @@ impl ResidentColumn {
 }
 
 /// A column that is being sent.
-struct Building {
+struct ColumnBuilder {
     builder: ResidentBuilder,
     /// Samples first.
     extents: Vec<u64>,
@@ -101,7 +101,7 @@ struct Building {
     piece_nulls: Vec<u64>,
 }
 
-/// Reads samples of a setup, which has a GPU, and sends them.
+/// Reads samples and sends them to the GPU.
 pub(super) fn build(
     setup: &Setup,
     gpu: &Gpu,
@@ -113,7 +113,7 @@ pub(super) fn build(
     let new = |(place, chosen): (usize, &ChosenColumn)| {
         let builder = ResidentBuilder::new(gpu, chosen.stored.dtype, route(chosen)?)?;
         let extents = extents_of(chosen, &parts, place, 0);
-        Ok(Building { builder, extents, nulls: Vec::new(), piece_nulls: Vec::new() })
+        Ok(ColumnBuilder { builder, extents, nulls: Vec::new(), piece_nulls: Vec::new() })
     };
     let mut columns = setup.columns.columns.iter().enumerate().map(new).collect::<Result<Vec<_>>>()?;
     let mut decoder = BatchDecoder::new(columns.len());
@@ -179,7 +179,7 @@ fn add_piece(
     setup: &Setup,
     parts: &mut Parts,
     decoder: &mut BatchDecoder,
-    columns: &mut [Building],
+    columns: &mut [ColumnBuilder],
     first: u64,
     count: usize,
 ) -> Result<()> {

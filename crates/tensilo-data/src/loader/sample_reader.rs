@@ -5,7 +5,7 @@ use super::deliver::batch::Batch;
 use super::unread::Unread;
 use crate::error::{DataError, Result};
 #[cfg(feature = "cuda")]
-use crate::sys::device::{DeviceAllocator, LaunchedTo};
+use crate::sys::device::{DeviceAllocator, LaunchInMemory};
 use std::fmt;
 
 /// Reads batches of any samples, with the columns, casts and paddings of a
@@ -48,7 +48,7 @@ impl SampleReader {
     ) -> Result<(Batch, A::Memory)> {
         let batch = self.take(samples)?;
         let memory = allocator.allocate(batch.device_bytes().unwrap_or(0)).map_err(DataError::Memory)?;
-        LaunchedTo::new::<A>(batch, memory)?.finish(&self.0.counters)
+        LaunchInMemory::new::<A>(batch, memory)?.finish(&self.0.counters)
     }
 
     /// Reads samples of an epoch.

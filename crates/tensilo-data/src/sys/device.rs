@@ -10,18 +10,18 @@ use tensilo_cuda::{BatchMemory, DeviceBuffer, Gpu};
 ///
 /// # Safety
 ///
-/// [`DeviceAllocator::place_of`] returns memory of the GPU of the loader, of at least as many bytes
-/// as were asked for, and a stream that exists. The memory stays allocated until it is
+/// [`DeviceAllocator::location`] describes memory on the GPU of the loader, at least as long as
+/// requested, and a stream that exists. The memory stays allocated until it is
 /// dropped, and until it is delivered, nothing uses it on another stream.
 pub unsafe trait DeviceAllocator {
-    /// Memory of a batch. It is freed, or used again, when it is dropped.
+    /// Memory of a batch. Dropping it frees the memory or makes it reusable.
     type Memory;
 
     /// Allocates memory for a batch.
     fn allocate(&mut self, bytes: usize) -> std::result::Result<Self::Memory, Box<dyn Error + Send + Sync>>;
 
-    /// Returns where memory is.
-    fn place_of(memory: &Self::Memory) -> BatchMemory;
+    /// Returns the address, length and stream of the memory.
+    fn location(memory: &Self::Memory) -> BatchMemory;
 }
 
 // SAFETY: the memory is freed when it is dropped, and nothing else uses it.
@@ -32,24 +32,24 @@ unsafe impl DeviceAllocator for Gpu {
         Ok(self.new_buffer(bytes)?)
     }
 
-    fn place_of(memory: &DeviceBuffer) -> BatchMemory {
+    fn location(memory: &DeviceBuffer) -> BatchMemory {
         memory.as_batch()
     }
 }
 
-/// A batch that is decoded to memory, which it has. The launch is dropped, and so waited for,
-/// before the memory.
-pub(crate) struct LaunchedTo<M> {
+/// A launch and the memory that it writes to. Drop order matters: dropping the launch waits for the
+/// GPU, and then the memory is freed.
+pub(crate) struct LaunchInMemory<M> {
     launched: DeviceBatch,
     memory: M,
 }
 
-impl<M> LaunchedTo<M> {
-    /// Launches a batch, to memory of its length.
+impl<M> LaunchInMemory<M> {
+    /// Launches a batch. The memory is at least as long as the batch.
     pub(crate) fn new<A: DeviceAllocator<Memory = M>>(batch: Batch, memory: M) -> Result<Self> {
         // SAFETY: the promise of the allocator. The memory is dropped after the launch was finished
         // or dropped.
-        match unsafe { batch.launch(A::place_of(&memory)) } {
+        match unsafe { batch.launch(A::location(&memory)) } {
             Ok(launched) => Ok(Self { launched, memory }),
             Err(error) => Err(leaked(error, memory)),
         }

@@ -23,8 +23,9 @@ type OnArrival<'a> = dyn FnMut(usize, io::Result<&[u8]>) + 'a;
 
 /// Reads in flight.
 ///
-/// A read takes the memory that it writes to, and returns it: if the ring ever cannot wait for its
-/// reads, it leaks the memory, so that the kernel never writes to any that is used again.
+/// A read owns the memory that the kernel writes to, and returns it when all reads are done. If the
+/// ring cannot wait for its reads, it leaks the memory, so that the kernel never writes to memory
+/// that is reused.
 pub(crate) struct Ring {
     ring: IoUring,
     depth: usize,
@@ -91,7 +92,7 @@ impl Ring {
         if self.is_broken {
             return (Some(memory), Err(io::ErrorKind::Unsupported.into()));
         }
-        // it moves before its address is taken
+        // moving a `Box` may invalidate earlier pointers to its content, so it moves first
         let mut flight = Flight { in_flight: 0, ring: self, base: std::ptr::null_mut(), memory: Some(memory) };
         let bytes = flight.memory.as_mut().map_or(&mut [][..], |memory| memory.bytes_mut());
         let (base, checked) = (bytes.as_mut_ptr(), check(reads, bytes.len()));
@@ -107,7 +108,7 @@ impl Ring {
     }
 }
 
-/// Checks that the places of reads ascend and are inside of memory of so many bytes.
+/// Checks that the places of reads ascend and are inside of memory of `bytes` bytes.
 fn check(reads: &[ReadAt], bytes: usize) -> io::Result<()> {
     let mut end = 0;
     for ReadAt { place, .. } in reads {
@@ -138,8 +139,8 @@ impl Flight<'_> {
             while self.in_flight < depth {
                 let Some(read) = reads.get(next) else { break };
                 // SAFETY: `check` has found the place in the memory, and that it overlaps no other.
-                // The memory belongs to this value, which waits for the read or leaks it. `file` is
-                // borrowed as long as that.
+                // `self` owns the memory, and waits for the read or leaks it. `file` is borrowed
+                // until then.
                 unsafe { self.push(descriptor, next, read) }?;
                 next += 1;
             }

@@ -15,9 +15,9 @@ pub(in crate::loader) type ReadOnHost = dyn Fn(&[u64], u64) -> Result<()> + Send
 pub(in crate::loader) struct Device {
     pub gpu: Gpu,
     pub lists: Arc<Pool<BlockList>>,
-    /// Memory that bytes are fetched to.
+    /// Pinned memory that bytes are fetched to, for reuse.
     pub memory: Arc<Pool<Box<dyn ReadMemory>>>,
-    /// Batches of fewer bytes are sent decoded.
+    /// Smaller batches are sent decoded.
     pub min_bytes: usize,
     /// Tells what is wrong with samples that the GPU has refused.
     pub read_on_host: Option<Arc<ReadOnHost>>,
@@ -52,8 +52,8 @@ impl Device {
         self.lists.put(list);
     }
 
-    /// Lets the bytes of a plan be fetched to memory that the GPU copies from. A copy of few bytes
-    /// costs more than to copy them to the list.
+    /// Provides memory that the GPU copies from for the bytes of a plan. Few bytes are copied to
+    /// the list instead, since a transfer of its own costs more.
     pub(in crate::loader) fn give_memory(&self, plan: &ReadPlan, bytes: &mut FetchedBytes) {
         let given_back = match plan.fetched_bytes() >= self.min_bytes as u64 / 4 {
             true => bytes.set_memory(Some(self.memory.take().unwrap_or_else(|| self.gpu.new_memory()))),

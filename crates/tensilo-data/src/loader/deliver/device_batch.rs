@@ -5,7 +5,7 @@ use super::blocks::{BatchBlocks, Device};
 use crate::error::{DataError, Result};
 use crate::loader::metrics::{Count, Counters};
 use std::fmt;
-use tensilo_cuda::{BlockList, Finished, Gpu, Launched};
+use tensilo_cuda::{BlockList, Gpu, LaunchReport, Launched};
 
 /// A batch that a GPU decodes.
 ///
@@ -62,7 +62,7 @@ impl DeviceBatch {
     /// As [`DeviceBatch::finish`], and counts what the GPU has done.
     pub(crate) fn finish_counted(self, counters: &Counters) -> Result<Batch> {
         let Self { batch, launched, device } = self;
-        let Finished { list, refusal, copying, decoding, .. } =
+        let LaunchReport { list, refusal, copying, decoding, .. } =
             counters.time(Count::DeviceWaited, || launched.finish())?;
         counters.add(Count::CopiedBytes, list.byte_count() as u64); // exact
         counters.add_time(Count::Copying, copying);

@@ -10,13 +10,13 @@ use crate::error::{DataError, Result};
 use crate::loader::metrics::LoaderMetrics;
 use crate::receipt::Receipt;
 use crate::state::State;
-use crate::sys::device::{DeviceAllocator, LaunchedTo};
+use crate::sys::device::{DeviceAllocator, LaunchInMemory};
 use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-/// Batches that are launched when one is delivered: that one, one that is decoded, and one that is
-/// copied meanwhile.
+/// The batches that are launched when one is delivered: this one, one that the GPU decodes, and one
+/// that is copied meanwhile.
 const IN_FLIGHT: usize = 3;
 
 /// The batches of a rank in the memory of a GPU, in order, each with its memory: an iterator that
@@ -31,18 +31,18 @@ pub struct DeviceIterator<A: DeviceAllocator> {
     /// A batch that has no memory yet.
     waiting: Option<Batch>,
     in_flight: VecDeque<InFlight<A::Memory>>,
-    /// The steps of the batches that were taken.
+    /// The number of steps that were taken.
     taken: u64,
     receipt: Receipt,
-    /// The batches that were delivered, their samples, and the bytes of their values.
+    /// Delivered batches, samples, and bytes of values.
     delivered: [u64; 3],
     /// The threads have no more batches.
     is_over: bool,
 }
 
 struct InFlight<M> {
-    launched: Result<LaunchedTo<M>>,
-    /// The steps up to this batch.
+    launched: Result<LaunchInMemory<M>>,
+    /// The number of steps up to this batch.
     taken: u64,
 }
 
@@ -107,7 +107,7 @@ impl<A: DeviceAllocator> DeviceIterator<A> {
             };
             let launched = match batch {
                 Ok(batch) => match self.allocator.allocate(batch.device_bytes().unwrap_or(0)) {
-                    Ok(memory) => LaunchedTo::new::<A>(batch, memory),
+                    Ok(memory) => LaunchInMemory::new::<A>(batch, memory),
                     Err(error) => {
                         self.waiting = Some(batch);
                         return Err(DataError::Memory(error));

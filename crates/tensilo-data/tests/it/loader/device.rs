@@ -181,7 +181,7 @@ unsafe impl DeviceAllocator for OftenFull {
         }
     }
 
-    fn place_of(memory: &DeviceBuffer) -> BatchMemory {
+    fn location(memory: &DeviceBuffer) -> BatchMemory {
         memory.as_batch()
     }
 }
