@@ -18,14 +18,20 @@ fn the_readme_has_at_most_1200_words() {
     assert!(words <= README_WORDS, "README.md:1: {words} words, more than {README_WORDS}");
 }
 
-/// The checks run each block of shell of the README: `.ci/run` takes it from there by its number.
+/// The checks run each block of shell of the README: `.ci/run` takes it from there by its name.
 #[test]
 fn the_commands_of_the_readme_are_run_by_the_checks() {
     let (readme, run) = (read("README.md"), read(".ci/run"));
-    let blocks = readme.lines().filter(|line| line.trim() == "```sh").count();
-    assert!(blocks > 0, "README.md has no block of shell");
-    let missing = (1..=blocks).filter(|number| !run.contains(&format!("$(readme {number})")));
-    assert_none(missing.map(|number| format!(".ci/run: does not run block {number} of README.md")).collect());
+    let names: Vec<&str> = readme.lines().filter_map(|line| line.trim().strip_prefix("```sh")).collect();
+    assert!(!names.is_empty(), "README.md has no block of shell");
+    let problem = |name: &str| match name.strip_prefix(',') {
+        None => Some("README.md: a block of shell without a name: begin it with ```sh,NAME".to_owned()),
+        Some(name) if !run.contains(&format!("run_readme {name}\n")) => {
+            Some(format!(".ci/run: does not run the block {name} of README.md"))
+        }
+        Some(_) => None,
+    };
+    assert_none(names.into_iter().filter_map(problem).collect());
 }
 
 #[test]

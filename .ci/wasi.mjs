@@ -1,0 +1,9 @@
+// Runs a program that was compiled for wasm32-wasip1: the runner of cargo for this target.
+import { readFile } from "node:fs/promises";
+import { WASI } from "node:wasi";
+
+const [path, ...rest] = process.argv.slice(2);
+const wasi = new WASI({ version: "preview1", args: [path, ...rest], env: process.env });
+const program = await WebAssembly.compile(await readFile(path));
+const instance = await WebAssembly.instantiate(program, wasi.getImportObject());
+process.exitCode = wasi.start(instance);
