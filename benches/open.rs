@@ -35,7 +35,7 @@ fn file(sample_count: u64, chunk_bytes: usize) -> Vec<u8> {
         writer.push_batch(&[ColumnBatch::fixed(values.len(), &values); 4]).unwrap();
         left -= values.len();
     }
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 fn map(path: &Path) -> Reader {

@@ -71,7 +71,7 @@ fn view(c: &mut Criterion) {
             black_box(&mut out).copy_from_slice(column.view(i).unwrap().unwrap().as_slice().unwrap());
         });
         let mut cursor = column.cursor();
-        random(&mut group, "read_into", count, |i| cursor.read_into(i, black_box(&mut out)).unwrap());
+        random(&mut group, "read_slice", count, |i| cursor.read_slice(i, black_box(&mut out)).unwrap());
     }
 }
 
@@ -92,10 +92,10 @@ fn samples(c: &mut Criterion, name: &str, shape: &[u32], values: &[bf16]) {
         }
         let mut cursor = column.cursor();
         let row = |order: &str| format!("{}/{order}", profile.name());
-        random(&mut group, &row("read_into, random"), count, |i| cursor.read_into(i, black_box(&mut out)).unwrap());
+        random(&mut group, &row("read_slice, random"), count, |i| cursor.read_slice(i, black_box(&mut out)).unwrap());
         let mut next = (0..count).cycle();
-        group.bench_function(row("read_into, sequential"), |b| {
-            b.iter(|| cursor.read_into(next.next().unwrap(), black_box(&mut out)).unwrap());
+        group.bench_function(row("read_slice, sequential"), |b| {
+            b.iter(|| cursor.read_slice(next.next().unwrap(), black_box(&mut out)).unwrap());
         });
     }
 }

@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // A cursor reads samples of any encoding. It owns the memory for decoding: keep it.
     let mut cursor = curve.cursor();
     let mut values = [0.0_f32; 8];
-    cursor.read_into(42, &mut values)?;
+    cursor.read_slice(42, &mut values)?;
     println!("sample 42: {values:?}");
 
     // A range decodes each chunk once. The buffer keeps its memory for the next call.
@@ -67,5 +67,5 @@ fn example_file() -> tensilo::Result<Vec<u8>> {
         };
         writer.push(&[Value::tensor(&[f32::from(i); 8]), caption])?;
     }
-    Ok(writer.finish()?.sink.0)
+    writer.into_bytes()
 }

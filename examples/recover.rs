@@ -53,5 +53,5 @@ fn example_file() -> tensilo::Result<Vec<u8>> {
     for label in 0..1000_i32 {
         writer.push(&[Value::tensor(&[label])])?;
     }
-    Ok(writer.finish()?.sink.0)
+    writer.into_bytes()
 }

@@ -362,7 +362,7 @@ pub(crate) fn check_type(column: &ColumnSchema, found: DType) -> Result<()> {
     if found == due || as_u8 {
         return Ok(());
     }
-    Err(Error::bad_argument(format!("expected values of type {due}, found {found}")))
+    Err(Error::wrong_type(format!("expected values of type {due}, found {found}")))
 }
 
 /// Returns the bytes that are pushed for one count: `inner` elements of the type before the cast.

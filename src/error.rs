@@ -26,8 +26,14 @@ pub enum ErrorKind {
     /// A limit would be exceeded: of the format (chapter 8 of the specification), of the caller, or
     /// of the memory of this machine.
     OverLimit,
-    /// An argument does not fit: unknown column, sample out of range, wrong type or length.
+    /// An argument does not fit: sample out of range, wrong length, contradicting options.
     BadArgument,
+    /// The file has no column of this name. The message suggests a similar one.
+    UnknownColumn,
+    /// Values of another type than the column's were pushed or requested.
+    WrongType,
+    /// Another writer has locked the file. Try again when it is done.
+    Busy,
     /// An input of an import is malformed, has values that a tensilo file cannot store, or was
     /// changed while it was read.
     BadInput,
@@ -36,7 +42,7 @@ pub enum ErrorKind {
     /// A fault of tensilo, or of the processor or memory of this machine. Neither the file nor the
     /// caller is at fault. Please report it.
     Internal,
-    /// The operating system reported an error; [`std::error::Error::source`] is the [`io::Error`].
+    /// The operating system reported an error.
     Io,
 }
 
@@ -133,7 +139,7 @@ struct Details {
     column: Option<String>,
     samples: Option<Range<u64>>,
     offset: Option<u64>,
-    source: Option<io::Error>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
     advice: Vec<Advice>,
 }
 
@@ -206,6 +212,17 @@ impl Error {
         Self::new(ErrorKind::BadArgument, message)
     }
 
+    /// Returns the error of a name that no column has: for crates that build on this one.
+    pub fn unknown_column(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::UnknownColumn, message)
+    }
+
+    /// Returns the error of values of another type than the column's: for crates that build on this
+    /// one. The message names both types.
+    pub fn wrong_type(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::WrongType, message)
+    }
+
     /// Returns the error of an input that cannot be converted: for the formats of a program. The
     /// message says where and what is wrong.
     #[cfg(feature = "import")]
@@ -219,11 +236,18 @@ impl Error {
     }
 
     /// Returns the error of an operation that the operating system refused: for functions of a
-    /// caller that open files. `doing` is the operation, such as "opening the file".
+    /// caller that open files. `doing` is the operation, such as "opening the file". The kind is
+    /// [`ErrorKind::Io`], or [`ErrorKind::Busy`] if the system reports
+    /// [`io::ErrorKind::WouldBlock`].
     pub fn io(doing: &str, source: io::Error) -> Self {
-        let mut error = Self::new(ErrorKind::Io, format!("{doing}: {source}"));
-        error.0.source = Some(source);
-        error
+        let kind = if source.kind() == io::ErrorKind::WouldBlock { ErrorKind::Busy } else { ErrorKind::Io };
+        Self::new(kind, format!("{doing}: {source}")).with_source(source)
+    }
+
+    /// Sets the error that caused this one.
+    pub(crate) fn with_source(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        self.0.source = Some(Box::new(source));
+        self
     }
 
     /// Adds the file that the error concerns, unless the error has one.
@@ -384,8 +408,10 @@ impl fmt::Debug for Error {
     }
 }
 
+/// The source is the error of the library below: an [`io::Error`], an `ArrowError` or a
+/// `ParquetError`.
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.source.as_ref().map(|source| source as &(dyn std::error::Error + 'static))
+        self.0.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static))
     }
 }

@@ -1,6 +1,8 @@
-//! Errors of unknown column names, which suggest a similar name.
+//! Names of types that are parsed, and errors of unknown column names, which suggest a similar one.
 
 use crate::Error;
+use crate::dtype::DType;
+use std::str::FromStr;
 
 /// The most names that a message lists.
 const LISTED: usize = 20;
@@ -8,6 +10,18 @@ const LISTED: usize = 20;
 /// ones.
 const COMPARED: usize = 10_000;
 const LONGEST: usize = 64;
+
+/// Parses a [name](DType::name), such as `"bf16"`. Fails for any other text, and lists the names.
+impl FromStr for DType {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.into_iter().find(|dtype| dtype.name() == name);
+        found.ok_or_else(|| {
+            Error::bad_argument(format!("unknown type {name:?}; types are {}", Self::ALL.map(Self::name).join(", ")))
+        })
+    }
+}
 
 /// Returns the error of a name that is not one of `available`. It names the most similar one, and
 /// lists the first.
@@ -18,7 +32,7 @@ pub(crate) fn no_column<'a>(name: &str, available: impl Iterator<Item = &'a str>
     if available.count() > LISTED {
         listed.push("...".to_owned());
     }
-    Error::bad_argument(format!("there is no column {name:?}{similar}; there are: {}", listed.join(", ")))
+    Error::unknown_column(format!("there is no column {name:?}{similar}; there are: {}", listed.join(", ")))
 }
 
 /// Returns the most similar name, if any is similar; the first of several.

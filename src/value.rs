@@ -2,24 +2,56 @@
 
 use crate::DType;
 use crate::pod::{self, Element};
+use std::borrow::Cow;
+use std::ops::Deref;
 
-/// One sample of one column, for [`Writer::push`](crate::Writer::push). Borrows everything.
-#[derive(Clone, Copy, Debug)]
+/// One sample of one column, for [`Writer::push`](crate::Writer::push).
+///
+/// The functions borrow the elements. `From` takes a scalar, an owned text, tensor or list, or any
+/// of them as an `Option`, where `None` is a null:
+///
+/// ```
+/// use tensilo::Value;
+///
+/// let label: Option<i32> = None;
+/// let caption = Some(format!("a {}", "dog"));
+/// let sample = [Value::from(label), caption.into(), vec![1.0_f32, 2.0].into()];
+/// # drop(sample);
+/// ```
+#[derive(Clone, Debug)]
 pub struct Value<'a>(pub(crate) ValueContent<'a>);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum ValueContent<'a> {
     Null,
     One(OneSample<'a>),
-    List(&'a [Value<'a>]),
+    List(Entries<'a>),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct OneSample<'a> {
     pub dtype: DType,
-    pub bytes: &'a [u8],
+    pub bytes: Cow<'a, [u8]>,
     /// The varying extents. If `None`, at most one varies, and follows from the number of elements.
     pub extents: Option<&'a [u32]>,
+}
+
+/// The members of a list. A `Cow` of them would make the lifetime of [`Value`] invariant.
+#[derive(Clone, Debug)]
+pub(crate) enum Entries<'a> {
+    Borrowed(&'a [Value<'a>]),
+    Owned(Vec<Value<'a>>),
+}
+
+impl<'a> Deref for Entries<'a> {
+    type Target = [Value<'a>];
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Borrowed(entries) => entries,
+            Self::Owned(entries) => entries,
+        }
+    }
 }
 
 impl<'a> Value<'a> {
@@ -63,7 +95,7 @@ impl<'a> Value<'a> {
     /// let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new())?;
     /// writer.push(&[Value::list(&[Value::text("a dog"), Value::text("a brown dog")])])?;
     /// writer.push(&[Value::list(&[])])?;
-    /// let reader = Reader::from_bytes(writer.finish()?.sink.0)?;
+    /// let reader = Reader::from_bytes(writer.into_bytes()?)?;
     /// let mut cursor = reader.column("captions")?.cursor();
     /// let captions: Vec<_> = cursor.read_list(0)?.items().collect::<tensilo::Result<_>>()?;
     /// assert_eq!(captions[1].as_str()?, Some("a brown dog"));
@@ -71,10 +103,50 @@ impl<'a> Value<'a> {
     /// # }
     /// ```
     pub fn list(entries: &'a [Self]) -> Self {
-        Self(ValueContent::List(entries))
+        Self(ValueContent::List(Entries::Borrowed(entries)))
     }
 
-    fn one(dtype: DType, bytes: &'a [u8], extents: Option<&'a [u32]>) -> Self {
-        Self(ValueContent::One(OneSample { dtype, bytes, extents }))
+    fn one(dtype: DType, bytes: impl Into<Cow<'a, [u8]>>, extents: Option<&'a [u32]>) -> Self {
+        Self(ValueContent::One(OneSample { dtype, bytes: bytes.into(), extents }))
+    }
+}
+
+/// A scalar.
+impl<T: Element> From<T> for Value<'_> {
+    fn from(element: T) -> Self {
+        Self::one(T::DTYPE, pod::as_bytes(&[element]).to_vec(), None)
+    }
+}
+
+/// A [tensor](Value::tensor).
+impl<T: Element> From<Vec<T>> for Value<'_> {
+    fn from(elements: Vec<T>) -> Self {
+        Self::one(T::DTYPE, pod::as_bytes(&elements).to_vec(), None)
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for Value<'_> {
+    fn from(text: String) -> Self {
+        Self::one(DType::Utf8, text.into_bytes(), None)
+    }
+}
+
+/// A [list](Value::list).
+impl<'a> From<Vec<Self>> for Value<'a> {
+    fn from(entries: Vec<Self>) -> Self {
+        Self(ValueContent::List(Entries::Owned(entries)))
+    }
+}
+
+/// A value, or [`Value::NULL`].
+impl<'a, V: Into<Self>> From<Option<V>> for Value<'a> {
+    fn from(value: Option<V>) -> Self {
+        value.map_or(Self::NULL, Into::into)
     }
 }

@@ -87,5 +87,5 @@ pub fn file_with(shape: &[u32], values: &[bf16], options: &WriterOptions) -> Vec
 pub fn write(column: ColumnSchema, batch: ColumnBatch<'_>, options: &WriterOptions) -> Vec<u8> {
     let mut writer = Writer::new(Stream(Vec::new()), Schema::new([column]), options).unwrap();
     writer.push_batch(&[batch]).unwrap();
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }

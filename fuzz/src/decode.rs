@@ -383,7 +383,7 @@ static PLAIN: LazyLock<Plain> = LazyLock::new(|| {
     let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(1);
     let mut writer = Writer::new(Stream(Vec::new()), Schema::new([column]), &options).unwrap();
     (0..2).for_each(|_| writer.push(&[Value::tensor(&[1_u8])]).unwrap());
-    let file = writer.finish().unwrap().sink.0;
+    let file = writer.into_bytes().unwrap();
     let heads: Vec<(usize, [u8; 4])> = heads(&file).collect();
     let [(header, HEADER), (chunk, _), (second, _), (page, PAGE), (footer, FOOTER), (trailer, _)] = heads[..] else {
         panic!("another file than the template: {heads:?}")

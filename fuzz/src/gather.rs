@@ -111,7 +111,7 @@ fn others(cursor: &mut Cursor, u: &mut Unstructured<'_>, count: u64) -> arbitrar
     let single = flat(&column, cursor, i).bytes;
     if column.schema().dtype == DType::F32 && column.schema().levels.is_empty() {
         let mut out = vec![0_f32; single.len() / 4];
-        cursor.read_into(i, &mut out).unwrap();
+        cursor.read_slice(i, &mut out).unwrap();
         assert!(out.iter().flat_map(|element| element.to_le_bytes()).eq(single));
     }
     let mut buffer = ColumnBuffer::new();

@@ -52,7 +52,7 @@ impl Column {
     }
 
     /// Reads samples to memory of the caller.
-    fn read_into(&self, py: Python<'_>, samples: &[u64], dtype: Option<DTypeArgument>, out: &Out) -> PyResult<()> {
+    fn read_slice(&self, py: Python<'_>, samples: &[u64], dtype: Option<DTypeArgument>, out: &Out) -> PyResult<()> {
         let schema = self.schema()?;
         crate::schema::check_values(schema)?;
         let due = dtype.as_ref().map_or(schema.dtype, |dtype| dtype.0);
@@ -146,7 +146,7 @@ impl Column {
         match out {
             None => Ok(self.read(py, &samples, dtype)?.into_pyobject(py)?.into_any()),
             Some(object) => {
-                self.read_into(py, &samples, dtype, &Out::from_object(&object)?)?;
+                self.read_slice(py, &samples, dtype, &Out::from_object(&object)?)?;
                 Ok(object)
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::error::OrRaise;
 use crate::input_data::Inputs;
-use crate::options::{ByteCount, Dict, Threads, dtypes, null_elements, paths, shapes, writer_options};
+use crate::options::{ByteCount, Dict, Profiles, Threads, dtypes, null_elements, paths, shapes, writer_options};
 use crate::work::{self, Progress};
 use pyo3::exceptions::{PyFileExistsError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
@@ -74,7 +74,7 @@ pub struct Conversion<'py> {
     rename: HashMap<String, String>,
     shapes: Option<Dict<'py>>,
     null_elements: String,
-    profile: String,
+    profile: Profiles,
     file_is_sample: bool,
 }
 
@@ -199,14 +199,14 @@ pub fn _append(
     skip_others: bool,
     file_is_sample: bool,
     null_elements: &str,
-    profile: &str,
+    profile: Profiles,
     shard_bytes: Option<ByteCount>,
     threads: Threads,
     discard_tail: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<u64> {
     let inputs = Inputs::from_object(&inputs, &target)?;
-    let writer = writer_options(profile, &threads)?.discard_tail(discard_tail);
+    let writer = writer_options(&profile, &threads)?.discard_tail(discard_tail);
     let options = AppendOptions::new().skip_others(skip_others).null_elements(self::null_elements(null_elements)?);
     let options = options.writer(writer).formats(inputs.formats(file_is_sample)).store(inputs.store());
     let (inputs, passed_over) = (inputs.paths, inputs.passed_over);

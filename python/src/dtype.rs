@@ -79,7 +79,7 @@ pub fn named(name: &str) -> Option<DType> {
         "uint4" => DType::U4,
         "str" | "string" => DType::Utf8,
         "binary" => DType::Bytes,
-        short => return DType::ALL.into_iter().find(|dtype| dtype.name() == short),
+        short => return short.parse().ok(),
     };
     Some(long)
 }

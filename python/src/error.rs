@@ -92,9 +92,11 @@ fn exception_of_file(py: Python<'_>, error: &Error) -> PyErr {
         ErrorKind::TooNew | ErrorKind::TooOld | ErrorKind::NotBuilt => &UNSUPPORTED,
         ErrorKind::OverLimit => &LIMIT,
         ErrorKind::BadInput => &INPUT,
-        ErrorKind::BadArgument => return PyValueError::new_err(text(error)),
+        ErrorKind::BadArgument | ErrorKind::UnknownColumn | ErrorKind::WrongType => {
+            return PyValueError::new_err(text(error));
+        }
         ErrorKind::Cancelled => return PyKeyboardInterrupt::new_err("cancelled"),
-        ErrorKind::Io => {
+        ErrorKind::Io | ErrorKind::Busy => {
             let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
             match source {
                 Some(source) => return os_error(source, error.message(), error.path()),

@@ -3,7 +3,7 @@
 use crate::convert::{Conversion, PassedOver, formats, has_manifest, refuse_manifest, tell, time_of_programs};
 use crate::error::{OrRaise, Result};
 use crate::input_data::Inputs;
-use crate::options::{ByteCount, Threads, null_elements, paths, writer_options};
+use crate::options::{ByteCount, Profiles, Threads, null_elements, paths, writer_options};
 use crate::schema::Schema;
 use crate::work;
 use pyo3::exceptions::PyValueError;
@@ -77,7 +77,7 @@ pub fn _plan_append(
     inputs: Bound<'_, PyAny>,
     skip_others: bool,
     null_elements: &str,
-    profile: &str,
+    profile: Profiles,
     shard_bytes: ByteCount,
     threads: Threads,
     progress: Option<Py<PyAny>>,
@@ -87,7 +87,7 @@ pub fn _plan_append(
         return Err(PyValueError::new_err(message));
     }
     let inputs = paths(&inputs)?;
-    let options = AppendOptions::new().skip_others(skip_others).writer(writer_options(profile, &threads)?);
+    let options = AppendOptions::new().skip_others(skip_others).writer(writer_options(&profile, &threads)?);
     let passed_over = PassedOver::default();
     let options = options.null_elements(self::null_elements(null_elements)?).formats(formats(false));
     let options = options.store(passed_over.store());
@@ -113,13 +113,13 @@ pub fn _run_task(
     schema: &Schema,
     file_id: [u8; 12],
     null_elements: &str,
-    profile: &str,
+    profile: Profiles,
     threads: Threads,
     skip_others: bool,
 ) -> PyResult<File> {
     let id = FileId(file_id);
     let options = AppendOptions::new().skip_others(skip_others).null_elements(self::null_elements(null_elements)?);
-    let options = options.writer(writer_options(profile, &threads)?.file_id(id)).formats(formats(false));
+    let options = options.writer(writer_options(&profile, &threads)?.file_id(id)).formats(formats(false));
     let options = options.store(PassedOver::default().store()); // the plan has warned
     let input = |(path, rows, digest): Input| PlannedInput { path: path.into(), rows, digest };
     let inputs: Vec<PlannedInput> = inputs.into_iter().map(input).collect();

@@ -5,6 +5,7 @@ use crate::schema::ShapeArgument;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::thread;
 use tensilo::import::NullElements;
@@ -91,24 +92,35 @@ impl Threads {
     }
 }
 
+/// The profile of all columns, or of columns by name: the others have the default.
+#[derive(FromPyObject)]
+pub enum Profiles {
+    #[pyo3(annotation = "str")]
+    OfAll(String),
+    #[pyo3(annotation = "dict")]
+    OfColumns(BTreeMap<String, String>),
+}
+
+impl Default for Profiles {
+    fn default() -> Self {
+        Self::OfAll(Profile::default().name().to_owned())
+    }
+}
+
 /// Returns the profile of a name.
-pub fn profile(name: &str) -> PyResult<Profile> {
-    Ok(match name {
-        "fast" => Profile::Fast,
-        "balanced" => Profile::Balanced,
-        "small" => Profile::Small,
-        "raw" => Profile::Raw,
-        "bitshuffle-zstd" => Profile::BitshuffleZstd,
-        other => {
-            let message = format!("{other:?} is no profile; there are fast, balanced, small, raw and bitshuffle-zstd");
-            return Err(PyValueError::new_err(message));
-        }
-    })
+fn profile(name: &str) -> PyResult<Profile> {
+    name.parse().map_err(|error: tensilo::Error| PyValueError::new_err(error.message().to_owned()))
 }
 
 /// Returns the options of a writer.
-pub fn writer_options(name: &str, threads: &Threads) -> PyResult<WriterOptions> {
-    Ok(WriterOptions::new().profile(profile(name)?).threads(threads.of_writer()))
+pub fn writer_options(profiles: &Profiles, threads: &Threads) -> PyResult<WriterOptions> {
+    let options = WriterOptions::new().threads(threads.of_writer());
+    match profiles {
+        Profiles::OfAll(name) => Ok(options.profile(profile(name)?)),
+        Profiles::OfColumns(columns) => columns
+            .iter()
+            .try_fold(options, |options, (column, name)| Ok(options.column_profile(column, profile(name)?))),
+    }
 }
 
 /// Returns one path, or several.

@@ -3,7 +3,7 @@
 use crate::convert::{DEFAULT_SHARD_BYTES, has_manifest, is_folder, publish, time_of_programs};
 use crate::error::{OrRaise, Result};
 use crate::input::Input;
-use crate::options::{ByteCount, Threads, writer_options};
+use crate::options::{ByteCount, Profiles, Threads, writer_options};
 use crate::schema::schema_of;
 use pyo3::exceptions::{PyResourceWarning, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -28,7 +28,9 @@ use tensilo_data::{Changes, DataError, DataFile, Dataset};
 ///         them.
 ///     shard_bytes: the raw bytes of a data file of a dataset, such as "1GiB", which is the
 ///         default.
-///     profile: "balanced", "fast" to read, "small", "raw" for views, or "bitshuffle-zstd".
+///     profile: "balanced" (the default), "fast" to read, "small", "raw" for views, or
+///         "bitshuffle-zstd". A dict from names to profiles chooses them for these columns; the
+///         others have the default.
 ///     metadata: a dict of texts.
 ///     threads: how many encode.
 ///     overwrite: whether a file that is there is replaced.
@@ -222,7 +224,7 @@ fn closed() -> DataError {
 impl Writer {
     #[new]
     #[pyo3(signature = (
-        path, schema, *, shard_bytes=None, profile="balanced", metadata=None, threads=Threads(0), overwrite=false,
+        path, schema, *, shard_bytes=None, profile=Profiles::default(), metadata=None, threads=Threads(0), overwrite=false,
     ))]
     #[expect(clippy::too_many_arguments, reason = "the options of Python")]
     fn new(
@@ -230,14 +232,14 @@ impl Writer {
         path: PathBuf,
         schema: Bound<'_, PyAny>,
         shard_bytes: Option<ByteCount>,
-        profile: &str,
+        profile: Profiles,
         metadata: Option<Metadata>,
         threads: Threads,
         overwrite: bool,
     ) -> PyResult<Self> {
         let mut schema = schema_of(&schema)?;
         schema.metadata.extend(metadata.unwrap_or_default());
-        let options = writer_options(profile, &threads)?;
+        let options = writer_options(&profile, &threads)?;
         let is_folder = shard_bytes.is_some() || is_folder(&path);
         if is_folder && overwrite {
             return Err(PyValueError::new_err("a dataset is not overwritten: choose another folder, or remove it"));

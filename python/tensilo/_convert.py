@@ -26,7 +26,7 @@ def convert(
     shapes: Mapping[str, Sequence[int | None]] | None = None,
     file_is_sample: bool = False,
     null_elements: Literal["keep", "refuse", "nan", "zero"] = "keep",
-    profile: str = "balanced",
+    profile: str | Mapping[str, str] = "balanced",
     shard_bytes: int | str | None = None,
     threads: int | Literal["auto"] = "auto",
     overwrite: bool = False,
@@ -57,7 +57,8 @@ def convert(
             of its arrays counts samples.
         null_elements: what becomes of nulls inside tensors: "keep" stores lists, "refuse" raises, "nan"
             and "zero" replace them.
-        profile: "balanced", "fast" to read, "small", "raw" for views, or "bitshuffle-zstd".
+        profile: "balanced", "fast" to read, "small", "raw" for views, or "bitshuffle-zstd". A dict from
+            names to profiles chooses them for these columns; the others have "balanced".
         shard_bytes: the raw bytes of a data file of a dataset, such as "1GiB".
         threads: how many encode: "auto" for all processors.
         overwrite: whether a file that is there is replaced.
@@ -103,7 +104,7 @@ def append(
     skip_others: bool = False,
     file_is_sample: bool = False,
     null_elements: Literal["keep", "refuse", "nan", "zero"] = "keep",
-    profile: str = "balanced",
+    profile: str | Mapping[str, str] = "balanced",
     shard_bytes: int | str | None = None,
     threads: int | Literal["auto"] = "auto",
     discard_tail: bool = False,
@@ -147,7 +148,7 @@ def conversion(
     skip: str | Sequence[str],
     shapes: Mapping[str, Sequence[int | None]] | None,
     null_elements: str,
-    profile: str,
+    profile: str | Mapping[str, str],
     file_is_sample: bool = False,
     rename: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:

@@ -180,7 +180,7 @@ class Sink(Datasink[list[distributed.Fragment]]):
         skip: str | Sequence[str] = (),
         shapes: Mapping[str, Sequence[int | None]] | None = None,
         null_elements: str = "keep",
-        profile: str = "balanced",
+        profile: str | Mapping[str, str] = "balanced",
     ) -> None:
         self._folder = absolute(out)
         if _tensilo._has_manifest(self._folder):

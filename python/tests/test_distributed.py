@@ -82,7 +82,7 @@ def test_a_plan_is_the_same_each_time(inputs, tmp_path):
     "options",
     [
         OPTIONS,
-        {"shard_bytes": 2000, "columns": ["label", "emb"]},
+        {"shard_bytes": 2000, "columns": ["label", "emb"], "profile": {"emb": "raw"}},
         {"shard_bytes": "8KiB", "skip": ["ragged", "text", "words"], "profile": "fast"},
         {"shard_bytes": "1GiB", "shapes": {"emb": (None,)}},
     ],

@@ -22,6 +22,25 @@ def test_a_file_appears_when_it_is_complete(tmp_path):
     assert os.listdir(tmp_path) == ["x.tsl"]
 
 
+def raw_columns(path):
+    columns = ts.inspect(path)["columns"]
+    return [column["name"] for column in columns if all(name.startswith("raw") for name in column["encodings"])]
+
+
+def test_columns_have_profiles_of_their_own(tmp_path):
+    schema = {name: ts.tensor("f32", (64,)) for name in "ab"}
+    values = np.random.default_rng(7).normal(size=(1000, 64)).astype(np.float32)
+    with ts.Writer(tmp_path / "x.tsl", schema, profile={"b": "raw"}) as writer:
+        writer.write(a=values, b=values)
+    assert raw_columns(tmp_path / "x.tsl") == ["b"]
+    ts.convert(tmp_path / "x.tsl", tmp_path / "y.tsl", profile={"a": "raw", "b": "small"})
+    assert raw_columns(tmp_path / "y.tsl") == ["a"]
+    with pytest.raises(ValueError, match='unknown profile "tiny"'):
+        ts.Writer(tmp_path / "z.tsl", schema, profile={"a": "tiny"})
+    with pytest.raises(ValueError, match='there is no column "c"'):
+        ts.Writer(tmp_path / "z.tsl", schema, profile={"c": "fast"})
+
+
 @pytest.mark.parametrize("target", ["x.tsl", "x/"])
 def test_nothing_is_left_of_what_failed(tmp_path, target):
     with pytest.raises(ZeroDivisionError):

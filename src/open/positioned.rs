@@ -224,7 +224,10 @@ fn read_exact_at(file: &File, mut offset: u64, mut out: &mut [u8]) -> io::Result
 /// WebAssembly has no stable function that reads at an offset. Files in memory can be read.
 #[cfg(not(any(unix, windows)))]
 fn read_exact_at(_: &File, _: u64, _: &mut [u8]) -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "this platform cannot read files by position; use Reader::from_bytes"))
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "this platform cannot read files by position; use Reader::from_bytes",
+    ))
 }
 
 #[cfg(test)]

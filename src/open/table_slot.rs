@@ -21,6 +21,13 @@ impl TableSlot {
         Self { entry, loaded: OnceLock::new() }
     }
 
+    /// Takes over the table that another slot of the same entry has read.
+    pub(crate) fn load_as(&self, earlier: &Self) {
+        if let Some(dictionary) = earlier.loaded.get().filter(|_| earlier.entry == self.entry) {
+            let _ = self.loaded.set(dictionary.clone()); // or it was loaded before
+        }
+    }
+
     /// Returns the table. Reads and checks it, unless that was done before.
     pub(crate) fn dictionary(&self, source: &dyn Source, file_id: FileId) -> Result<Arc<Dictionary>> {
         if let Some(dictionary) = self.loaded.get() {

@@ -81,8 +81,7 @@ pub(super) fn append<S: Storage, K: Sink>(
         if !options.discard_tail {
             check_tail(&file, header.header.file_id, end)?;
         }
-        let tables = if options.profile.has_dictionaries() { commit.footer.tables.as_slice() } else { &[] };
-        let dictionaries = last_dictionaries(&file, &header, tables)?;
+        let dictionaries = last_dictionaries(&file, &header, &commit.footer.tables, options)?;
         let sink = Appended::new(storage, path, file, end);
         let Header { file_id, alignment, .. } = header.header;
         let output = RegionWriter::after(wrap(sink), file_id, alignment.into(), commit.trailer_crc, end);
@@ -120,14 +119,17 @@ fn last_dictionaries(
     file: &impl Source,
     header: &OpenedHeader,
     tables: &[TableEntry],
+    options: &WriterOptions,
 ) -> Result<Vec<Option<Arc<EncodingDictionary>>>> {
     let mut dictionaries = vec![None; header.schema.columns.len()];
     let mut left = MOST_TABLE_BYTES;
     for (i, entry) in tables.iter().enumerate() {
         let is_last = tables.get(i + 1).is_none_or(|next| next.column != entry.column);
         let column = usize::try_from(entry.column).ok();
-        let is_text = column.and_then(|i| header.schema.columns.get(i)).is_some_and(|column| column.dtype.is_string());
-        let Some(rest) = left.checked_sub(entry.body_bytes).filter(|_| is_last && is_text) else { continue };
+        let is_used = column.and_then(|i| header.schema.columns.get(i)).is_some_and(|column| {
+            column.dtype.is_string() && options.of_column(&column.name).profile.has_dictionaries()
+        });
+        let Some(rest) = left.checked_sub(entry.body_bytes).filter(|_| is_last && is_used) else { continue };
         left = rest;
         let loaded = TableSlot::new(*entry).dictionary(file, header.header.file_id);
         let dictionary = match loaded.and_then(|dictionary| EncodingDictionary::new(entry.table, dictionary)) {

@@ -2,7 +2,7 @@
 
 use super::encode_pool::EncodedColumn;
 use super::pending_column::PendingColumn;
-use super::sink::Sink;
+use super::sink::{Sink, Stream};
 use super::writer::Writer;
 use crate::codec::RawChunk;
 use crate::format::content_id::ContentHasher;
@@ -31,6 +31,13 @@ pub struct Summary<K> {
     pub content_id: ContentId,
     /// The sink, which has all of the file.
     pub sink: K,
+}
+
+impl Writer<Stream<Vec<u8>>> {
+    /// Completes a file in memory, and returns its bytes: [`Writer::finish`] without the facts.
+    pub fn into_bytes(self) -> Result<Vec<u8>> {
+        Ok(self.finish()?.sink.0)
+    }
 }
 
 impl<K: Sink> Writer<K> {

@@ -7,7 +7,9 @@
 //! runs end depends on chunks and commits only, not on threads or batches.
 
 use super::options::WriterOptions;
+use crate::Profile;
 use crate::codec::{ChunkEncoder, EncodedChunk, EncodingDictionary, RawChunk, ValueChoice};
+use crate::format::ColumnSchema;
 use crate::format::schema::Layout;
 use crate::{Error, Result, threads};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,6 +20,10 @@ pub(super) struct EncodedColumn {
     pub layout: Layout,
     /// The last table of the column.
     pub dictionary: Option<Arc<EncodingDictionary>>,
+    profile: Profile,
+    block_bytes: Option<usize>,
+    /// Decoded bytes after which a run ends.
+    max_run_bytes: usize,
     /// The choice for the last chunk.
     last_choice: Option<ValueChoice>,
     /// The choice that runs after the first one begin with.
@@ -29,8 +35,25 @@ pub(super) struct EncodedColumn {
 }
 
 impl EncodedColumn {
-    pub(super) fn new(layout: Layout, dictionary: Option<Arc<EncodingDictionary>>) -> Self {
-        Self { layout, dictionary, last_choice: None, first_choice: None, run_count: 0, run_bytes: 0 }
+    /// Returns a column without chunks. A dictionary is dropped if the column's profile uses none.
+    pub(super) fn new(
+        schema: &ColumnSchema,
+        layout: Layout,
+        dictionary: Option<Arc<EncodingDictionary>>,
+        options: &WriterOptions,
+    ) -> Self {
+        let options = options.of_column(&schema.name);
+        Self {
+            layout,
+            dictionary: dictionary.filter(|_| options.profile.has_dictionaries()),
+            profile: options.profile,
+            block_bytes: options.resolved_block_bytes(),
+            max_run_bytes: options.resolved_chunk_bytes().saturating_mul(RUN_CHUNKS).min(MAX_RUN_BYTES),
+            last_choice: None,
+            first_choice: None,
+            run_count: 0,
+            run_bytes: 0,
+        }
     }
 
     /// Begins again with the first run: chunks after a commit do not depend on chunks before it.
@@ -75,29 +98,28 @@ type Slot = Mutex<Option<Result<EncodedChunk>>>;
 /// An encoder for each thread, with the memory that it reuses.
 pub(super) struct EncodePool {
     encoders: Vec<ChunkEncoder>,
-    /// Decoded bytes after which a run ends.
-    run_bytes: usize,
+    /// Decoded bytes after which the longest runs end.
+    max_run_bytes: usize,
 }
 
 impl EncodePool {
-    pub(super) fn new(options: &WriterOptions) -> Self {
+    pub(super) fn new(options: &WriterOptions, columns: &[EncodedColumn]) -> Self {
         let encoder =
             |_| ChunkEncoder::new(options.profile, options.resolved_block_bytes(), options.check, options.search);
         Self {
             encoders: (0..options.threads.max(1)).map(encoder).collect(),
-            run_bytes: options.resolved_chunk_bytes().saturating_mul(RUN_CHUNKS).min(MAX_RUN_BYTES),
+            max_run_bytes: columns.iter().map(|column| column.max_run_bytes).max().unwrap_or(0),
         }
     }
 
     /// Returns the decoded bytes that keep all threads busy.
     pub(super) fn busy_bytes(&self) -> usize {
-        (RUNS_OF_THREAD * self.run_bytes).max(LEAST_BUSY_BYTES) * self.encoders.len()
+        (RUNS_OF_THREAD * self.max_run_bytes).max(LEAST_BUSY_BYTES) * self.encoders.len()
     }
 
     /// Encodes `chunks` of these columns, the next of each.
     pub(super) fn encode(&mut self, columns: &mut [EncodedColumn], chunks: &[RawChunk]) -> Result<Vec<EncodedChunk>> {
-        let (first, mut later): (Vec<_>, Vec<_>) =
-            runs(self.run_bytes, columns, chunks)?.into_iter().partition(|run| run.number == 0);
+        let (first, mut later): (Vec<_>, Vec<_>) = runs(columns, chunks)?.into_iter().partition(|run| run.number == 0);
         let slots: Vec<Slot> = chunks.iter().map(|_| Mutex::new(None)).collect();
         self.encode_runs(columns, first, &slots);
         for run in later.iter_mut().filter(|run| !run.is_continued) {
@@ -134,7 +156,7 @@ impl EncodePool {
 }
 
 /// Divides chunks into runs. The last run of each column may continue with later chunks.
-fn runs<'c>(run_bytes: usize, columns: &mut [EncodedColumn], chunks: &'c [RawChunk]) -> Result<Vec<Run<'c>>> {
+fn runs<'c>(columns: &mut [EncodedColumn], chunks: &'c [RawChunk]) -> Result<Vec<Run<'c>>> {
     let mut runs: Vec<Run<'c>> = Vec::new();
     // the run of each column
     let mut open: Vec<Option<usize>> = vec![None; columns.len()];
@@ -142,7 +164,7 @@ fn runs<'c>(run_bytes: usize, columns: &mut [EncodedColumn], chunks: &'c [RawChu
         let number = numbered.1.column;
         let unknown = || Error::internal("a chunk belongs to an unknown column");
         let (column, open) = columns.get_mut(number).zip(open.get_mut(number)).ok_or_else(unknown)?;
-        let is_new = column.run_count == 0 || column.run_bytes >= run_bytes;
+        let is_new = column.run_count == 0 || column.run_bytes >= column.max_run_bytes;
         if is_new {
             (column.run_count, column.run_bytes) = (column.run_count + 1, 0);
         }
@@ -164,9 +186,10 @@ fn runs<'c>(run_bytes: usize, columns: &mut [EncodedColumn], chunks: &'c [RawChu
 impl Run<'_> {
     /// Encodes the chunks up to the first that fails.
     fn encode(&mut self, encoder: &mut ChunkEncoder, columns: &[EncodedColumn], slots: &[Slot]) {
-        let Some(EncodedColumn { layout, dictionary, .. }) = columns.get(self.column) else { return };
+        let Some(column) = columns.get(self.column) else { return };
+        encoder.set_profile(column.profile, column.block_bytes);
         for &(slot, chunk) in &self.chunks {
-            let result = encoder.encode(layout, dictionary.as_ref(), chunk, &mut self.choice);
+            let result = encoder.encode(&column.layout, column.dictionary.as_ref(), chunk, &mut self.choice);
             let has_failed = result.is_err();
             if let Some(slot) = slots.get(slot) {
                 *lock(slot) = Some(result);

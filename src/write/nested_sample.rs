@@ -38,7 +38,7 @@ impl NestedSample {
     /// Adds a list of a level, or an item below all levels.
     fn add(&mut self, column: &ColumnSchema, value: &Value, level: usize) -> Result<()> {
         let Some(lists) = self.levels.get_mut(level) else { return self.add_item(column, value) };
-        match value.0 {
+        match &value.0 {
             ValueContent::Null => lists.push(None),
             ValueContent::List(entries) => {
                 let count = u32::try_from(entries.len()).map_err(|_| Error::over_limit("a list is too long"))?;
@@ -52,8 +52,8 @@ impl NestedSample {
 
     fn add_item(&mut self, column: &ColumnSchema, value: &Value) -> Result<()> {
         push_bit(&mut self.validity, self.item_count, !matches!(value.0, ValueContent::Null))?;
-        match value.0 {
-            ValueContent::One(item) => self.add_values(column, &item)?,
+        match &value.0 {
+            ValueContent::One(item) => self.add_values(column, item)?,
             ValueContent::List(_) => return Err(wrong_depth(column)),
             ValueContent::Null => {
                 let varying = column.shape.varying_count();
@@ -70,7 +70,7 @@ impl NestedSample {
     fn add_values(&mut self, column: &ColumnSchema, item: &OneSample) -> Result<()> {
         let dtype = *self.dtype.get_or_insert(item.dtype);
         if dtype != item.dtype {
-            return Err(Error::bad_argument(format!("items of types {dtype} and {} in one sample", item.dtype)));
+            return Err(Error::wrong_type(format!("items of types {dtype} and {} in one sample", item.dtype)));
         }
         check_type(column, dtype)?;
         let mut inferred = [0; limits::RANK];
@@ -80,7 +80,7 @@ impl NestedSample {
         };
         self.check_length(column, extents, item.bytes.len())?;
         self.extents.extend_from_slice(extents);
-        self.values.extend_from_slice(item.bytes);
+        self.values.extend_from_slice(&item.bytes);
         Ok(())
     }
 

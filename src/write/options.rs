@@ -2,16 +2,20 @@
 
 use crate::codec::{Profile, Search};
 use crate::format::FileId;
+use crate::format::Schema;
 #[cfg(feature = "import")]
-use crate::format::{Schema, schema_block};
+use crate::format::schema_block;
 use crate::le::u64_of;
 use crate::{Error, Result, limits};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// The options of a [`Writer`](crate::Writer). The same options and data give the same bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriterOptions {
     pub(super) profile: Profile,
+    column_profiles: BTreeMap<String, Profile>,
     pub(super) search: Search,
     chunk_bytes: Option<usize>,
     block_bytes: BlockSize,
@@ -48,6 +52,7 @@ impl Default for WriterOptions {
     fn default() -> Self {
         Self {
             profile: Profile::default(),
+            column_profiles: BTreeMap::new(),
             search: Search::new(),
             chunk_bytes: None,
             block_bytes: BlockSize::OfProfile,
@@ -72,6 +77,26 @@ impl WriterOptions {
     pub fn profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
         self
+    }
+
+    /// Sets the profile of one column, such as [`Profile::Fast`] for ids and labels beside a large
+    /// tensor in [`Profile::Small`]. Writers refuse a name that no column has.
+    pub fn column_profile(mut self, column: impl Into<String>, profile: Profile) -> Self {
+        self.column_profiles.insert(column.into(), profile);
+        self
+    }
+
+    /// Returns the options of one column: these, with its own profile if it has one.
+    pub(super) fn of_column(&self, name: &str) -> Cow<'_, Self> {
+        match self.column_profiles.get(name) {
+            Some(&profile) => Cow::Owned(Self { profile, column_profiles: BTreeMap::new(), ..self.clone() }),
+            None => Cow::Borrowed(self),
+        }
+    }
+
+    /// Refuses profiles of columns that the schema does not have.
+    pub(super) fn check_columns(&self, schema: &Schema) -> Result<()> {
+        self.column_profiles.keys().try_for_each(|name| schema.find_column(name).map(|_| ()))
     }
 
     /// Sets the decoded bytes that a chunk has at most: 1 to 33,554,432 (32 MiB). The default is
@@ -197,17 +222,21 @@ impl WriterOptions {
             let message = format!("chunk size {chunk_bytes}: it is 1 to {} bytes", CHUNK_BYTES.end());
             return Err(Error::bad_argument(message));
         }
-        self.check_block_bytes()?;
+        self.column_profiles
+            .keys()
+            .try_for_each(|name| self.of_column(name).check_profile().map_err(|error| error.with_column(name)))?;
+        self.check_profile()?;
         if self.alignment != 64 && self.alignment != 4096 {
             return Err(Error::bad_argument(format!("alignment {}: it is 64 or 4096", self.alignment)));
         }
         if !(1..=1024).contains(&self.threads) {
             return Err(Error::bad_argument(format!("{} threads: it is 1 to 1024", self.threads)));
         }
-        self.profile.check_built()
+        Ok(())
     }
 
-    fn check_block_bytes(&self) -> Result<()> {
+    fn check_profile(&self) -> Result<()> {
+        self.profile.check_built()?;
         let BlockSize::Set(Some(bytes)) = self.block_bytes else { return Ok(()) };
         if !BLOCK_BYTES.contains(&bytes) {
             let (least, most) = (BLOCK_BYTES.start(), BLOCK_BYTES.end());
@@ -240,6 +269,10 @@ impl WriterOptions {
             hash.add(&self.alignment.to_le_bytes());
             hash.add(&u64_of(self.resolved_block_bytes().unwrap_or(0)).to_le_bytes());
             hash.add(&self.origin);
+            for (column, profile) in &self.column_profiles {
+                hash.add(column.as_bytes());
+                hash.add(profile.name().as_bytes());
+            }
             hash.file_id()
         })
     }

@@ -9,12 +9,12 @@ use crate::{Error, Result, limits};
 /// has the bytes of a null.
 pub(super) fn single_sample<'a>(
     column: &ColumnSchema,
-    value: &Value<'a>,
+    value: &'a Value<'a>,
     extents: &'a mut [u32; limits::RANK],
     zeros: &'a [u8],
 ) -> Result<ColumnBatch<'a>> {
     const NULL: &[u8] = &[0];
-    let sample = match value.0 {
+    let sample = match &value.0 {
         ValueContent::One(sample) => sample,
         ValueContent::List(_) => return Err(Error::bad_argument("a list in a column that is not nested")),
         ValueContent::Null => {
@@ -29,7 +29,7 @@ pub(super) fn single_sample<'a>(
         Some(extents) => extents,
         None => infer_extents(column, sample.bytes.len(), extents)?,
     };
-    Ok(ColumnBatch::from_bytes(sample.dtype, 1, extents, sample.bytes))
+    Ok(ColumnBatch::from_bytes(sample.dtype, 1, extents, &sample.bytes))
 }
 
 /// Returns the varying extents of a sample of this many bytes, if they follow from it. They are in

@@ -123,7 +123,8 @@ impl<K: Sink> Writer<K> {
         let columns = writer.schema.columns.iter().zip(&mut writer.pending).zip(rounded).enumerate();
         for (i, ((column, pending), rounded)) in columns {
             if let Some(facts) = rounded.as_ref().filter(|_| column.cast.is_some()) {
-                *pending = PendingColumn::rounded(i, column, options.resolved_chunk_bytes(), *facts)?;
+                *pending =
+                    PendingColumn::rounded(i, column, options.of_column(&column.name).resolved_chunk_bytes(), *facts)?;
             }
         }
         Ok(writer)
@@ -141,11 +142,13 @@ impl<K: Sink> Writer<K> {
     /// Makes a writer that continues from `start`.
     pub(super) fn start(output: RegionWriter<K>, start: Start, options: &WriterOptions) -> Result<Self> {
         let Start { schema, schema_block, columns, dictionaries, state } = start;
+        options.check_columns(&schema)?;
         let numbered = schema.columns.iter().enumerate().zip(&columns).zip(&dictionaries);
         let texts = schema.columns.iter().filter(|column| column.dtype.is_string()).count();
-        let rule = DictionaryRule::new(options, texts);
         let pending: Vec<PendingColumn> = numbered
             .map(|(((i, column), record), dictionary)| {
+                let options = options.of_column(&column.name);
+                let rule = DictionaryRule::new(&options, texts);
                 let chunk_bytes = match column.dtype.is_string() {
                     true => options.resolved_text_chunk_bytes(),
                     false => options.resolved_chunk_bytes(),
@@ -159,12 +162,13 @@ impl<K: Sink> Writer<K> {
                 })
             })
             .collect::<Result<_>>()?;
+        let encoded = schema.columns.iter().zip(&pending).zip(dictionaries);
+        let encoded: Vec<EncodedColumn> = encoded
+            .map(|((column, pending), dictionary)| EncodedColumn::new(column, pending.layout, dictionary, options))
+            .collect();
         Ok(Self {
-            columns: pending
-                .iter()
-                .zip(dictionaries)
-                .map(|(column, dictionary)| EncodedColumn::new(column.layout, dictionary))
-                .collect(),
+            pool: EncodePool::new(options, &encoded),
+            columns: encoded,
             indexes: columns.into_iter().map(IndexBuilder::new).collect(),
             pending,
             schema,
@@ -172,7 +176,6 @@ impl<K: Sink> Writer<K> {
             output,
             queue: Vec::new(),
             queued_bytes: 0,
-            pool: EncodePool::new(options),
             state,
             failed: false,
         })

@@ -107,7 +107,7 @@ fn write(columns: &[Column], data: &[Data], samples: usize, options: &WriterOpti
         let batches: Vec<_> = columns.iter().zip(data).map(|(column, data)| data.as_batch(column, samples)).collect();
         writer.push_batch(&batches).expect("samples of this schema");
     }
-    writer.finish().expect("a sink that takes all").sink.0
+    writer.into_bytes().expect("a sink that takes all")
 }
 
 /// Returns the bytes that a file may have beyond its decoded bytes: those of a file without

@@ -47,7 +47,7 @@ fn numbers(commits: &[u32]) -> Vec<u8> {
         }
         push_numbers(&mut writer, samples).unwrap();
     }
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 fn push_numbers<K: tensilo::sink::Sink>(writer: &mut Writer<K>, samples: u32) -> tensilo::Result<()> {
@@ -87,7 +87,7 @@ proptest! {
             one.commit().unwrap();
             push_batch(&mut one, &table, *range.0..*range.1).unwrap();
         }
-        let due = one.finish().unwrap().sink.0;
+        let due = one.into_bytes().unwrap();
 
         let file = OnDisk::new(b"");
         let begun = AtomicFile::create(file.path(), true).unwrap();
@@ -293,11 +293,44 @@ fn an_empty_append_that_is_finished_only_finishes() {
 // ---- who may append
 
 #[test]
+fn a_refreshed_reader_does_not_check_again_what_was_checked() {
+    let open = |file: &OnDisk| Reader::open(file.path()).unwrap();
+    let read = |reader: &Reader, i| reader.column("x").unwrap().cursor().read(i).map(|_| ()).map_err(|e| e.kind());
+    let flip = |file: &OnDisk, value: u32| {
+        let mut bytes = file.bytes();
+        let sample: Vec<u8> = (value..value + 4).flat_map(u32::to_le_bytes).collect();
+        let at = bytes.windows(16).position(|window| window == sample).expect("raw chunks");
+        bytes[at] ^= 1;
+        fs::write(file.path(), bytes).unwrap(); // the same file, by its identity
+    };
+    let file = OnDisk::new(&numbers(&[5, 5]));
+    let earlier = open(&file);
+    read(&earlier, 2).unwrap();
+    let mut writer = Writer::append(file.path(), &WriterOptions::new().profile(Profile::Raw)).unwrap();
+    push_numbers(&mut writer, 5).unwrap();
+    writer.finish().unwrap();
+    let copy = OnDisk::new(&file.bytes());
+    for value in [2, 7, 12] {
+        flip(&file, value);
+    }
+    flip(&copy, 2);
+    let later = earlier.refresh(open(&file));
+    assert_eq!((earlier.sample_count(), later.sample_count()), (10, 15));
+    assert_eq!(read(&later, 2), Ok(()), "the first chunk was checked");
+    for i in [7, 12] {
+        assert_eq!(read(&later, i), Err(ErrorKind::Corrupt), "sample {i} was not");
+    }
+    assert_eq!(read(&open(&file), 2), Err(ErrorKind::Corrupt));
+    assert_eq!(read(&earlier.refresh(open(&copy)), 2), Err(ErrorKind::Corrupt), "another file");
+    assert_eq!(read(&later.refresh(open(&file)), 2), Ok(()), "a reader that was refreshed can refresh another");
+}
+
+#[test]
 fn a_second_writer_is_told_to_wait() {
     let file = OnDisk::new(&numbers(&[10]));
     let mut first = append(&file).unwrap();
     let error = refused(&file);
-    assert_eq!(error.kind(), ErrorKind::Io);
+    assert_eq!(error.kind(), ErrorKind::Busy);
     assert!(error.to_string().contains("another writer"), "{error}");
     push_numbers(&mut first, 5).unwrap();
     first.commit().unwrap();

@@ -22,7 +22,7 @@ fn fixed(samples: usize, elements: u32, options: &WriterOptions) -> Column {
     let mut writer = Writer::new(Stream(Vec::new()), schema, options).unwrap();
     let values: Vec<f32> = (0..samples as u64 * u64::from(elements)).map(|i| mix(3, i) as f32).collect();
     writer.push_batch(&[ColumnBatch::fixed(samples, &values)]).unwrap();
-    column(writer.finish().unwrap().sink.0)
+    column(writer.into_bytes().unwrap())
 }
 
 /// Texts of these lengths.
@@ -30,7 +30,7 @@ fn texts(lengths: &[usize], options: &WriterOptions) -> Column {
     let long = "a word or two, ".repeat(1 + lengths.iter().max().unwrap_or(&0) / 15);
     let mut writer = Writer::new(Stream(Vec::new()), Schema::new([ColumnSchema::utf8("x")]), options).unwrap();
     lengths.iter().for_each(|&length| writer.push(&[Value::text(&long[..length])]).unwrap());
-    column(writer.finish().unwrap().sink.0)
+    column(writer.into_bytes().unwrap())
 }
 
 fn column(file: Vec<u8>) -> Column {
@@ -41,6 +41,52 @@ fn column(file: Vec<u8>) -> Column {
 fn sizes(column: &Column) -> Vec<u64> {
     let blocks = column.blocks(0).unwrap();
     blocks.map_or(Vec::new(), |blocks| blocks.blocks.iter().map(|block| block.raw_bytes).collect())
+}
+
+/// The samples, the stored bytes and the encoding of each chunk.
+fn chunks(column: &Column) -> Vec<(Range<u64>, u64, String)> {
+    let infos = (0..).map_while(|chunk| column.chunk(chunk).unwrap());
+    infos.map(|info| (info.samples, info.file_range.end - info.file_range.start, info.encoding)).collect()
+}
+
+#[test]
+fn a_column_with_its_own_profile_has_the_chunks_of_a_file_of_that_profile() {
+    let schema = || {
+        Schema::new([
+            ColumnSchema::tensor("numbers", DType::F32, Shape::fixed(&[64])),
+            ColumnSchema::utf8("text"),
+            ColumnSchema::tensor("id", DType::U64, Shape::scalar()),
+        ])
+    };
+    let file = |options: &WriterOptions| {
+        let mut writer = Writer::new(Stream(Vec::new()), schema(), options)?;
+        for i in 0..6_000_u64 {
+            let numbers: Vec<f32> = (0..64).map(|at| (mix(i, at) % 1000) as f32 / 8.0).collect();
+            let text = format!("sample {} of {}, {}", mix(5, i) % 100, i / 7, "word ".repeat(i as usize % 90));
+            writer.push(&[Value::tensor(&numbers), text.into(), i.into()])?;
+        }
+        Reader::from_bytes(writer.into_bytes()?)
+    };
+    let built: Vec<Profile> =
+        Profile::ALL.into_iter().filter(|profile| cfg!(feature = "zstd") || profile.name() == "fast").collect();
+    let whole: Vec<Reader> =
+        built.iter().map(|&profile| file(&WriterOptions::new().profile(profile).threads(2)).unwrap()).collect();
+    for (of_all, profile) in built.iter().enumerate() {
+        for (own, own_profile) in built.iter().enumerate() {
+            let options = WriterOptions::new().profile(*profile).column_profile("text", *own_profile);
+            let mixed = file(&options.column_profile("numbers", *own_profile)).unwrap();
+            for (name, due) in [("numbers", own), ("text", own), ("id", of_all)] {
+                let [found, due] = [&mixed, &whole[due]].map(|reader| chunks(&reader.column(name).unwrap()));
+                assert!(found == due, "{name}, {profile}, {own_profile}");
+            }
+        }
+    }
+    let error = file(&WriterOptions::new().column_profile("texts", Profile::Fast)).err().unwrap();
+    assert_eq!(error.kind(), tensilo::ErrorKind::UnknownColumn);
+    assert!(error.message().contains("the most similar is \"text\""), "{error}");
+    let options = WriterOptions::new().column_profile("id", Profile::BitshuffleZstd).block_bytes(4096);
+    let error = file(&options).err().unwrap();
+    assert!(cfg!(not(feature = "zstd")) || error.column() == Some("id"), "{error}");
 }
 
 #[test]
@@ -107,7 +153,7 @@ fn smaller_blocks_read_less_and_store_more() {
         let options = WriterOptions::new().profile(Profile::Fast).chunk_bytes(512 << 10).block_bytes(block_bytes);
         let mut writer = Writer::new(Stream(Vec::new()), schema.clone(), &options).unwrap();
         writer.push_batch(&[ColumnBatch::fixed(2000, &values)]).unwrap();
-        let column = column(writer.finish().unwrap().sink.0);
+        let column = column(writer.into_bytes().unwrap());
         let (read, stored) = (column.cold_read(0).unwrap().unwrap().sample_bytes, column.facts().stored_bytes);
         if let Some((last_read, last_stored)) = last {
             assert!(read > last_read && stored < last_stored, "{block_bytes}: {read} read, {stored} stored");

@@ -374,7 +374,7 @@ fn values_are_not_rounded_twice_and_keep_the_record_of_their_casts() {
     let mut writer = Writer::of_rounded(Stream(Vec::new()), schema, &options, &given).unwrap();
     writer.push_batch(&[batch, batch]).unwrap();
     writer.join_cast_facts(&[facts(-0.0, 0.25, 1, 7), facts(1.0, 1.0, 1, 1)]);
-    let reader = Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap();
+    let reader = Reader::from_bytes(writer.into_bytes().unwrap()).unwrap();
     for (column, due) in reader.columns().zip([facts(0.5, 0.25, 3, 7), None]) {
         assert_eq!(column.facts().cast, due);
         let mut buffer = ColumnBuffer::new();

@@ -35,7 +35,7 @@ fn file(dtype: DType, (_, shape, samples): &(&str, Shape, usize), values: &[u8],
     let values = if shape.is_ragged() { &values[..elements * dtype.element_bytes()] } else { values };
     let mut writer = Writer::new(Stream(Vec::new()), schema, options).unwrap();
     writer.push_batch(&[ColumnBatch::from_bytes(dtype, *samples, &extents, values)]).unwrap();
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 /// Describes a file: its chunks, its length, and its checksum if that does not depend on the
@@ -89,7 +89,7 @@ fn filters_are_not_kept_for_a_palette_of_fewer_values() {
         let schema = Schema::new([ColumnSchema::tensor("x", DType::Bf16, Shape::fixed(&[500]))]);
         let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
         writer.push_batch(&[ColumnBatch::fixed(80, &values)]).unwrap();
-        let reader = Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap();
+        let reader = Reader::from_bytes(writer.into_bytes().unwrap()).unwrap();
         let column = reader.column("x").unwrap();
         let transforms: Vec<String> =
             (0..2).map(|chunk| column.explain(chunk).unwrap().unwrap().transform.unwrap()).collect();

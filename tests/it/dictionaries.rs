@@ -50,7 +50,7 @@ fn push<K: tensilo::sink::Sink>(writer: &mut Writer<K>, samples: impl IntoIterat
 fn written(count: u64, options: &WriterOptions) -> Vec<u8> {
     let mut writer = Writer::new(Stream(Vec::new()), schema(), options).unwrap();
     push(&mut writer, 0..count);
-    let file = writer.finish().unwrap().sink.0;
+    let file = writer.into_bytes().unwrap();
     assert_intact(&InMemory(file.as_slice()));
     file
 }
@@ -157,7 +157,7 @@ fn bytes_do_not_depend_on_threads_and_batches() {
             ])
             .unwrap();
     }
-    assert!(writer.finish().unwrap().sink.0 == one_by_one);
+    assert!(writer.into_bytes().unwrap() == one_by_one);
 }
 
 #[test]
@@ -170,14 +170,14 @@ fn few_texts_noise_and_other_profiles_have_none() {
         Writer::new(Stream(Vec::new()), Schema::new([ColumnSchema::bytes("image")]), &WriterOptions::new()).unwrap();
     let mut random = Random(1);
     (0..1000).for_each(|_| writer.push(&[Value::bytes(&random.bytes(5000))]).unwrap());
-    let file = writer.finish().unwrap().sink.0;
+    let file = writer.into_bytes().unwrap();
     assert!(tables(&file).is_empty());
     // texts that are each a large chunk
     let mut writer =
         Writer::new(Stream(Vec::new()), Schema::new([ColumnSchema::utf8("book")]), &WriterOptions::new()).unwrap();
     let book = |i: u64| (1500 * i..1500 * (i + 1)).map(text).collect::<String>();
     (0..6).for_each(|i| writer.push(&[Value::text(&book(i))]).unwrap());
-    let file = writer.finish().unwrap().sink.0;
+    let file = writer.into_bytes().unwrap();
     assert!(tables(&file).is_empty());
 }
 

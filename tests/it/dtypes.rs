@@ -2,7 +2,7 @@
 
 use crate::common::data::value_mask;
 use crate::common::vectors::bytes;
-use tensilo::ErrorKind::{BadArgument, TooNew};
+use tensilo::ErrorKind::{BadArgument, TooNew, WrongType};
 use tensilo::sink::Stream;
 use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
@@ -12,7 +12,7 @@ fn write(column: ColumnSchema, batch: ColumnBatch<'_>, profile: Profile) -> tens
     let mut writer =
         Writer::new(Stream(Vec::new()), Schema::new([column]), &WriterOptions::new().profile(profile)).unwrap();
     writer.push_batch(&[batch])?;
-    Ok(writer.finish().unwrap().sink.0)
+    Ok(writer.into_bytes().unwrap())
 }
 
 #[test]
@@ -67,12 +67,12 @@ fn complex_numbers_are_read_as_pairs_and_stored_as_two_floats() {
         for i in [0, 1_999, 7] {
             let due = &numbers[i as usize * 10..][..10];
             assert_eq!(cursor.read(i).unwrap().as_slice::<[f32; 2]>().unwrap(), due);
-            cursor.read_into(i, &mut out).unwrap();
+            cursor.read_slice(i, &mut out).unwrap();
             assert_eq!(out, due);
         }
-        assert_eq!(cursor.read(0).unwrap().as_slice::<f32>().unwrap_err().kind(), BadArgument);
+        assert_eq!(cursor.read(0).unwrap().as_slice::<f32>().unwrap_err().kind(), WrongType);
         let mut short = vec![[0.0_f32; 2]; 9];
-        let error = cursor.read_into(0, &mut short).unwrap_err();
+        let error = cursor.read_slice(0, &mut short).unwrap_err();
         assert!(error.to_string().contains("10 elements, there is room for 9"), "{error}");
     }
 }

@@ -90,7 +90,7 @@ fn file_of(dtype: DType, values: &[u8], options: &WriterOptions) -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("x", dtype, Shape::fixed(&[4, 128]))]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, options).unwrap();
     writer.push_batch(&[ColumnBatch::from_bytes(dtype, 17, &[], values)]).unwrap();
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn samples_without_elements_have_no_ratios() {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::F32, Shape::fixed(&[0]))]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
     writer.push_batch(&[ColumnBatch::from_bytes(DType::F32, 3, &[], &[])]).unwrap();
-    let reader = Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap();
+    let reader = Reader::from_bytes(writer.into_bytes().unwrap()).unwrap();
     let explanation = reader.column("x").unwrap().explain(0).unwrap().unwrap();
     assert_eq!((explanation.chunk_bytes(), explanation.cold_read.bytes()), (0, 64));
     assert_eq!((explanation.read_amplification(), explanation.bits_per_element(0)), (None, None));

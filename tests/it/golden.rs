@@ -72,7 +72,7 @@ fn write(profile: Profile) -> Vec<u8> {
             writer.commit().unwrap();
         }
     }
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 /// Chats, lists of boxes in frames, and the nulls of a list of structs.
@@ -141,7 +141,7 @@ fn write_nested(profile: Profile) -> Vec<u8> {
             writer.commit().unwrap();
         }
     }
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 /// The columns of files in blocks: numbers that suit each encoding, and items of varying length in
@@ -191,7 +191,7 @@ fn write_blocks(profile: Profile) -> Vec<u8> {
             writer.commit().unwrap();
         }
     }
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 fn schema_of_texts() -> Schema {
@@ -207,7 +207,7 @@ fn write_texts(profile: Profile) -> Vec<u8> {
         let text = [number(6, i, 5), number(7, i, 5)].map(part).concat().repeat(4);
         writer.push(&[Value::text(&text)]).unwrap();
     }
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 fn encodings(file: &[u8]) -> BTreeSet<String> {

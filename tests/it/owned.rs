@@ -22,11 +22,10 @@ fn file(profile: Profile) -> Vec<u8> {
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
     for i in 0..SAMPLES as i32 {
         let text = "x".repeat(i as usize % 7);
-        let short = [i as u16];
-        let nullable = if i % 5 == 0 { Value::NULL } else { Value::tensor(&short) };
-        writer.push(&[Value::tensor(&[i, -i]), nullable, Value::tensor(text.as_bytes())]).unwrap();
+        let nullable = (i % 5 != 0).then_some(i as u16);
+        writer.push(&[Value::tensor(&[i, -i]), nullable.into(), Value::tensor(text.as_bytes())]).unwrap();
     }
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 fn is_kept_by_threads<T: Send + 'static>() {}
@@ -101,10 +100,10 @@ fn bytes_are_those_of_the_typed_calls() {
             assert_eq!(of_threads, bytes, "{profile:?}");
         }
         let mut one = [0xA5_u8; 9];
-        assert_eq!(cursor.read_bytes_into(299, &mut one).unwrap(), Some(8));
+        assert_eq!(cursor.read_bytes(299, &mut one).unwrap(), Some(8));
         assert_eq!((one[..8].to_vec(), one[8]), (bytes[8..16].to_vec(), 0xA5));
         let mut cursor = reader.column("nullable").unwrap().cursor();
-        assert_eq!(cursor.read_bytes_into(5, &mut one).unwrap(), None);
+        assert_eq!(cursor.read_bytes(5, &mut one).unwrap(), None);
         let mut buffer = ColumnBuffer::new();
         cursor.gather_into(&indices, &mut buffer).unwrap();
         assert_eq!(cursor.gather_bytes(&indices, &mut [0; 10]).unwrap(), buffer.null_count());

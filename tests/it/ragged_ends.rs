@@ -22,7 +22,7 @@ fn with_wrong_end(profile: Profile, inner: Option<u32>) -> Vec<u8> {
         let values = if inner == Some(0) { &[][..] } else { &values };
         writer.push(&[Value::ragged(values, &[SAMPLE_BYTES as u32])]).unwrap();
     }
-    let mut file = writer.finish().unwrap().sink.0;
+    let mut file = writer.into_bytes().unwrap();
     let chunk = (0..file.len()).step_by(64).find(|&at| file[at..].starts_with(b"TSLC")).unwrap();
     assert_eq!(file[chunk + 88..chunk + 90], [0, 0], "the shape is raw");
     let end = chunk + 128 + 4; // behind head and part table

@@ -44,10 +44,10 @@ fn read_by_all(reader: &Reader, column: &Column, i: u64) -> Vec<(&'static str, R
         let read = cursor.read(i).map(|sample| (sample.is_null(), sample.bytes().to_vec()));
         found.push(("read", read.map_err(rule)));
         let mut out = vec![0; 1 << 16];
-        let length = column.cursor().read_bytes_into(i, &mut out);
+        let length = column.cursor().read_bytes(i, &mut out);
         let none = if schema.shape.is_ragged() { 0 } else { fixed_bytes(column) };
         let read = length.map(|length| (length.is_none(), out[..length.unwrap_or(none)].to_vec()));
-        found.push(("read_bytes_into", read.map_err(rule)));
+        found.push(("read_bytes", read.map_err(rule)));
     } else {
         if let Some(view) = column.view_list(i).transpose() {
             found.push(("view_list", view.map(|view| (view.is_null(), view.sample_bytes().to_vec())).map_err(rule)));
@@ -84,6 +84,8 @@ fn read_by_all(reader: &Reader, column: &Column, i: u64) -> Vec<(&'static str, R
         let mut out = vec![0; fixed_bytes(column)];
         let nulls = column.cursor().gather_bytes(&[i], &mut out);
         found.push(("gather_bytes", nulls.map(|nulls| (nulls > 0, out.clone())).map_err(rule)));
+        let nulls = column.cursor().range_bytes(i..i + 1, &mut out);
+        found.push(("range_bytes", nulls.map(|nulls| (nulls > 0, out.clone())).map_err(rule)));
         // the second of three places of a batch, and so not a run of positions
         let mut batch = vec![0; 3 * out.len()];
         if plan.select(&columns, &[i, i]).and_then(|()| plan.fetch(&mut fetched)).is_ok() {

@@ -166,7 +166,7 @@ proptest! {
             tensilo::Writer::new(Stream(Vec::new()), table.schema.clone(), &copy.options()).expect("a valid schema");
         let batches: Vec<_> = buffers.iter().map(tensilo::ColumnBuffer::as_batch).collect();
         writer.push_batch(&batches).expect("samples of this schema");
-        let copied = writer.finish().expect("a sink that takes all").sink.0;
+        let copied = writer.into_bytes().expect("a sink that takes all");
         prop_assert!(copied == write(&table, &copy));
     }
 }
@@ -229,7 +229,7 @@ fn nulls_of_samples_without_elements_are_those_of_their_own_chunk() {
         }
         writer.commit().expect("a sink that takes all");
     }
-    let bytes = writer.finish().expect("a sink that takes all").sink.0;
+    let bytes = writer.into_bytes().expect("a sink that takes all");
     for policy in POLICIES {
         let reader = open(Reversed { file: bytes.clone(), fragment_bytes: 7, gap_bytes: 0, max_in_flight: 2 }, policy);
         let mut cursor = reader.column("empty").expect("a column of the file").cursor();
@@ -256,7 +256,7 @@ fn check_each<T: Element + PartialEq + std::fmt::Debug>(reader: &Reader, name: &
     let mut out = vec![T::default(); ELEMENTS];
     for (i, sample) in values.chunks_exact(ELEMENTS).enumerate() {
         out.fill(T::default()); // which no value is
-        assert_eq!(column.cursor().read_into(i as u64, &mut out).expect("an intact file"), Some(ELEMENTS));
+        assert_eq!(column.cursor().read_slice(i as u64, &mut out).expect("an intact file"), Some(ELEMENTS));
         assert_eq!(out, sample, "{i} of {name}, {profile:?}");
     }
 }
@@ -282,7 +282,7 @@ fn any_sample_of_a_chunk_may_be_the_first_that_is_asked_for() {
             ColumnBatch::fixed(ALONE, &equal),
         ];
         writer.push_batch(&batch).expect("samples of this schema");
-        let reader = Reader::from_bytes(writer.finish().expect("a sink that takes all").sink.0).expect("a file");
+        let reader = Reader::from_bytes(writer.into_bytes().expect("a sink that takes all")).expect("a file");
         if profile == Profile::Fast {
             let encodings = reader.columns().map(|column| column.chunk(0).expect("intact").expect("a chunk").encoding);
             assert!(encodings.eq(["exponent-tiers in blocks", "residual-tiers in blocks", "constant"]));

@@ -177,7 +177,7 @@ fn the_record_of_a_cast_is_read_alike() {
             let a = if i % 7 == 3 { Value::NULL } else { Value::tensor(&a) };
             writer.push(&[a, Value::tensor(&b), Value::tensor(&c)]).expect("a good sample");
         }
-        let bytes = writer.finish().expect("a sink that takes all").sink.0;
+        let bytes = writer.into_bytes().expect("a sink that takes all");
         let reader = Reader::from_bytes(bytes.clone()).expect("an intact file");
         let facts: Vec<_> = reader.columns().map(|column| column.facts().cast.expect("a cast")).collect();
         // the columns lose different values, so that no field can be right by being 0
@@ -230,7 +230,7 @@ fn both_readers_report_a_changed_byte() {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U8, Shape::fixed(&[100]))]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options()).expect("a valid schema");
     writer.push(&[Value::tensor(&[7_u8; 100])]).expect("a good sample");
-    let bytes = writer.finish().expect("a sink that takes all").sink.0;
+    let bytes = writer.into_bytes().expect("a sink that takes all");
     second.assert_verifies(&bytes);
     for at in (0..bytes.len()).step_by(bytes.len() / 7) {
         let mut changed = bytes.clone();

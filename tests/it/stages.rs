@@ -195,7 +195,7 @@ pub fn raw_chunks(samples: u64, chunk_bytes: usize) -> Vec<u8> {
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
     let values: Vec<u32> = (0..samples as u32 * 256).collect();
     writer.push_batch(&[ColumnBatch::fixed(samples as usize, &values)]).unwrap();
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 /// A file read by position that counts reads, and whose gaps have a price.
@@ -320,7 +320,7 @@ fn file_of_many_chunks(is_ragged: bool) -> Vec<u8> {
         let value = if is_ragged { Value::ragged(&elements, &extents) } else { Value::tensor(&elements) };
         writer.push(&[value]).unwrap();
     }
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 #[test]
@@ -437,7 +437,7 @@ fn the_error_of_the_first_sample_counts_whatever_is_read_first() {
     let mut writer = Writer::new(Stream(Vec::new()), Schema::new(schema), &options).unwrap();
     let values: Vec<u32> = (0..64 * 1024).collect();
     writer.push_batch(&[ColumnBatch::fixed(64, &values), ColumnBatch::fixed(64, &values)]).unwrap();
-    let mut file = writer.finish().unwrap().sink.0;
+    let mut file = writer.into_bytes().unwrap();
     let reader = Reader::from_bytes(file.clone()).unwrap();
     let chunk = |name, number| reader.column(name).unwrap().chunk(number).unwrap().unwrap();
     let (damaged, broken) = (chunk("x", 3), chunk("y", 0));

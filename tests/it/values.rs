@@ -2,7 +2,7 @@
 
 use tensilo::nested::ListBatch;
 use tensilo::sink::Stream;
-use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, Schema, Shape, Value, Writer, WriterOptions};
+use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, Profile, Schema, Shape, Value, Writer, WriterOptions};
 
 fn writer(column: ColumnSchema) -> Writer<Stream<Vec<u8>>> {
     Writer::new(Stream(Vec::new()), Schema::new([column]), &WriterOptions::new()).unwrap()
@@ -32,7 +32,49 @@ fn single_samples_give_the_bytes_of_a_batch() {
         ListBatch::new(&[3, 0, 0, 0, 0]).with_validity(&[0b01011]),
     ];
     batch.push_batch(&[items.in_lists(&levels)]).unwrap();
-    assert_eq!(single.finish().unwrap().sink.0, batch.finish().unwrap().sink.0);
+    assert_eq!(single.into_bytes().unwrap(), batch.into_bytes().unwrap());
+}
+
+#[test]
+fn owned_values_are_those_that_borrow() {
+    let columns = || {
+        [
+            nullable(ColumnSchema::tensor("number", DType::I32, Shape::scalar())),
+            nullable(ColumnSchema::utf8("text")),
+            ColumnSchema::tensor("tensor", DType::F32, Shape::ragged()),
+            ColumnSchema::utf8("list").list(),
+        ]
+    };
+    let writer = || Writer::new(Stream(Vec::new()), Schema::new(columns()), &WriterOptions::new()).unwrap();
+    let (mut owned, mut borrowed) = (writer(), writer());
+    let text = |text: &str| Some(text.to_owned());
+    let list = || vec![Value::from("x"), Value::from("y".to_owned())];
+    owned.push(&[7_i32.into(), text("a").into(), vec![1.0_f32, 2.0].into(), list().into()]).unwrap();
+    owned.push(&[None::<i32>.into(), None::<&str>.into(), Vec::<f32>::new().into(), Value::list(&[])]).unwrap();
+    owned.push(&[Some(8_i32).into(), Some("b").into(), 3.0_f32.into(), Some(list()).into()]).unwrap();
+    let xy = [Value::text("x"), Value::text("y")];
+    for sample in [
+        [Value::tensor(&[7_i32]), Value::text("a"), Value::tensor(&[1.0_f32, 2.0]), Value::list(&xy)],
+        [Value::NULL, Value::NULL, Value::tensor::<f32>(&[]), Value::list(&[])],
+        [Value::tensor(&[8_i32]), Value::text("b"), Value::tensor(&[3.0_f32]), Value::list(&xy)],
+    ] {
+        borrowed.push(&sample).unwrap();
+    }
+    assert_eq!(owned.into_bytes().unwrap(), borrowed.into_bytes().unwrap());
+}
+
+#[test]
+fn names_are_parsed_to_what_they_name() {
+    for dtype in DType::ALL {
+        assert_eq!(dtype.name().parse::<DType>().unwrap(), dtype);
+    }
+    for profile in Profile::ALL {
+        assert_eq!(profile.name().parse::<Profile>().unwrap(), profile);
+    }
+    let error = "bfloat".parse::<DType>().unwrap_err();
+    assert!(error.message().starts_with("unknown type \"bfloat\"; types are bf16, f16, "), "{error}");
+    let error = "Fast".parse::<Profile>().unwrap_err();
+    assert_eq!(error.message(), "unknown profile \"Fast\"; profiles are fast, balanced, small, raw, bitshuffle-zstd");
 }
 
 #[test]
@@ -43,7 +85,7 @@ fn null_items_of_a_fixed_shape_take_no_values_from_the_caller() {
     let mut batch = writer(column());
     let items = ColumnBatch::fixed(2, &[0_i16, 0, 1, 2]).with_validity(&[0b10]);
     batch.push_batch(&[items.in_lists(&[ListBatch::new(&[2])])]).unwrap();
-    assert_eq!(single.finish().unwrap().sink.0, batch.finish().unwrap().sink.0);
+    assert_eq!(single.into_bytes().unwrap(), batch.into_bytes().unwrap());
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn written(profile: Profile, commits: u32, alignment: u32, samples: u32) -> Vec<
             writer.commit().unwrap();
         }
     }
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 fn report(source: &impl Source, decode: bool, threads: usize) -> Result<VerifyReport, tensilo::Error> {

@@ -21,7 +21,7 @@ fn written() -> Vec<u8> {
     let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(300);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
     (0..3000).for_each(|i| writer.push(&[Value::tensor(&[(i % 251) as u8; 300])]).unwrap());
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 /// A source that panics in one of its reads.

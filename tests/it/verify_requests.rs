@@ -18,7 +18,7 @@ fn written(samples: u32, sample_bytes: u32, chunk_bytes: usize) -> Vec<u8> {
     for i in 0..samples {
         writer.push(&[Value::tensor(&vec![(i % 251) as u8; sample_bytes as usize])]).unwrap();
     }
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 /// A source by position that counts what it is asked for.

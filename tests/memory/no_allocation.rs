@@ -44,7 +44,7 @@ fn file(profile: Profile, sample_count: u64, chunk_bytes: usize) -> Vec<u8> {
         ColumnBatch::ragged(count, &extents, &ragged),
     ];
     writer.push_batch(&batches).unwrap();
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 /// A nested column with nulls at every level but the first, in many chunks.
@@ -65,7 +65,7 @@ fn nested_file(profile: Profile, chunk_bytes: usize) -> Vec<u8> {
     let levels = [ListBatch::new(&outer), ListBatch::new(&inner).with_validity(&inner_bits)];
     let items = ColumnBatch::ragged(3 * count, &extents, &values).with_validity(&bits);
     writer.push_batch(&[items.in_lists(&levels)]).unwrap();
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 /// Samples in an order that changes chunks often.
@@ -116,9 +116,9 @@ fn read_everything(what: &str, reader: &Reader) {
 /// Reads to a slice of the caller's.
 fn read_typed(what: &str, cursor: &mut Cursor, indices: &[u64]) {
     let mut out = [bf16::ZERO; 16 * 256];
-    assert_allocates_nothing(&format!("{what}, read_into"), || {
+    assert_allocates_nothing(&format!("{what}, read_slice"), || {
         for &i in indices {
-            assert_eq!(cursor.read_into(i, &mut out).unwrap(), Some(16));
+            assert_eq!(cursor.read_slice(i, &mut out).unwrap(), Some(16));
         }
     });
     assert_allocates_nothing(&format!("{what}, gather_slice"), || {

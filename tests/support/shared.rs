@@ -33,7 +33,7 @@ pub fn file(profile: Profile, salt: u32) -> Vec<u8> {
     let lists: Vec<u32> = (0..SAMPLES).flat_map(ragged).map(|value| value + salt).collect();
     let count = SAMPLES as usize;
     writer.push_batch(&[ColumnBatch::fixed(count, &values), ColumnBatch::ragged(count, &extents, &lists)]).unwrap();
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 /// Reads samples in an order that depends on `seed`, one by one and gathered. Returns the errors;

@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn convert_takes_all_that_the_contract_names() {
-        let line = "--bf16 --cast x=f16 --cast y=z=f32 --columns a,b --skip c --skip d --profile raw --chunk-bytes 1MiB \
+        let line = "--bf16 --cast x=f16 --cast y=z=f32 --columns a,b --skip c --skip d --profile raw --column-profile x=y=small --chunk-bytes 1MiB \
                     --block-bytes 4KiB \
                     --align 4096 --threads 3 --no-check --force";
         let args = convert_args(line);
@@ -107,6 +107,7 @@ mod tests {
         let encoding = &args.encoding;
         assert_eq!((encoding.profile, encoding.chunk_bytes, args.align), (Profile::Raw, Some(1 << 20), 4096));
         assert_eq!((encoding.block_bytes, encoding.threads), (Some(BlockBytes(Some(4096))), NonZeroUsize::new(3)));
+        assert_eq!(encoding.column_profile, [("x=y".to_owned(), Profile::Small)]);
         assert!(args.bf16 && encoding.no_check && args.force);
     }
 

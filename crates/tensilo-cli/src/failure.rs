@@ -69,10 +69,9 @@ impl Failure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Library(error, _) => exit_of(error.kind()),
-            Self::Dataset(DataError::Corrupt { .. }) => Exit::Damaged,
-            Self::Dataset(DataError::Io { .. }) => Exit::Io,
-            Self::Dataset(DataError::Internal(_)) => Exit::Internal,
-            Self::Dataset(_) | Self::Usage(_) => Exit::Usage,
+            // the command begins again from the version that the other writer has published
+            Self::Dataset(DataError::Conflict { .. }) | Self::Usage(_) => Exit::Usage,
+            Self::Dataset(error) => exit_of(error.kind()),
             Self::Output(..) => Exit::Io,
             Self::Cancelled => Exit::Signalled,
             Self::Closed => Exit::Done,
@@ -96,10 +95,9 @@ impl Failure {
 fn exit_of(kind: ErrorKind) -> Exit {
     match kind {
         ErrorKind::Corrupt => Exit::Damaged,
-        ErrorKind::Io => Exit::Io,
+        ErrorKind::Io | ErrorKind::Busy => Exit::Io,
         ErrorKind::Internal => Exit::Internal,
-        // TooNew, TooOld, NotBuilt, OverLimit, BadArgument, BadInput: this program cannot process
-        // this input
+        // the others: this program cannot process this input
         _ => Exit::Usage,
     }
 }
@@ -165,6 +163,7 @@ mod tests {
     fn each_kind_of_error_has_its_exit_code() {
         assert_eq!(exit_of(ErrorKind::Corrupt), Exit::Damaged);
         assert_eq!(exit_of(ErrorKind::Io), Exit::Io);
+        assert_eq!(exit_of(ErrorKind::Busy), Exit::Io);
         assert_eq!(exit_of(ErrorKind::Internal), Exit::Internal);
         for kind in [
             ErrorKind::TooNew,
@@ -172,6 +171,8 @@ mod tests {
             ErrorKind::NotBuilt,
             ErrorKind::OverLimit,
             ErrorKind::BadArgument,
+            ErrorKind::UnknownColumn,
+            ErrorKind::WrongType,
             ErrorKind::BadInput,
         ] {
             assert_eq!(exit_of(kind), Exit::Usage, "{kind:?}");

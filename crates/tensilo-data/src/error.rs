@@ -2,9 +2,14 @@
 
 use std::io;
 use std::path::PathBuf;
+use tensilo::ErrorKind;
 use tensilo::error::display_path;
 
 /// An error of the crate.
+///
+/// Errors of single files are those of the core, in [`DataError::File`]. The other variants concern
+/// datasets and loaders, which the core does not know. [`DataError::kind`] sorts all of them by the
+/// kinds of the core.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
@@ -64,6 +69,28 @@ pub enum DataError {
     /// A tensilo file could not be read or written.
     #[error(transparent)]
     File(#[from] tensilo::Error),
+}
+
+impl DataError {
+    /// Returns who can do something about the error. A conflict is [`ErrorKind::Busy`]: open the
+    /// dataset again, and repeat.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::BadArgument(_) | Self::BadState(_) => ErrorKind::BadArgument,
+            Self::Corrupt { .. } => ErrorKind::Corrupt,
+            Self::Conflict { .. } => ErrorKind::Busy,
+            Self::Io { .. } => ErrorKind::Io,
+            #[cfg(feature = "cuda")]
+            Self::Gpu(tensilo_cuda::CudaError::Read(error)) => error.kind(),
+            #[cfg(feature = "cuda")]
+            Self::Gpu(_) => ErrorKind::Io,
+            #[cfg(feature = "cuda")]
+            Self::Memory(_) => ErrorKind::OverLimit,
+            Self::Map(_) => ErrorKind::BadArgument,
+            Self::Internal(_) => ErrorKind::Internal,
+            Self::File(error) => error.kind(),
+        }
+    }
 }
 
 /// The result of a function of this crate.

@@ -754,7 +754,7 @@ typedef struct tensilo_damage {
 // A limit would be exceeded: of the format, of the caller, or of the memory of this machine.
 #define TENSILO_OVER_LIMIT 4
 
-// An argument does not fit: unknown column, sample out of range, wrong length, NULL.
+// An argument does not fit: sample out of range, wrong length, NULL.
 #define TENSILO_BAD_ARGUMENT 5
 
 // An input has values that cannot be converted.
@@ -777,6 +777,15 @@ typedef struct tensilo_damage {
 
 // The file was written before edition 1 of the format. Convert its source again.
 #define TENSILO_TOO_OLD 12
+
+// The file or the batch has no column of this name.
+#define TENSILO_UNKNOWN_COLUMN 13
+
+// Values of another type than the column's were given or requested.
+#define TENSILO_WRONG_TYPE 14
+
+// Another writer has locked the file. Try again when it is done.
+#define TENSILO_BUSY 15
 
 // Bytes are wrong, or missing.
 #define TENSILO_DAMAGE_DAMAGED 0

@@ -170,7 +170,7 @@ pub unsafe extern "C" fn tensilo_cursor_read_into(
             if !schema.levels.is_empty() {
                 return Err(is_nested());
             }
-            let found = cursor.read_bytes_into(index, memory(out, out_bytes, "out")?)?;
+            let found = cursor.read_bytes(index, memory(out, out_bytes, "out")?)?;
             let of_null = sample_bytes(schema).unwrap_or(0);
             write_if(value_bytes, found.unwrap_or(of_null), "value_bytes")?;
             write_if(is_null, found.is_none(), "is_null")

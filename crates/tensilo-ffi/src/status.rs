@@ -14,7 +14,7 @@ pub const TENSILO_TOO_NEW: tensilo_status = 2;
 pub const TENSILO_NOT_BUILT: tensilo_status = 3;
 /// A limit would be exceeded: of the format, of the caller, or of the memory of this machine.
 pub const TENSILO_OVER_LIMIT: tensilo_status = 4;
-/// An argument does not fit: unknown column, sample out of range, wrong length, NULL.
+/// An argument does not fit: sample out of range, wrong length, NULL.
 pub const TENSILO_BAD_ARGUMENT: tensilo_status = 5;
 /// An input has values that cannot be converted.
 pub const TENSILO_BAD_INPUT: tensilo_status = 6;
@@ -30,3 +30,9 @@ pub const TENSILO_BAD_STATE: tensilo_status = 10;
 pub const TENSILO_CONFLICT: tensilo_status = 11;
 /// The file was written before edition 1 of the format. Convert its source again.
 pub const TENSILO_TOO_OLD: tensilo_status = 12;
+/// The file or the batch has no column of this name.
+pub const TENSILO_UNKNOWN_COLUMN: tensilo_status = 13;
+/// Values of another type than the column's were given or requested.
+pub const TENSILO_WRONG_TYPE: tensilo_status = 14;
+/// Another writer has locked the file. Try again when it is done.
+pub const TENSILO_BUSY: tensilo_status = 15;

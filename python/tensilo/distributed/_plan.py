@@ -32,7 +32,7 @@ def plan(
     skip: str | Sequence[str] = (),
     shapes: Mapping[str, Sequence[int | None]] | None = None,
     null_elements: Literal["keep", "refuse", "nan", "zero"] = "keep",
-    profile: str = "balanced",
+    profile: str | Mapping[str, str] = "balanced",
     threads: int | Literal["auto"] = "auto",
     progress: _Progress = False,
 ) -> list[Task]:
@@ -74,7 +74,7 @@ def plan_append(
     shard_bytes: int | str = "1GiB",
     skip_others: bool = False,
     null_elements: Literal["keep", "refuse", "nan", "zero"] = "keep",
-    profile: str = "balanced",
+    profile: str | Mapping[str, str] = "balanced",
     threads: int | Literal["auto"] = "auto",
     progress: _Progress = False,
 ) -> list[Task]:
@@ -92,7 +92,13 @@ def plan_append(
 
 
 def _tasks(
-    planned: _Plan, folder: str, version: int, change: str, profile: str, null_elements: str, skip_others: bool
+    planned: _Plan,
+    folder: str,
+    version: int,
+    change: str,
+    profile: str | Mapping[str, str],
+    null_elements: str,
+    skip_others: bool,
 ) -> list[Task]:
     """Returns the tasks of a plan, each with the inputs that it reads."""
     inputs, schema, shards = planned

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .. import _tensilo
@@ -36,7 +37,7 @@ class Task:
     """Its rows, counted from the first of ``inputs``."""
     file_id: bytes = field(repr=False)
     schema: _tensilo.Schema = field(repr=False)
-    profile: str
+    profile: str | Mapping[str, str] = field(hash=False)
     null_elements: str
     skip_others: bool
 

@@ -4,7 +4,6 @@
 //! save more than a fast one. Each profile also has its block size and chunk size; text and bytes
 //! have candidates of their own.
 
-use crate::Result;
 use crate::codec::{
     bins::BinBlocks,
     blocked::{Blocked, Constant},
@@ -14,6 +13,9 @@ use crate::codec::{
     zstandard::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks},
 };
 use crate::le::u64_of;
+use crate::{Error, Result};
+use std::fmt;
+use std::str::FromStr;
 
 /// The decoded bytes of a block, unless the writer's options say otherwise.
 const BLOCK_BYTES: usize = 8 << 10;
@@ -194,5 +196,25 @@ impl Profile {
     pub(crate) fn check_built(self) -> Result<()> {
         let mut all = [false, true].into_iter().flat_map(|string| self.candidates(string, false).iter());
         all.try_for_each(|candidate| candidate.encoder.check_built())
+    }
+}
+
+/// Parses a [name](Profile::name), such as `"small"`. Fails for any other text, and lists the
+/// names.
+impl FromStr for Profile {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|profile| profile.name() == name);
+        found.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::bad_argument(format!("unknown profile {name:?}; profiles are {names}"))
+        })
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }

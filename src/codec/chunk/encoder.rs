@@ -146,6 +146,11 @@ impl ChunkEncoder {
         }
     }
 
+    /// Sets the profile and the block size of the chunks that follow.
+    pub(crate) fn set_profile(&mut self, profile: Profile, block_bytes: Option<usize>) {
+        (self.profile, self.block_bytes) = (profile, block_bytes);
+    }
+
     /// Encodes a chunk of a column with this layout and this dictionary, as the chunk before if
     /// there is a choice and it still fits. Sets `choice` to the one that was made.
     pub(crate) fn encode(

@@ -90,11 +90,11 @@ impl Ipc {
     }
 
     fn file_reader(&self, fields: Vec<usize>) -> Result<FileReader<BufReader<InputReader>>> {
-        FileReader::try_new_buffered(self.reader()?, Some(fields)).map_err(|error| malformed(&error))
+        FileReader::try_new_buffered(self.reader()?, Some(fields)).map_err(malformed)
     }
 
     fn stream_reader(&self, fields: Option<Vec<usize>>) -> Result<StreamReader<BufReader<InputReader>>> {
-        StreamReader::try_new_buffered(self.reader()?, fields).map_err(|error| malformed(&error))
+        StreamReader::try_new_buffered(self.reader()?, fields).map_err(malformed)
     }
 }
 

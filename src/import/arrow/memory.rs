@@ -80,7 +80,7 @@ fn project(batch: &RecordBatch, schema: &SchemaRef, fields: &[usize]) -> Result<
             }
         }
     }
-    batch.project(fields).map_err(|error| malformed(&error))
+    batch.project(fields).map_err(malformed)
 }
 
 /// Returns whether two fields have the same name and type. Nullability, metadata and the names of

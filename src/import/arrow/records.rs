@@ -340,7 +340,7 @@ impl AdaptedBatch {
         let fields: Vec<Field> = arrays.iter().map(|array| Field::new("", array.data_type().clone(), true)).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options);
-        Ok(Self { batch: batch.map_err(|error| malformed(&error))?, problems })
+        Ok(Self { batch: batch.map_err(malformed)?, problems })
     }
 }
 
@@ -430,7 +430,7 @@ impl<I: Iterator<Item = std::result::Result<RecordBatch, ArrowError>>> Iterator 
 
     fn next(&mut self) -> Option<Self::Item> {
         let inner = self.inner.as_mut()?;
-        let next = guard(|| inner.next().transpose().map_err(|error| malformed(&error))).transpose();
+        let next = guard(|| inner.next().transpose().map_err(malformed)).transpose();
         if !matches!(next, Some(Ok(_))) {
             self.inner = None;
         }
@@ -439,11 +439,12 @@ impl<I: Iterator<Item = std::result::Result<RecordBatch, ArrowError>>> Iterator 
 }
 
 /// Returns the error of an Arrow decoder.
-pub(in crate::import) fn malformed(error: &ArrowError) -> Error {
-    match error {
+pub(in crate::import) fn malformed(error: ArrowError) -> Error {
+    let message = match &error {
         ArrowError::IoError(message, source) => {
-            Error::bad_input(format!("the file cannot be read or is cut off: {message} ({source})"))
+            format!("the file cannot be read or is cut off: {message} ({source})")
         }
-        error => Error::bad_input(format!("the file is malformed or damaged: {error}")),
-    }
+        error => format!("the file is malformed or damaged: {error}"),
+    };
+    Error::bad_input(message).with_source(error)
 }

@@ -14,8 +14,7 @@ pub(in crate::import) const REFUSED: &str = "tensilo.refused";
 
 /// Returns the type that the metadata of a field name, see [`DTYPE`].
 pub(in crate::import) fn marked_type(field: &Field) -> Option<DType> {
-    let name = field.metadata().get(DTYPE)?;
-    DType::ALL.into_iter().find(|dtype| dtype.name() == name)
+    field.metadata().get(DTYPE)?.parse().ok()
 }
 
 /// Returns the form in which marked elements of a tensor are pushed. A mark that does not fit the

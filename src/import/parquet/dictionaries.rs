@@ -36,7 +36,7 @@ pub(super) fn readable(metadata: ArrowReaderMetadata) -> Result<ArrowReaderMetad
         entries.retain(|entry| entry.key != ARROW_SCHEMA_META_KEY);
         entries.push(KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), encode_arrow_schema(&schema)));
     });
-    embedded.map_err(|error| malformed(&error))
+    embedded.map_err(malformed)
 }
 
 /// Returns whether the decoder can read a dictionary of these values from such a column. INT96 is

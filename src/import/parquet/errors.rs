@@ -4,8 +4,8 @@ use crate::Error;
 use ::parquet::errors::ParquetError;
 
 /// Returns the error of the decoder.
-pub(super) fn malformed(error: &ParquetError) -> Error {
-    Error::bad_input(format!("the Parquet file is malformed or damaged: {error}"))
+pub(super) fn malformed(error: ParquetError) -> Error {
+    Error::bad_input(format!("the Parquet file is malformed or damaged: {error}")).with_source(error)
 }
 
 /// Returns the error about a file that begins or ends with `PARE`.

@@ -37,13 +37,13 @@ pub(in crate::import) fn open(file: &Arc<InputFile>) -> Result<(ArrowSource<Parq
     check::check(thrift)?;
     let ReadableFooter { bytes, dropped: of_footer } = readable(thrift);
     let metadata = ParquetMetaDataReader::decode_metadata(&bytes).and_then(decodable);
-    let metadata = metadata.map_err(|error| malformed(&error))?;
+    let metadata = metadata.map_err(malformed)?;
     drop(bytes);
     let row_count = check_rows(metadata.metadata(), reader.byte_count())?;
     let metadata = mend::mended(metadata, row_count, &reader)?;
     let metadata = dictionaries::readable(metadata)?;
     let encrypted = check::encrypted(thrift);
-    let (schema, metadata) = raw::exact(metadata, &encrypted).map_err(|error| malformed(&error))?;
+    let (schema, metadata) = raw::exact(metadata, &encrypted).map_err(malformed)?;
     let (schema, mut dropped) = without_filler(Arc::unwrap_or_clone(schema));
     dropped.extend(of_footer);
     let nulls = LeafNulls::of(metadata.metadata(), metadata.schema());
@@ -251,7 +251,7 @@ impl RowGroups<'_> {
             .with_row_groups(vec![number])
             .with_batch_size(batch_rows)
             .with_offset(skip);
-        Ok(Guarded::new(guard(|| builder.build().map_err(|error| malformed(&error)))?))
+        Ok(Guarded::new(guard(|| builder.build().map_err(malformed))?))
     }
 }
 

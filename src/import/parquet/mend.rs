@@ -23,7 +23,7 @@ fn with_row_count(metadata: ArrowReaderMetadata, row_count: u64) -> Result<Arrow
         return Ok(metadata);
     }
     let row_count = i64::try_from(row_count).unwrap_or(i64::MAX); // a sum that no file can hold
-    changed(&metadata, |footer| footer.row_count = row_count).map_err(|error| malformed(&error))
+    changed(&metadata, |footer| footer.row_count = row_count).map_err(malformed)
 }
 
 /// Corrects the lengths of columns: before 1.2.9, parquet-mr left the heads of dictionaries out of
@@ -40,13 +40,13 @@ fn with_dictionary_heads(metadata: ArrowReaderMetadata, file: &InputReader) -> R
             let column = column.clone().into_builder();
             // inside the file
             let column = column.set_total_compressed_size(i64::try_from(length).unwrap_or(i64::MAX));
-            column.build().map_err(|error| malformed(&error))
+            column.build().map_err(malformed)
         });
         let columns = columns.collect::<Result<Vec<_>>>()?;
-        group = group.into_builder().set_column_metadata(columns).build().map_err(|error| malformed(&error))?;
+        group = group.into_builder().set_column_metadata(columns).build().map_err(malformed)?;
         builder = builder.add_row_group(group);
     }
-    decodable(builder.build()).map_err(|error| malformed(&error))
+    decodable(builder.build()).map_err(malformed)
 }
 
 /// Returns whether a writer is a parquet-mr before 1.2.9, or of no version.

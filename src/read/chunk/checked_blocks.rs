@@ -80,16 +80,26 @@ impl CheckedBlocks {
         is_all
     }
 
+    /// Notes what `earlier` has noted, which has no more chunks.
+    pub(in crate::read) fn set_all_of(&self, earlier: &Self) {
+        for (word, earlier) in earlier.words.get().into_iter().flat_map(|words| self.words().iter().zip(words)) {
+            word.fetch_or(earlier.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
     /// Returns the word after its bits were set.
     fn set(&self, chunk: u64, bits: u64) -> u64 {
-        let words = self.words.get_or_init(|| {
+        let word = self.words().get(usize::try_from(chunk).unwrap_or(usize::MAX));
+        word.map_or(0, |word| word.fetch_or(bits, Ordering::Relaxed) | bits)
+    }
+
+    fn words(&self) -> &[AtomicU64] {
+        self.words.get_or_init(|| {
             // bounded by the file
             let count = usize::try_from(self.chunks).unwrap_or(0);
             // without memory, nothing counts as checked
             bytemuck::try_zeroed_slice_box(count).unwrap_or_default()
-        });
-        let word = words.get(usize::try_from(chunk).unwrap_or(usize::MAX));
-        word.map_or(0, |word| word.fetch_or(bits, Ordering::Relaxed) | bits)
+        })
     }
 }
 

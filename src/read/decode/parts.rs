@@ -131,7 +131,7 @@ impl ReadPlan {
     /// # let options = WriterOptions::new().chunk_bytes(400);
     /// # let mut writer = Writer::new(Stream(Vec::new()), schema, &options)?;
     /// # for label in 0..1000_i32 { writer.push(&[Value::tensor(&[label])])?; }
-    /// # let reader = Reader::from_bytes(writer.finish()?.sink.0)?;
+    /// # let reader = Reader::from_bytes(writer.into_bytes()?)?;
     /// let mut plan = ReadPlan::new();
     /// plan.select_range(&[reader.column("label")?], 0..1000)?;
     /// let mut bytes = FetchedBytes::new();

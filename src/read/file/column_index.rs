@@ -88,6 +88,20 @@ impl ColumnIndex {
         }
     }
 
+    /// Takes over what was checked through `earlier`, the index of the same column of the same file
+    /// at an earlier commit. Chunks have the same numbers in both, as commits only add runs; those
+    /// of salvaged files have others.
+    pub(in crate::read) fn take_checks_of(&self, earlier: &Self) {
+        let is_salvaged = self.listed.is_some() || earlier.listed.is_some();
+        if is_salvaged || !self.facts.runs.starts_with(&earlier.facts.runs) {
+            return;
+        }
+        self.checked_pages.set_all_of(&earlier.checked_pages);
+        self.checked_chunks.set_all_of(&earlier.checked_chunks);
+        self.checked_blocks.set_all_of(&earlier.checked_blocks);
+        self.tables.iter().zip(&earlier.tables).for_each(|(slot, earlier)| slot.load_as(earlier));
+    }
+
     /// Returns the run that holds sample `sample`, and its number.
     pub(in crate::read) fn run_of(&self, sample: u64) -> Option<(usize, &Run)> {
         let number = match self.facts.runs.len() {

@@ -213,6 +213,46 @@ impl Reader {
         }
     }
 
+    /// Returns `opened`, a reader of this file after an append, which then knows what this reader
+    /// has checked: chunks that were touched before are not checked again.
+    ///
+    /// ```no_run
+    /// # fn main() -> tensilo::Result<()> {
+    /// # use tensilo::Reader;
+    /// let mut reader = Reader::open("features.tsl")?;
+    /// // ... another process appends ...
+    /// reader = reader.refresh(Reader::open("features.tsl")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A reader of another file, or one that checks at other times, is returned as it is. Two files
+    /// are the same one if their identities ([`Source::identity`]) are, and if the commit that this
+    /// reader reads is in both.
+    ///
+    /// Cost: reads the footer of this reader's commit once more, and a word for each chunk of it.
+    pub fn refresh(&self, opened: Self) -> Self {
+        if self.is_at_an_earlier_commit_of(&opened) {
+            for (column, earlier) in opened.0.columns.iter().zip(&self.0.columns) {
+                column.take_checks_of(earlier);
+            }
+        }
+        opened
+    }
+
+    fn is_at_an_earlier_commit_of(&self, opened: &Self) -> bool {
+        let (earlier, later) = (&self.0, &opened.0);
+        let identity = earlier.source.identity();
+        if identity.is_none() || identity != later.source.identity() || earlier.verification != later.verification {
+            return false;
+        }
+        let end = earlier.whole().byte_count().saturating_sub(earlier.tail_bytes);
+        let first = FirstBytes::new(later.whole().clone(), end);
+        let commit = open::open_header(&first)
+            .and_then(|header| Ok((header.header.file_id, open::open_last_commit(&first, &header)?.footer.content_id)));
+        commit.is_ok_and(|commit| commit == (earlier.file_id, earlier.content_id))
+    }
+
     /// Refuses an output that is this file.
     pub(crate) fn check_output(&self, output: Option<FileIdentity>, path: Option<&Path>) -> Result<()> {
         self.0.check_output(output, path)

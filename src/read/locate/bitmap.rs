@@ -24,15 +24,25 @@ impl Bitmap {
     }
 
     pub(in crate::read) fn set(&self, bit: u64) {
-        let words = self.words.get_or_init(|| {
+        if let Some(word) = word(self.words(), bit) {
+            word.fetch_or(1 << (bit % 64), Ordering::Relaxed);
+        }
+    }
+
+    /// Sets the bits that are set in `earlier`, which has no more of them.
+    pub(in crate::read) fn set_all_of(&self, earlier: &Self) {
+        for (word, earlier) in earlier.words.get().into_iter().flat_map(|words| self.words().iter().zip(words)) {
+            word.fetch_or(earlier.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    fn words(&self) -> &[AtomicU64] {
+        self.words.get_or_init(|| {
             // bounded by the file
             let count = usize::try_from(self.bits.div_ceil(64)).unwrap_or(0);
             // without memory, nothing counts as checked
             bytemuck::try_zeroed_slice_box(count).unwrap_or_default()
-        });
-        if let Some(word) = word(words, bit) {
-            word.fetch_or(1 << (bit % 64), Ordering::Relaxed);
-        }
+        })
     }
 }
 

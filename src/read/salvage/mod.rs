@@ -80,7 +80,7 @@ pub struct Salvaged {
 /// # let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(400);
 /// # let mut writer = Writer::new(Stream(Vec::new()), schema, &options)?;
 /// # for label in 0..1000_i32 { writer.push(&[Value::tensor(&[label])])?; }
-/// # let mut file = writer.finish()?.sink.0;
+/// # let mut file = writer.into_bytes()?;
 /// file[1000] ^= 1; // a bit of a chunk
 /// let end = file.len() - 500;
 /// file.truncate(end); // and the whole index

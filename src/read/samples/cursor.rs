@@ -26,6 +26,10 @@ use std::sync::Arc;
 /// Samples have the stored elements, whatever they stand for: 150 for a decimal of 1.50.
 /// [`LogicalType::of`](crate::LogicalType::of) tells what they stand for.
 ///
+/// The name of a function tells its destination: `*_slice` a slice of the column's type, `*_bytes`
+/// a slice of bytes, for types that are known only at run time, and `*_into` a [`ColumnBuffer`],
+/// which also takes ragged and nested samples and marks nulls.
+///
 /// A cursor belongs to one thread; take one for each from
 /// [`Column::cursor`](crate::Column::cursor).
 pub struct Cursor {
@@ -104,7 +108,7 @@ impl Cursor {
     ///
     /// Cost: as [`Cursor::read`]. A sample that is decoded or read alone goes straight to `out`,
     /// any other is copied.
-    pub fn read_into<T: Element>(&mut self, i: u64, out: &mut [T]) -> Result<Option<usize>> {
+    pub fn read_slice<T: Element>(&mut self, i: u64, out: &mut [T]) -> Result<Option<usize>> {
         let result = check_type::<T>(self.opened().schema().dtype)
             .and_then(|()| self.try_read_into(i, pod::as_bytes_mut(out)))
             .map(|bytes| bytes.map(|bytes| bytes / size_of::<T>()));
@@ -115,8 +119,8 @@ impl Cursor {
     /// the number of bytes, or `None` if the sample is null. Fails if `out` is too short, or if the
     /// column is nested.
     ///
-    /// It is [`Cursor::read_into`] for a type that is known only at run time.
-    pub fn read_bytes_into(&mut self, i: u64, out: &mut [u8]) -> Result<Option<usize>> {
+    /// It is [`Cursor::read_slice`] for a type that is known only at run time.
+    pub fn read_bytes(&mut self, i: u64, out: &mut [u8]) -> Result<Option<usize>> {
         self.try_read_into(i, out).map_err(|error| self.failed(error, i))
     }
 
@@ -179,6 +183,21 @@ impl Cursor {
     /// number of nulls.
     pub fn gather_bytes(&mut self, indices: &[u64], out: &mut [u8]) -> Result<usize> {
         self.request.tasks.selection.set_samples(indices).map_err(|error| self.opened().in_column(error))?;
+        gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, out)
+    }
+
+    /// Copies the samples of a range to `out`, which has exactly their elements: as
+    /// [`Cursor::gather_slice`], at the cost of [`Cursor::range_into`].
+    pub fn range_slice<T: Element>(&mut self, range: Range<u64>, out: &mut [T]) -> Result<usize> {
+        check_type::<T>(self.opened().schema().dtype).map_err(|error| self.opened().in_column(error))?;
+        self.range_bytes(range, pod::as_bytes_mut(out))
+    }
+
+    /// Copies the samples of a range to `out`, as bytes in memory order.
+    ///
+    /// It is [`Cursor::range_slice`] for a type that is known only at run time.
+    pub fn range_bytes(&mut self, range: Range<u64>, out: &mut [u8]) -> Result<usize> {
+        self.request.tasks.selection.set_range(range).map_err(|error| self.opened().in_column(error))?;
         gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, out)
     }
 

@@ -71,7 +71,7 @@ impl<'a> Sample<'a> {
     /// the bytes are not UTF-8.
     pub fn as_str(&self) -> Result<Option<&'a str>> {
         if self.dtype != DType::Utf8 {
-            return Err(Error::bad_argument(format!("the column is of type {}, not utf8", self.dtype)));
+            return Err(Error::wrong_type(format!("the column is of type {}, not utf8", self.dtype)));
         }
         let text = std::str::from_utf8(self.bytes).map_err(|_| Error::corrupt("R-4.9", "a text is not UTF-8"))?;
         Ok((!self.is_null).then_some(text))
@@ -82,5 +82,5 @@ pub(in crate::read) fn check_type<T: Element>(dtype: DType) -> Result<()> {
     if pod::fits::<T>(dtype) {
         return Ok(());
     }
-    Err(Error::bad_argument(format!("the column is of type {dtype}; {} was asked for", T::DTYPE)))
+    Err(Error::wrong_type(format!("the column is of type {dtype}; {} was asked for", T::DTYPE)))
 }

@@ -96,7 +96,7 @@ impl Scenario {
             }
             push(&mut writer, 0, count).unwrap();
         }
-        let mut bytes = writer.finish().unwrap().sink.0;
+        let mut bytes = writer.into_bytes().unwrap();
         bytes.truncate(bytes.len() - tail);
         (disk.with(path(), &bytes), vec![Some(samples)])
     }

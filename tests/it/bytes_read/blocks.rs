@@ -26,7 +26,7 @@ fn open(verification: Verification, profile: Profile) -> Opened {
     let file = file_of(&WriterOptions::new().profile(profile), SAMPLES, ELEMENTS);
     let opened = Opened::new(OpenOptions::new().verification(verification), file);
     let column = opened.column("x").unwrap();
-    assert!(column.cursor().read_into(SAMPLES - 1, &mut [0_i32; ELEMENTS]).is_ok());
+    assert!(column.cursor().read_slice(SAMPLES - 1, &mut [0_i32; ELEMENTS]).is_ok());
     opened
 }
 
@@ -43,7 +43,7 @@ fn is_sample(i: u64, found: &[i32]) -> bool {
 fn read(opened: &Opened, i: u64) -> (u64, u64) {
     let mut out = [0; ELEMENTS];
     let counts = requests_and_bytes(opened, || {
-        assert_eq!(opened.column("x").unwrap().cursor().read_into(i, &mut out).unwrap(), Some(ELEMENTS));
+        assert_eq!(opened.column("x").unwrap().cursor().read_slice(i, &mut out).unwrap(), Some(ELEMENTS));
     });
     assert!(is_sample(i, &out), "{i}");
     counts
@@ -74,14 +74,14 @@ fn a_sample_that_is_encoded_is_read_by_its_block_too() {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::fixed(&[ELEMENTS as u32]))]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().profile(Profile::Fast)).unwrap();
     writer.push_batch(&[ColumnBatch::fixed(170, &values)]).unwrap();
-    let opened = Opened::new(OpenOptions::new(), Counted::new(writer.finish().unwrap().sink.0));
+    let opened = Opened::new(OpenOptions::new(), Counted::new(writer.into_bytes().unwrap()));
     let column = opened.column("x").unwrap();
     assert!(column.chunk(1).unwrap().unwrap().encoding.contains("-tiers"));
     let block = block_of(&opened, 100);
     let mut out = [0; ELEMENTS];
-    column.cursor().read_into(0, &mut out).unwrap(); // checks the page of the index
+    column.cursor().read_slice(0, &mut out).unwrap(); // checks the page of the index
     for (i, due) in [(100, (2, FIRST + block)), (101, (1, block)), (100, (1, block))] {
-        let counts = requests_and_bytes(&opened, || assert!(column.cursor().read_into(i, &mut out).is_ok()));
+        let counts = requests_and_bytes(&opened, || assert!(column.cursor().read_slice(i, &mut out).is_ok()));
         assert_eq!(counts, due, "{i}");
         assert_eq!(out, values[i as usize * ELEMENTS..][..ELEMENTS]);
     }
@@ -131,7 +131,7 @@ fn a_cursor_keeps_the_block_that_it_read_last_and_reads_the_chunk_if_it_needs_mu
         (125, (1, CHUNK)), // more than an eighth was taken: a sample counts as 1 KiB
         (150, (0, 0)),
     ] {
-        let counts = requests_and_bytes(&opened, || assert!(cursor.read_into(i, &mut out).is_ok()));
+        let counts = requests_and_bytes(&opened, || assert!(cursor.read_slice(i, &mut out).is_ok()));
         assert!(is_sample(i, &out));
         assert_eq!(counts, due, "{i}");
     }
@@ -249,11 +249,11 @@ fn bytes_that_change_are_noticed_if_the_policy_checks_them() {
         let opened = open(verification, Profile::Raw);
         let column = opened.column("x").unwrap();
         let mut out = [0; ELEMENTS];
-        column.cursor().read_into(169, &mut out).unwrap();
+        column.cursor().read_slice(169, &mut out).unwrap();
         for (sample, noticed) in [(169, of_touched), (254, of_untouched)] {
             let body = column.chunk_of(sample).unwrap().file_range;
             opened.source.decayed.store(body.end - 1, Ordering::Relaxed);
-            match column.cursor().read_into(sample, &mut out) {
+            match column.cursor().read_slice(sample, &mut out) {
                 Err(error) => {
                     assert!(noticed, "{verification:?}: {error}");
                     assert_eq!((error.kind(), error.rule()), (ErrorKind::Corrupt, Some("R-5.16")));
@@ -261,7 +261,7 @@ fn bytes_that_change_are_noticed_if_the_policy_checks_them() {
                 Ok(_) => assert!(!noticed, "{verification:?}, sample {sample}"),
             }
             // another block of the same chunk
-            assert!(column.cursor().read_into(sample - 5, &mut out).is_ok() && is_sample(sample - 5, &out));
+            assert!(column.cursor().read_slice(sample - 5, &mut out).is_ok() && is_sample(sample - 5, &out));
         }
     }
 }
@@ -277,7 +277,7 @@ fn a_front_that_is_damaged_is_noticed_if_the_policy_checks_it() {
         let column = opened.column("x").unwrap();
         let front = column.blocks(1).unwrap().unwrap().front;
         opened.source.decayed.store(front.end - 1, Ordering::Relaxed);
-        let result = column.cursor().read_into(100, &mut [0_i32; ELEMENTS]);
+        let result = column.cursor().read_slice(100, &mut [0_i32; ELEMENTS]);
         assert_eq!(result.err().and_then(|error| error.rule()), due, "{verification:?}");
         assert!(is_read(&opened, 200), "another chunk");
     }
@@ -285,7 +285,7 @@ fn a_front_that_is_damaged_is_noticed_if_the_policy_checks_it() {
 
 fn is_read(opened: &Opened, i: u64) -> bool {
     let mut out = [0; ELEMENTS];
-    opened.column("x").unwrap().cursor().read_into(i, &mut out).is_ok() && is_sample(i, &out)
+    opened.column("x").unwrap().cursor().read_slice(i, &mut out).is_ok() && is_sample(i, &out)
 }
 
 /// A view is checked, too, although nothing is copied: its block.

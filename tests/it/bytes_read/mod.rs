@@ -56,7 +56,7 @@ fn file_of(options: &WriterOptions, samples: u64, elements: usize) -> Counted {
     let mut writer = Writer::new(Stream(Vec::new()), schema, options).unwrap();
     let values: Vec<i32> = (0..samples as i32 * elements as i32).collect();
     writer.push_batch(&[ColumnBatch::fixed(samples as usize, &values)]).unwrap();
-    Counted::new(writer.finish().unwrap().sink.0)
+    Counted::new(writer.into_bytes().unwrap())
 }
 
 /// The bytes that `work` reads from the file.
@@ -83,10 +83,10 @@ fn raw_samples_are_read_alone_once_their_chunk_was_checked() {
     for (verification, first) in [(Verification::FirstTouch, CHUNK), (Verification::Never, 64 + 768)] {
         let reader = open(verification);
         let column = reader.column("x").unwrap();
-        column.cursor().read_into(999, &mut out).unwrap(); // checks the page of the index
+        column.cursor().read_slice(999, &mut out).unwrap(); // checks the page of the index
         let mut read = |i: u64| {
             bytes_read(&reader, || {
-                assert_eq!(column.cursor().read_into(i, &mut out).unwrap(), Some(ELEMENTS));
+                assert_eq!(column.cursor().read_slice(i, &mut out).unwrap(), Some(ELEMENTS));
                 assert_eq!(out[7], i as i32 * ELEMENTS as i32 + 7);
             })
         };
@@ -121,7 +121,7 @@ fn reading_in_order_reads_each_chunk_once_and_hardly_more() {
     let reader = open(Verification::FirstTouch);
     let column = reader.column("x").unwrap();
     let (mut cursor, mut out) = (column.cursor(), [0; ELEMENTS]);
-    let mut read_all = || (0..SAMPLES).for_each(|i| assert!(cursor.read_into(i, &mut out).is_ok()));
+    let mut read_all = || (0..SAMPLES).for_each(|i| assert!(cursor.read_slice(i, &mut out).is_ok()));
     read_all();
     let bytes = bytes_read(&reader, read_all);
     assert!(bytes < SAMPLES * 768 + CHUNK / 4, "{bytes} bytes");
@@ -154,7 +154,7 @@ fn a_chunk_is_read_whole_once_more_than_an_eighth_of_it_was_read_alone() {
         let sample = column.chunk(1).unwrap().unwrap().samples.start;
         for time in 0..20 {
             let bytes = bytes_read(&reader, || match straight {
-                true => assert!(cursor.read_into(sample, &mut out).is_ok()),
+                true => assert!(cursor.read_slice(sample, &mut out).is_ok()),
                 false => out.copy_from_slice(cursor.read(sample).unwrap().as_slice().unwrap()),
             });
             let due = match time {
@@ -308,11 +308,11 @@ fn bytes_that_change_are_noticed_if_the_policy_checks_them() {
             let reader = open_profile(verification, profile);
             let column = reader.column("x").unwrap();
             let mut out = [0; ELEMENTS];
-            column.cursor().read_into(100, &mut out).unwrap();
+            column.cursor().read_slice(100, &mut out).unwrap();
             for (sample, noticed) in [(100, of_touched), (200, of_untouched)] {
                 let body = column.chunk_of(sample).unwrap().file_range;
                 reader.source.decayed.store(body.end - 1, Ordering::Relaxed);
-                let result = column.cursor().read_into(column.chunk_of(sample).unwrap().samples.end - 1, &mut out);
+                let result = column.cursor().read_slice(column.chunk_of(sample).unwrap().samples.end - 1, &mut out);
                 match result {
                     Err(error) if noticed => {
                         assert_eq!((error.kind(), error.rule()), (ErrorKind::Corrupt, Some("R-2.6")))
@@ -337,10 +337,10 @@ fn chunks_that_decode_to_more_than_the_limit_are_refused_and_those_at_it_are_not
                 OpenOptions::new().max_chunk_bytes(limit as u32).open(file(profile, SAMPLES, ELEMENTS)).unwrap();
             let column = reader.column("x").unwrap();
             assert_eq!(column.chunk(0).unwrap().unwrap().raw_bytes, CHUNK);
-            let first = column.cursor().read_into(0, &mut out).map_err(|error| error.kind());
+            let first = column.cursor().read_slice(0, &mut out).map_err(|error| error.kind());
             assert_eq!(first, if refused { Err(ErrorKind::OverLimit) } else { Ok(Some(ELEMENTS)) }, "{profile:?}");
             // the last chunk is smaller
-            assert_eq!(column.cursor().read_into(SAMPLES - 1, &mut out).unwrap(), Some(ELEMENTS), "{profile:?}");
+            assert_eq!(column.cursor().read_slice(SAMPLES - 1, &mut out).unwrap(), Some(ELEMENTS), "{profile:?}");
         }
     }
 }

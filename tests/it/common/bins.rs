@@ -114,7 +114,7 @@ pub fn write_bins(options: &WriterOptions, samples: usize) -> Vec<u8> {
         let sample: Vec<Value<'_>> = sample.into_iter().chain(options.values()).collect();
         writer.push(&sample).unwrap();
     }
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 /// Checks that each column is coded by bins, with the mapping or option that suits it, and that

@@ -47,7 +47,7 @@ fn check_sample(column: &ColumnSchema, found: &Sample, expected: &ModelSample, w
     }
 }
 
-/// view, read and read_into of each sample, in an order that jumps between chunks.
+/// view, read and read_slice of each sample, in an order that jumps between chunks.
 fn check_single_samples(
     column: &Column,
     samples: &[ModelSample],
@@ -90,12 +90,12 @@ fn check_read_into<T: Element + Pod>(cursor: &mut Cursor, i: u64, expected: &Mod
     let canary = super::elements::<T>(&[0xA5; 16]);
     let mut out: Vec<T> = canary.iter().copied().cycle().take(count + 2).collect();
     let untouched: Vec<u8> = bytemuck::cast_slice(&out[count..]).to_vec();
-    let found = cursor.read_into(i, &mut out).expect(what);
-    assert_eq!(found, expected.as_ref().map(|_| count), "read_into of {what}: count");
-    assert_eq!(bytemuck::cast_slice::<T, u8>(&out[..count]), bytes, "read_into of {what}: elements");
-    assert_eq!(bytemuck::cast_slice::<T, u8>(&out[count..]), untouched, "read_into of {what} wrote too much");
+    let found = cursor.read_slice(i, &mut out).expect(what);
+    assert_eq!(found, expected.as_ref().map(|_| count), "read_slice of {what}: count");
+    assert_eq!(bytemuck::cast_slice::<T, u8>(&out[..count]), bytes, "read_slice of {what}: elements");
+    assert_eq!(bytemuck::cast_slice::<T, u8>(&out[count..]), untouched, "read_slice of {what} wrote too much");
     if count > 0 {
-        let short = cursor.read_into(i, &mut out[..count - 1]);
+        let short = cursor.read_slice(i, &mut out[..count - 1]);
         assert_eq!(short.map_err(|error| error.kind()), Err(tensilo::ErrorKind::BadArgument), "{what}: too short");
     }
 }
@@ -244,7 +244,7 @@ fn check_out_of_range(column: &Column, count: u64) {
             column.chunk_of(i).map(|_| ()).unwrap_err(),
             cursor.gather_into(&[i], &mut buffer).unwrap_err(),
             cursor.range_into(0..i.saturating_add(1), &mut buffer).unwrap_err(),
-            with_element!(schema.dtype, T => cursor.read_into::<T>(i, &mut []).map(|_| ()).unwrap_err()),
+            with_element!(schema.dtype, T => cursor.read_slice::<T>(i, &mut []).map(|_| ()).unwrap_err()),
         ];
         for error in errors {
             assert_eq!(error.kind(), tensilo::ErrorKind::BadArgument, "{error}");

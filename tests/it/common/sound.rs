@@ -44,7 +44,7 @@ pub fn write_sound(profile: Profile) -> Vec<u8> {
     for (sound, floats) in sound(1).chunks(SAMPLE_ELEMENTS).zip(floats.chunks(SAMPLE_ELEMENTS)) {
         writer.push(&[Value::tensor(sound), Value::tensor(floats)]).unwrap();
     }
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 /// Checks that both columns have filters, and several blocks: otherwise, a file would test nothing.

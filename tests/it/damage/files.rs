@@ -42,7 +42,7 @@ fn written(profile: Profile, samples: u32, alignment: u32) -> Vec<u8> {
         ColumnBatch::from_bytes(DType::Utf8, samples, &extents, &text.as_bytes()[..samples * 21]),
     ];
     writer.push_batch(&batches).unwrap();
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 /// So many samples of lists take more than a block.
@@ -69,7 +69,7 @@ fn written_lists(profile: Profile, sample_count: usize, chunk_bytes: usize, seed
     let options = WriterOptions::new().profile(profile).chunk_bytes(chunk_bytes);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
     push_all(&mut writer, &columns, 16);
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 pub fn encodings(file: &[u8]) -> Vec<String> {
@@ -179,7 +179,7 @@ fn written_blocks(profile: Profile) -> Vec<u8> {
         ColumnBatch::ragged(samples, &extents, &long),
     ];
     writer.push_batch(&batches).unwrap();
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 /// Runs `test` for each file of [`files`], on all cores.

@@ -167,7 +167,7 @@ fn a_damaged_block_of_a_chunk_of_many_costs_no_sample_of_another() {
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
     let values: Vec<f32> = (0..512 * 128).map(|i| mix(5, i) as f32).collect();
     writer.push_batch(&[ColumnBatch::fixed(512, &values)]).unwrap();
-    let file = writer.finish().unwrap().sink.0;
+    let file = writer.into_bytes().unwrap();
     let intact = read_all(&file);
     let chunks = blocked_chunks(&file);
     let [chunk] = &chunks[..] else { panic!("{} chunks", chunks.len()) };

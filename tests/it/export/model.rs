@@ -113,7 +113,7 @@ pub fn all_types() -> (Reader, Vec<Vec<Model>>) {
         })
         .collect();
     writer.push_batch(&batch).unwrap();
-    let bytes = writer.finish().unwrap().sink.0;
+    let bytes = writer.into_bytes().unwrap();
     (Reader::from_bytes(bytes).unwrap(), filled.into_iter().map(|(.., models)| models).collect())
 }
 

@@ -152,7 +152,7 @@ fn unconfirmed_samples_that_get_other_numbers_may_be_any() {
             Writer::new(Stream(Vec::new()), Schema::new([column]), &WriterOptions::new().profile(Profile::Raw))
                 .unwrap();
         writer.push(&[Value::tensor(&[1_i8])]).unwrap();
-        fs::write(folder.path(name), writer.finish().unwrap().sink.0).unwrap();
+        fs::write(folder.path(name), writer.into_bytes().unwrap()).unwrap();
     }
     let any = "0..18446744073709551615";
     let ranges = |schema: &Schema| schema.columns[0].metadata.get(UNCONFIRMED).cloned();
@@ -176,7 +176,7 @@ fn all_differences_are_in_one_error() {
     let folder = Folder::new();
     let write = |name: &str, columns: Vec<ColumnSchema>| {
         let writer = Writer::new(Stream(Vec::new()), Schema::new(columns), &WriterOptions::new().profile(Profile::Raw));
-        fs::write(folder.path(name), writer.unwrap().finish().unwrap().sink.0).unwrap();
+        fs::write(folder.path(name), writer.unwrap().into_bytes().unwrap()).unwrap();
     };
     let tensor = |name: &str, dtype, extents: &[u32]| ColumnSchema::tensor(name, dtype, Shape::fixed(extents));
     write("a.tsl", vec![tensor("x", DType::F32, &[3]), tensor("y", DType::I8, &[]), tensor("z", DType::I8, &[])]);
@@ -282,7 +282,7 @@ fn a_shape_can_be_declared_narrower_if_all_samples_have_it() {
             writer.push(&[Value::ragged(&values, &[length])]).unwrap();
         }
         writer.push(&[Value::NULL]).unwrap();
-        fs::write(folder.path("in.tsl"), writer.finish().unwrap().sink.0).unwrap();
+        fs::write(folder.path("in.tsl"), writer.into_bytes().unwrap()).unwrap();
     };
     let declared = options(Profile::Raw).shapes([("x", Shape::fixed(&[3]))]);
     write(&[3, 3]);

@@ -80,7 +80,7 @@ fn values_in_a_column_that_is_called_null_are_refused() {
     let written = |column: ColumnSchema| {
         let mut writer = Writer::new(Stream(Vec::new()), Schema::new([column]), &WriterOptions::new()).unwrap();
         writer.push_batch(&[ColumnBatch::from_bytes(DType::Bool, 1, &[], &[1])]).unwrap();
-        opened(writer.finish().unwrap().sink.0)
+        opened(writer.into_bytes().unwrap())
     };
     let error = tensilo::export::batches(&written(column(bools.clone().nullable())), None).unwrap().next().unwrap();
     assert!(error.unwrap_err().to_string().contains("call null"));

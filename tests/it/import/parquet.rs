@@ -10,6 +10,7 @@ use std::sync::Arc;
 use tensilo::ErrorKind;
 use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::datatypes::{DataType, Field};
+use tensilo::import::arrow::error::ArrowError;
 use tensilo::import::{ConvertOptions, NullElements, Progress, convert};
 use tensilo_testing::Folder;
 
@@ -68,6 +69,22 @@ fn folders_and_patterns_are_read_in_the_order_of_names() {
     let empty = folder.path("empty");
     fs::create_dir(&empty).unwrap();
     assert_eq!(convert_over(std::slice::from_ref(&empty), &output).unwrap_err().path(), Some(empty.as_path()));
+}
+
+#[test]
+fn an_error_of_the_decoder_is_the_source_of_the_error() {
+    let folder = Folder::new();
+    let (input, output) = (folder.path("input.parquet"), folder.path("out.tsl"));
+    let bytes = parquet_bytes(&[mixed(50, 0)], 50, Compression::SNAPPY);
+    let from_decoder = (4..200).any(|at| {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x55;
+        fs::write(&input, damaged).unwrap();
+        let error = convert_over(std::slice::from_ref(&input), &output).err();
+        let source = error.as_ref().and_then(std::error::Error::source);
+        source.is_some_and(|source| source.is::<parquet::errors::ParquetError>() || source.is::<ArrowError>())
+    });
+    assert!(from_decoder);
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn names_that_do_not_exist_are_refused_with_those_that_do() {
     ];
     for options in options {
         let error = refused(std::slice::from_ref(&whole), &options);
-        assert_eq!(error.kind(), ErrorKind::BadArgument);
+        assert_eq!(error.kind(), ErrorKind::UnknownColumn);
         assert!(error.message().ends_with("there are: x"), "{error}");
     }
     let error = refused(&[whole], &ConvertOptions::new().skip(["x"]));

@@ -309,7 +309,7 @@ fn descriptions_are_left_out_with_fields_that_are_not_as_in_the_source() {
     schema.metadata.insert("huggingface".to_owned(), r#"{"info":{"features":{"l":{}}}}"#.to_owned());
     let mut writer = tensilo::Writer::new(Stream(Vec::new()), schema, &tensilo::WriterOptions::new()).unwrap();
     writer.push(&[tensilo::Value::tensor(&[1.0_f32, 2.0])]).unwrap();
-    let file = Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap();
+    let file = Reader::from_bytes(writer.into_bytes().unwrap()).unwrap();
     assert_eq!(keys(&file, ExportOptions::new().stored_types(true)), ["huggingface"]);
     assert!(keys(&file, ExportOptions::new().tensors(TensorForm::Lists)).is_empty());
 }

@@ -261,7 +261,7 @@ fn hostile(value: &str) -> Reader {
                 .in_lists(&null_lists),
         ])
         .unwrap();
-    Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap()
+    Reader::from_bytes(writer.into_bytes().unwrap()).unwrap()
 }
 
 /// The bytes of a column.

@@ -176,7 +176,7 @@ fn columns_of_bf16_are_filled_by_appends() {
     for format in FORMATS {
         let inputs = files(&folder, format, &[batch(vec![required("id", ids(0..1))]), null.clone()]);
         let writer = Writer::new(Stream(Vec::new()), schema.clone(), &WriterOptions::new()).unwrap();
-        let file = folder.file("file.tsl", writer.finish().unwrap().sink.0);
+        let file = folder.file("file.tsl", writer.into_bytes().unwrap());
         append_with(&inputs, &file, &AppendOptions::new()).unwrap();
         let file = read(&file);
         assert_eq!(scalars::<i64>(&file, "id"), [0, 1].map(Some));

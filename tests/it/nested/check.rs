@@ -56,7 +56,7 @@ fn check_single_lists(plan: &Plan, column: &Column, samples: &[Entry], random: &
             assert_eq!(entry_of(list), due, "view of sample {i}");
         }
         assert!(cursor.read(i).is_err() && column.view(i).is_err());
-        assert!(cursor.read_bytes_into(i, &mut [0; 1000]).is_err());
+        assert!(cursor.read_bytes(i, &mut [0; 1000]).is_err());
     }
     for (i, sample) in (0..).zip(samples) {
         assert_eq!(entry_of(cursor.read_list(i).unwrap()), with_all_extents(plan, sample), "sample {i}, in order");

@@ -17,7 +17,7 @@ use tensilo::{Reader, Writer, WriterOptions};
 fn written(plans: &[Plan], samples: &[Vec<Entry>], options: &WriterOptions) -> Vec<u8> {
     let mut writer = Writer::new(Stream(Vec::new()), schema(plans), options).unwrap();
     push_all(&mut writer, &columns(plans, samples, 0..plans[0].sample_count), 32);
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 proptest! {

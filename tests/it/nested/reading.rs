@@ -38,7 +38,7 @@ proptest! {
         push_all(&mut writer, &[(&plan, first)], batch);
         writer.commit().unwrap();
         push_all(&mut writer, &[(&plan, second)], batch);
-        let file = writer.finish().unwrap().sink.0;
+        let file = writer.into_bytes().unwrap();
         assert_intact(&InMemory(&file));
         let reader = Reader::from_bytes(file.clone()).unwrap();
         prop_assert_eq!(reader.schema(), &schema);
@@ -65,7 +65,7 @@ proptest! {
         let options = crate::common::plan::options().chunk_bytes(chunk_bytes).threads(threads);
         let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
         push_all(&mut writer, &columns, 16);
-        let file = writer.finish().unwrap().sink.0;
+        let file = writer.into_bytes().unwrap();
         assert_intact(&InMemory(&file));
         check_file(&Reader::from_bytes(file).unwrap(), &columns);
     }

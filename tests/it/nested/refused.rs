@@ -15,7 +15,7 @@ fn lists_of_a_plain_column_are_refused_by_views_and_reads_alike() {
     let options = WriterOptions::new().profile(Profile::Raw);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
     writer.push_batch(&[ColumnBatch::fixed(3, &[1_u8, 2, 3])]).unwrap();
-    let reader = Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap();
+    let reader = Reader::from_bytes(writer.into_bytes().unwrap()).unwrap();
     let column = reader.column("x").unwrap();
     let view = column.view_list(1).unwrap_err();
     assert_eq!(view.kind(), ErrorKind::BadArgument, "{view}");

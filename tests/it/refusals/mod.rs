@@ -52,7 +52,7 @@ fn good() -> [Value<'static>; 8] {
 }
 
 fn finish(writer: Writer<Stream<Vec<u8>>>) -> Vec<u8> {
-    writer.finish().expect("a sink that takes all").sink.0
+    writer.into_bytes().expect("a sink that takes all")
 }
 
 /// A file with `samples` good samples.

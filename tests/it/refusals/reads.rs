@@ -4,7 +4,7 @@ use super::{COLUMNS, good_file, refused};
 use crate::support::build::{Build, Chunk, column};
 use crate::support::on_disk::OnDisk;
 use crate::support::positional::Positional;
-use tensilo::ErrorKind::{BadArgument, TooNew};
+use tensilo::ErrorKind::{BadArgument, TooNew, UnknownColumn, WrongType};
 use tensilo::salvage::{SalvageOptions, salvage};
 use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
@@ -54,13 +54,15 @@ fn a_column_of_an_unknown_encoding_is_refused_and_named() {
 #[test]
 fn reads_into_a_wrong_type_or_length_are_refused() {
     let reader = Reader::from_bytes(good_file(3)).expect("a valid file");
-    let error = refused(reader.column("no such").map(|_| ()), BadArgument, None);
+    let error = refused(reader.column("no such").map(|_| ()), UnknownColumn, None);
     assert!(error.to_string().contains("two vary"), "it does not name the columns: {error}");
     let mut cursor = reader.column("f32").expect("a column").cursor();
-    refused(cursor.read_into::<f64>(0, &mut [0.0; 2]), BadArgument, Some("f32"));
-    refused(cursor.read_into::<f32>(0, &mut [0.0; 1]), BadArgument, Some("f32"));
+    refused(cursor.read_slice::<f64>(0, &mut [0.0; 2]), WrongType, Some("f32"));
+    refused(cursor.read_slice::<f32>(0, &mut [0.0; 1]), BadArgument, Some("f32"));
     refused(cursor.gather_slice::<f32>(&[0, 1], &mut [0.0; 3]), BadArgument, Some("f32"));
-    refused(cursor.gather_slice::<u32>(&[0, 1], &mut [0; 4]), BadArgument, Some("f32"));
+    refused(cursor.gather_slice::<u32>(&[0, 1], &mut [0; 4]), WrongType, Some("f32"));
+    refused(cursor.range_slice::<u32>(0..2, &mut [0; 4]), WrongType, Some("f32"));
+    refused(cursor.range_slice::<f32>(0..2, &mut [0.0; 3]), BadArgument, Some("f32"));
 }
 
 #[test]

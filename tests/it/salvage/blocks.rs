@@ -19,7 +19,7 @@ fn file_of(profile: Profile, column: ColumnSchema, samples: ColumnBatch<'_>) -> 
     let options = WriterOptions::new().profile(profile);
     let mut writer = Writer::new(Stream(Vec::new()), Schema::new([column]), &options).expect("a writer");
     writer.push_batch(&[samples]).expect("samples");
-    let file = writer.finish().expect("a file").sink.0;
+    let file = writer.into_bytes().expect("a file");
     let chunk = blocked_chunks(&file).swap_remove(0);
     (file, chunk)
 }

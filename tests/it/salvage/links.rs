@@ -31,7 +31,7 @@ fn file_of(salts: &[u32], commits: &[usize]) -> Vec<u8> {
             writer.commit().expect("memory");
         }
     }
-    writer.finish().expect("a file").sink.0
+    writer.into_bytes().expect("a file")
 }
 
 fn value(salt: u32, sample: u64) -> u32 {

@@ -54,5 +54,5 @@ fn numbers(count: u64, step: u64, salt: u64) -> Vec<u8> {
             writer.commit().expect("memory");
         }
     }
-    writer.finish().expect("a file").sink.0
+    writer.into_bytes().expect("a file")
 }

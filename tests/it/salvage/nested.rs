@@ -52,7 +52,7 @@ impl Lists {
         push_all(&mut writer, &self.columns(0..cut), 16);
         writer.commit().expect("memory");
         push_all(&mut writer, &self.columns(cut..count), 16);
-        writer.finish().expect("memory").sink.0
+        writer.into_bytes().expect("memory")
     }
 }
 

@@ -28,7 +28,7 @@ fn samples_of_two_varying_dimensions_are_left_out() {
         ColumnBatch::from_bytes(DType::U8, 12, &extents, &values),
     ];
     writer.push_batch(&columns).expect("samples");
-    let mut file = writer.finish().expect("a file").sink.0;
+    let mut file = writer.into_bytes().expect("a file");
     let damaged = chunks(&file).into_iter().find(|chunk| (chunk.column, chunk.samples.start) == (0, 4));
     file[damaged.expect("a chunk").bytes.start + 64] ^= 1;
     let salvaged = salvage_file(&file);
@@ -53,7 +53,7 @@ fn casts_are_neither_done_again_nor_forgotten() {
     for i in 0..40 {
         writer.push(&[Value::tensor(&[1.0 / i as f32])]).expect("a sample");
     }
-    let mut file = writer.finish().expect("a file").sink.0;
+    let mut file = writer.into_bytes().expect("a file");
     let facts =
         |file: &[u8]| Reader::from_bytes(file.to_vec()).expect("a file").column("x").expect("a column").facts().cast;
     let due = facts(&file);
@@ -85,7 +85,7 @@ fn a_note_that_does_not_fit_does_not_prevent_a_copy() {
         let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(1);
         let mut writer = Writer::new(Stream(Vec::new()), schema, &options).expect("a writer");
         (0..5).for_each(|i| writer.push(&[Value::tensor(&[i as u8])]).expect("a sample"));
-        writer.finish().expect("a file").sink.0
+        writer.into_bytes().expect("a file")
     };
     let padded = |bytes| vec![("padding".to_owned(), " ".repeat(bytes))];
     let empty = file(padded(0));
@@ -128,7 +128,7 @@ fn bytes_that_change_after_they_were_checked_are_not_written_again() {
     for i in 0..40 {
         writer.push(&[Value::tensor(&[i as u8]), Value::tensor(&[i as u16])]).expect("a sample");
     }
-    let mut file = writer.finish().expect("a file").sink.0;
+    let mut file = writer.into_bytes().expect("a file");
     let of_column = |column| chunks(&file).into_iter().find(|chunk| chunk.column == column).expect("a chunk").bytes;
     let (decaying, lost) = (of_column(0).end - 1, of_column(1).end - 1);
     file[lost] ^= 1;

@@ -305,7 +305,7 @@ fn multiples(k: f32) -> Vec<u8> {
     let options = WriterOptions::new().profile(Profile::Raw);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options).expect("a writer");
     (0..256).for_each(|i| writer.push(&[Value::tensor(&[i as f32 * k; 256])]).expect("a sample"));
-    writer.finish().expect("a file").sink.0
+    writer.into_bytes().expect("a file")
 }
 
 /// The new file with the second chunk of the old one.
@@ -391,7 +391,7 @@ fn the_facts_of_a_salvaged_file_are_those_of_its_confirmed_footer() {
         let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(20);
         let mut writer = Writer::new(Stream(Vec::new()), schema, &options).expect("a writer");
         (0..count).for_each(|i| writer.push(&[Value::tensor(&[i as f32 * step])]).expect("a sample"));
-        writer.finish().expect("a file").sink.0
+        writer.into_bytes().expect("a file")
     };
     let (new, old) = (file(100, 0.1), file(150, 0.7));
     let salvaged = salvage_file(&[&new[..], &old[new.len()..]].concat());
@@ -456,7 +456,7 @@ fn a_front_of_another_chunk_tells_nothing() {
         let options = WriterOptions::new().profile(Profile::Raw);
         let mut writer = Writer::new(Stream(Vec::new()), schema, &options).expect("a writer");
         writer.push_batch(&[ColumnBatch::fixed(64, &values)]).expect("samples");
-        writer.finish().expect("a file").sink.0
+        writer.into_bytes().expect("a file")
     };
     let (old, mut new) = (file(1), file(2));
     let place = chunks(&new)[0].bytes.clone();
@@ -483,7 +483,7 @@ fn chunks_of_a_stale_table_are_lost() {
     let mut writer =
         Writer::new(Stream(Vec::new()), Schema::new([ColumnSchema::utf8("x")]), &options).expect("a writer");
     (0..40_000).for_each(|i| writer.push(&[Value::text(&text(i))]).expect("a sample"));
-    let mut file = writer.finish().expect("a file").sink.0;
+    let mut file = writer.into_bytes().expect("a file");
     let table = regions(&file, &[b"TSLT"]).first().expect("a table").clone();
     let end = table.end - 64..table.end;
     file[end].reverse();

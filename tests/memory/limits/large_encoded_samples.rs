@@ -27,9 +27,9 @@ fn an_encoded_sample_larger_than_any_chunk_of_several_is_written_and_read() {
     assert_intact(reader.source());
     let mut out = vec![1; elements as usize];
     let mut cursor = reader.column("x").expect("the column").cursor();
-    assert_eq!(cursor.read_into(0, &mut out).expect("a sample"), Some(elements as usize));
+    assert_eq!(cursor.read_slice(0, &mut out).expect("a sample"), Some(elements as usize));
     assert!(out == large);
-    assert_eq!(cursor.read_into(1, &mut out).expect("a null"), None);
+    assert_eq!(cursor.read_slice(1, &mut out).expect("a null"), None);
     assert!(out.iter().all(|element| *element == 0));
 }
 

@@ -27,7 +27,7 @@ fn in_memory(schema: Schema, profile: Profile) -> Writer<Stream<Vec<u8>>> {
 }
 
 fn finish(writer: Writer<Stream<Vec<u8>>>) -> Vec<u8> {
-    writer.finish().expect("a sink that takes all").sink.0
+    writer.into_bytes().expect("a sink that takes all")
 }
 
 /// Begins a file that is not made durable: these files are large.

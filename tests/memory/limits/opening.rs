@@ -53,7 +53,7 @@ fn ten_thousand_columns_are_opened_with_a_few_reads_and_read_right() {
     for (i, column) in (0..COLUMNS).zip(reader.columns()) {
         let mut cursor = column.cursor();
         for sample in 0..3 {
-            assert_eq!(cursor.read_into(sample.into(), &mut out).expect("a sample"), Some(1));
+            assert_eq!(cursor.read_slice(sample.into(), &mut out).expect("a sample"), Some(1));
             assert_eq!(out[0], i * 7 + sample);
         }
     }

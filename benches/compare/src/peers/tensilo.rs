@@ -1,7 +1,7 @@
 //! tensilo, one row for each profile: a mapped file, default options, checksums checked on first
 //! touch.
 //!
-//! `range_into` decodes everything, `read_into` and `gather_slice` read samples, `view` borrows
+//! `range_into` decodes everything, `read_slice` and `gather_slice` read samples, `view` borrows
 //! them. A second reader reads the file by position, with its default options too. Each decoding of
 //! everything takes a new cursor: an old one keeps the chunk decoded last, which in a small file is
 //! all of it.
@@ -91,12 +91,12 @@ impl<T: Element> Store<T> for Open {
     }
 
     fn sample(&mut self, i: usize, out: &mut [T]) -> Result<()> {
-        self.cursor.read_into(i as u64, out)?.context("a null")?;
+        self.cursor.read_slice(i as u64, out)?.context("a null")?;
         Ok(())
     }
 
     fn position(&mut self, i: usize, out: &mut [T]) -> Result<bool> {
-        self.positioned.read_into(i as u64, out)?.context("a null")?;
+        self.positioned.read_slice(i as u64, out)?.context("a null")?;
         Ok(true)
     }
 

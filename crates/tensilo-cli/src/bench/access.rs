@@ -59,7 +59,7 @@ fn fixed<T: Element>(column: &Column, batch: usize) -> Outcome<Box<dyn Access>> 
 impl<T: Element> Access for Fixed<T> {
     fn read(&mut self, indices: &[u64]) -> Result<usize> {
         match indices {
-            [i] => self.cursor.read_into(*i, &mut self.out).map(|_| ())?,
+            [i] => self.cursor.read_slice(*i, &mut self.out).map(|_| ())?,
             _ => self.cursor.gather_slice(indices, &mut self.out).map(|_| ())?,
         }
         Ok(size_of_val(black_box(self.out.as_slice())))

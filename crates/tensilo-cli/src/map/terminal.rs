@@ -219,7 +219,7 @@ mod tests {
         let schema = Schema::new(["a", "b"].map(|name| ColumnSchema::tensor(name, DType::U8, Shape::fixed(&[300]))));
         let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().profile(Profile::Raw)).unwrap();
         writer.push(&[Value::tensor(&[1_u8; 300]), Value::tensor(&[2_u8; 300])]).unwrap();
-        let mut bytes = writer.finish().unwrap().sink.0;
+        let mut bytes = writer.into_bytes().unwrap();
         let reader = Reader::from_bytes(bytes.clone()).unwrap();
         for range in damages {
             bytes[usize::try_from(range.start).unwrap()] ^= 1;

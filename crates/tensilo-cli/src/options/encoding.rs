@@ -12,6 +12,9 @@ pub(crate) struct EncodingArgs {
     /// The trade-off between size and speed; "inspect --explain" shows the result of each
     #[arg(long, value_parser = values::profiles(), default_value = Profile::default().name())]
     pub(crate) profile: Profile,
+    /// The profile of one column, such as mel=small; repeatable
+    #[arg(long, value_name = "NAME=PROFILE", value_parser = values::column_profile)]
+    pub(crate) column_profile: Vec<(String, Profile)>,
     /// Decoded bytes of a chunk, such as 65536, 64KiB or 1MiB. If chunks have no blocks, one random
     /// sample costs as much to read [default: 64KiB, with --profile small 512KiB, of text
     /// 256KiB]
@@ -37,6 +40,10 @@ impl EncodingArgs {
     pub(crate) fn writer_options(&self) -> WriterOptions {
         let options = WriterOptions::new().profile(self.profile).threads(values::threads(self.threads));
         let options = options.check_chunks(!self.no_check);
+        let options = self
+            .column_profile
+            .iter()
+            .fold(options, |options, (column, profile)| options.column_profile(column, *profile));
         let options = match self.chunk_bytes {
             Some(bytes) => options.chunk_bytes(bytes),
             None => options, // the default of the profile

@@ -44,12 +44,19 @@ impl FromStr for Names {
 /// Parses `NAME=TYPE`; the name may contain `=`.
 pub(crate) fn cast(text: &str) -> Result<(String, DType), String> {
     let (name, dtype) = text.rsplit_once('=').ok_or("write NAME=TYPE, such as mel=bf16")?;
-    let dtype = DType::ALL.into_iter().find(|target| target.is_number() && target.name() == dtype);
+    let dtype = dtype.parse().ok().filter(|dtype: &DType| dtype.is_number());
     let dtype = dtype.ok_or("the type is a float (bf16, f16, f32, f64) or an integer (i8 to i64, u8 to u64)")?;
     if name.is_empty() {
         return Err("the name is empty; write NAME=TYPE, such as mel=bf16".to_owned());
     }
     Ok((name.to_owned(), dtype))
+}
+
+/// Parses `NAME=PROFILE`; the name may contain `=`.
+pub(crate) fn column_profile(text: &str) -> Result<(String, Profile), String> {
+    let parts = text.rsplit_once('=').filter(|(name, _)| !name.is_empty());
+    let (name, profile) = parts.ok_or("write NAME=PROFILE, such as mel=small")?;
+    Ok((name.to_owned(), profile.parse().map_err(|error: tensilo::Error| error.message().to_owned())?))
 }
 
 /// Parses `NAME=NEW`; the old name may contain `=`.
@@ -118,10 +125,7 @@ fn bytes(text: &str) -> Result<u64, String> {
 /// Returns the parser of a profile's name.
 pub(crate) fn profiles() -> impl TypedValueParser<Value = Profile> {
     let values = Profile::ALL.map(|profile| PossibleValue::new(profile.name()).help(help_of(profile)));
-    PossibleValuesParser::new(values).try_map(|name| {
-        // unreachable: the parser accepts only these names
-        Profile::ALL.into_iter().find(|profile| profile.name() == name).ok_or("unknown")
-    })
+    PossibleValuesParser::new(values).try_map(|name| name.parse::<Profile>())
 }
 
 /// Returns the purpose of a profile, and what it does.

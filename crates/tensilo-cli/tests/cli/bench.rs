@@ -183,7 +183,7 @@ fn impossible_measurements_are_refused() {
         .map(|column| on("bench", &damaged, &format!("-c {column} --seconds 0.01")));
     runs.find(|run| run.code != 0).unwrap().failed(1, "damaged.tsl");
     let columnless = Writer::new(Stream(Vec::new()), Schema::new([]), &WriterOptions::new()).unwrap();
-    let columnless = columnless.finish().unwrap().sink.0;
+    let columnless = columnless.into_bytes().unwrap();
     on("bench", &folder.file("none.tsl", columnless), "").failed(2, "no columns");
 }
 

@@ -110,6 +110,14 @@ fn options_of_a_conversion_arrive() {
     assert_eq!(document["alignment"], 4096);
     assert_eq!(columns[1]["encodings"], serde_json::json!({"raw": columns[1]["chunk_count"]}));
     convert(&parquet, &folder.path("b.tsl"), "--columns nothing").failed(2, "nothing");
+    let speech = speech(&folder, "--profile raw --column-profile mel=fast");
+    for column in on("inspect", &speech, "--json").done().json()["columns"].as_array().unwrap() {
+        let is_raw = column["encodings"].as_object().unwrap().keys().all(|name| name.starts_with("raw"));
+        assert_eq!(is_raw, column["name"] != "mel", "{column}");
+    }
+    convert(&parquet, &folder.path("b.tsl"), "--column-profile e").failed(2, "write NAME=PROFILE");
+    convert(&parquet, &folder.path("b.tsl"), "--column-profile e=tiny").failed(2, "profiles are fast, balanced");
+    convert(&parquet, &folder.path("b.tsl"), "--column-profile f=fast").failed(2, "there is no column \"f\"");
 }
 
 pub(super) const PROFILES: [&str; 5] = ["fast", "balanced", "small", "raw", "bitshuffle-zstd"];
@@ -212,7 +220,7 @@ fn decimals(folder: &Folder) -> PathBuf {
     let columns =
         [ColumnBatch::fixed(2, &[150_i64, -225]), ColumnBatch::fixed(2, &bytes), ColumnBatch::fixed(2, &[1_i32, 2])];
     writer.push_batch(&columns).unwrap();
-    folder.file("decimals.tsl", writer.finish().unwrap().sink.0)
+    folder.file("decimals.tsl", writer.into_bytes().unwrap())
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn wide_file() -> Vec<u8> {
         };
         writer.push(&(0..60).map(values).collect::<Vec<_>>()).unwrap();
     }
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 /// Returns that file with a bit flipped in every chunk of every seventh column.
@@ -116,7 +116,7 @@ fn facts_that_no_column_has_are_not_printed() {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::scalar())]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
     writer.push(&[Value::tensor(&[1_i32])]).unwrap();
-    let file = folder.file("a.tsl", writer.finish().unwrap().sink.0);
+    let file = folder.file("a.tsl", writer.into_bytes().unwrap());
     assert!(!on("inspect", &file, "").done().text().contains("nulls"));
     assert!(on("inspect", &file, "--wide").done().text().contains("nulls"));
 }

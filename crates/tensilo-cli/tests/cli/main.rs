@@ -182,7 +182,7 @@ fn push_samples(writer: &mut Writer<Stream<Vec<u8>>>) {
 fn sample_file() -> Vec<u8> {
     let mut writer = Writer::new(Stream(Vec::new()), schema(), &WriterOptions::new().chunk_bytes(32)).unwrap();
     push_samples(&mut writer);
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 /// Returns a file of the same columns without samples.
@@ -192,12 +192,12 @@ fn raw_file(chunks: usize, block_bytes: Option<usize>) -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U8, Shape::fixed(&[1024]))]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
     writer.push_batch(&[ColumnBatch::fixed(64 * chunks, &vec![1_u8; chunks << 16])]).unwrap();
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 fn empty_file() -> Vec<u8> {
     let writer = Writer::new(Stream(Vec::new()), schema(), &WriterOptions::new()).unwrap();
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 /// Returns a file whose writer was stopped after a commit of all samples.
@@ -208,7 +208,7 @@ fn unfinished_file() -> Vec<u8> {
     push_samples(&mut writer);
     writer.commit().unwrap();
     push_samples(&mut writer);
-    let mut bytes = writer.finish().unwrap().sink.0;
+    let mut bytes = writer.into_bytes().unwrap();
     bytes.truncate(bytes.len() - 64);
     bytes
 }
@@ -228,7 +228,7 @@ fn file_with_damaged_block() -> Vec<u8> {
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
     let values: Vec<u32> = (0..64 * 256).collect();
     writer.push_batch(&[ColumnBatch::fixed(64, &values)]).unwrap();
-    let mut bytes = writer.finish().unwrap().sink.0;
+    let mut bytes = writer.into_bytes().unwrap();
     let chunk = bytes.chunks(64).position(|region| region.starts_with(b"TSLC")).unwrap();
     // behind the head, the front and the first block
     bytes[chunk * 64 + 64 + 128 + 8192] ^= 1;

@@ -101,7 +101,7 @@ fn names_cannot_be_markup() {
     let columns = names.map(|name| ColumnSchema::tensor(name, DType::U8, Shape::scalar()));
     let mut writer = Writer::new(Stream(Vec::new()), Schema::new(columns), &WriterOptions::new()).unwrap();
     writer.push_batch(&names.map(|_| ColumnBatch::fixed(3, &[1_u8, 2, 3]))).unwrap();
-    let path = folder.file("a<b>.tsl", writer.finish().unwrap().sink.0);
+    let path = folder.file("a<b>.tsl", writer.into_bytes().unwrap());
     let svg = svg(&folder, &path, "");
     assert!(
         svg.contains("&lt;/title&gt;&lt;script&gt;: samples 0..3") && svg.contains("a &amp; b &quot;c&quot;: samples")
@@ -114,7 +114,7 @@ fn file_of_chunks(chunks: usize) -> Vec<u8> {
     let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(256);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
     writer.push_batch(&[ColumnBatch::fixed(chunks, &vec![7_u8; 256 * chunks])]).unwrap();
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn legends_of_files_with_many_columns_are_bounded() {
     let columns = (0..210).map(|i| ColumnSchema::tensor(format!("column {i}"), DType::U8, Shape::fixed(&[100])));
     let mut writer = Writer::new(Stream(Vec::new()), Schema::new(columns), &WriterOptions::new()).unwrap();
     writer.push(&vec![Value::tensor(&[1_u8; 100]); 210]).unwrap();
-    let path = folder.file("a.tsl", writer.finish().unwrap().sink.0);
+    let path = folder.file("a.tsl", writer.into_bytes().unwrap());
     let text = on("map", &path, "").done().text();
     assert!(text.contains("\nz  column 51 ") && !text.contains("column 52 "), "{text}");
     assert!(text.contains("\n+  and 158 more columns\n"), "{text}");
@@ -219,7 +219,7 @@ fn samples_without_bytes_and_damaged_bodies_do_not_matter() {
     let schema = Schema::new([ColumnSchema::tensor("none", DType::F32, Shape::fixed(&[0]))]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
     writer.push_batch(&[ColumnBatch::fixed::<f32>(5, &[])]).unwrap();
-    let path = folder.file("none.tsl", writer.finish().unwrap().sink.0);
+    let path = folder.file("none.tsl", writer.into_bytes().unwrap());
     assert!(svg(&folder, &path, "").contains(">none, f32 [0], 0 B stored"));
     on("map", &path, "").done();
     on("map", &folder.file("damaged.tsl", damaged_file()), "").done();

@@ -15,7 +15,7 @@ fn file() -> Vec<u8> {
     for i in 0..100_u64 {
         writer.push(&[Value::tensor(&[i]), Value::tensor(&[1000 + i])]).unwrap();
     }
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 /// Returns that file without samples 20..30 of `a`, and without its trailer.

@@ -61,7 +61,7 @@ impl TargetFormat {
 /// let schema = Schema::new([ColumnSchema::tensor("label", DType::I32, Shape::scalar())]);
 /// let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new())?;
 /// writer.push(&[Value::tensor(&[7_i32])])?;
-/// let reader = Reader::from_bytes(writer.finish()?.sink.0)?;
+/// let reader = Reader::from_bytes(writer.into_bytes()?)?;
 ///
 /// let npy = export_to(&reader, Stream(Vec::new()), TargetFormat::Npy, TargetOptions::new())?.0;
 /// assert_eq!(npy[npy.len() - 4..], [7, 0, 0, 0]);

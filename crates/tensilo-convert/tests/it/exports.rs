@@ -89,7 +89,7 @@ fn columns_get_suffixes_that_tell_their_types() {
 fn archive(columns: &[ColumnSchema], samples: &[&[Value<'_>]]) -> tensilo::Result<Vec<u8>> {
     let mut writer = Writer::new(Stream(Vec::new()), Schema::new(columns.to_vec()), &WriterOptions::new())?;
     samples.iter().try_for_each(|sample| writer.push(sample))?;
-    let reader = Reader::from_bytes(writer.finish()?.sink.0)?;
+    let reader = Reader::from_bytes(writer.into_bytes()?)?;
     Ok(export_to(&reader, Stream(Vec::new()), TargetFormat::WebDataset, TargetOptions::new())?.0)
 }
 
@@ -97,17 +97,20 @@ fn archive(columns: &[ColumnSchema], samples: &[&[Value<'_>]]) -> tensilo::Resul
 fn samples_that_an_archive_does_not_tell_apart_are_refused() {
     let key = || ColumnSchema::tensor("__key__", DType::Utf8, Shape::ragged()).nullable();
     let text = |name: &str| ColumnSchema::tensor(name, DType::Utf8, Shape::ragged()).nullable();
-    let (a, b, x) = (Value::text("a"), Value::text("b"), Value::text("x"));
+    let (a, b, x) = (|| Value::text("a"), || Value::text("b"), || Value::text("x"));
     let keyed = [key(), text("t"), text("u")];
     for (samples, text) in [
-        (&[&[a, x, x][..], &[b, Value::NULL, Value::NULL]][..], "sample 1: all its values are null"),
-        (&[&[a, x, x], &[a, x, x]], "sample 1: it has the key of the sample before"),
-        (&[&[a, x, Value::NULL], &[b, x, x], &[a, Value::NULL, x]], "sample 2: it has the key of sample 0"),
-        (&[&[Value::NULL, x, x]], "sample 0: its key (__key__) is null"),
-        (&[&[Value::text("a.b"), x, x]], "sample 0: no file can have the key \"a.b\""),
-        (&[&[Value::text(""), x, x]], "sample 0: no file can have the key \"\""),
-        (&[&[Value::text("a/"), x, x]], "sample 0: no file can have the key \"a/\""),
-        (&[&[Value::text("../a"), x, x]], "sample 0: no file"),
+        (&[&[a(), x(), x()][..], &[b(), Value::NULL, Value::NULL]][..], "sample 1: all its values are null"),
+        (&[&[a(), x(), x()], &[a(), x(), x()]], "sample 1: it has the key of the sample before"),
+        (
+            &[&[a(), x(), Value::NULL], &[b(), x(), x()], &[a(), Value::NULL, x()]],
+            "sample 2: it has the key of sample 0",
+        ),
+        (&[&[Value::NULL, x(), x()]], "sample 0: its key (__key__) is null"),
+        (&[&[Value::text("a.b"), x(), x()]], "sample 0: no file can have the key \"a.b\""),
+        (&[&[Value::text(""), x(), x()]], "sample 0: no file can have the key \"\""),
+        (&[&[Value::text("a/"), x(), x()]], "sample 0: no file can have the key \"a/\""),
+        (&[&[Value::text("../a"), x(), x()]], "sample 0: no file"),
     ] {
         let error = archive(&keyed, samples).err().unwrap().to_string();
         assert!(error.contains(text), "{text:?} in {error}");
@@ -116,7 +119,7 @@ fn samples_that_an_archive_does_not_tell_apart_are_refused() {
         let error = archive(&columns, &[]).err().unwrap().to_string();
         assert!(error.contains(text), "{text:?} in {error}");
     }
-    let samples: &[&[Value<'_>]] = &[&[a, x, Value::NULL], &[b, x, Value::NULL]];
+    let samples: &[&[Value<'_>]] = &[&[a(), x(), Value::NULL], &[b(), x(), Value::NULL]];
     let error = archive(&keyed, samples).err().unwrap().to_string();
     assert!(error.contains("column \"u\": all its samples are null"), "{error}");
     for columns in [&[key()][..], &[]] {
@@ -162,7 +165,7 @@ fn logical<T: tensilo::Element>(extents: &[u32], values: &[T], logical_type: &st
     column.metadata.insert("arrow.type".to_owned(), logical_type.to_owned());
     let mut writer = Writer::new(Stream(Vec::new()), Schema::new([column]), &WriterOptions::new()).unwrap();
     writer.push_batch(&[ColumnBatch::fixed(1, values)]).unwrap();
-    Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap()
+    Reader::from_bytes(writer.into_bytes().unwrap()).unwrap()
 }
 
 /// 150 is not 1.50, bytes are no integer, and a count has a unit.
@@ -252,7 +255,7 @@ fn of_small(dtype: DType, count: usize) -> Reader {
     let schema = Schema::new([ColumnSchema::tensor("x", dtype, Shape::scalar())]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
     writer.push_batch(&[ColumnBatch::fixed(count, &vec![1_u8; count])]).unwrap();
-    Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap()
+    Reader::from_bytes(writer.into_bytes().unwrap()).unwrap()
 }
 
 #[test]

@@ -53,10 +53,7 @@ impl ColumnText {
 
     fn parse(self) -> Result<IdentifiedColumn, Broken> {
         let broken = |what: String| Broken::new("M-4.1", format!("column {:?}: {what}", self.name));
-        let dtype = |name: &str| {
-            let found = DType::ALL.into_iter().find(|dtype| dtype.name() == name);
-            found.ok_or_else(|| broken(format!("unknown dtype {name:?}")))
-        };
+        let dtype = |name: &str| name.parse::<DType>().map_err(|_| broken(format!("unknown dtype {name:?}")));
         let source =
             |name: &str| CastSource::of_name(name).ok_or_else(|| broken(format!("unknown cast from {name:?}")));
         let extent = |extent: &Option<Number>| match extent {

@@ -23,7 +23,7 @@ fn write_parquet<K: Sink + Send>(first: u32, sink: K) {
     let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
     let values: Vec<u32> = (first..first + ROWS).flat_map(crate::datasets::values).collect();
     writer.push_batch(&[ColumnBatch::fixed(ROWS as usize, &values)]).unwrap();
-    let reader = Reader::from_bytes(writer.finish().unwrap().sink.0).unwrap();
+    let reader = Reader::from_bytes(writer.into_bytes().unwrap()).unwrap();
     export_into(&reader, sink, ExportFormat::Parquet, ExportOptions::new()).unwrap();
 }
 

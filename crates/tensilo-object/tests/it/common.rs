@@ -47,7 +47,7 @@ pub fn file(samples: u32) -> Vec<u8> {
     let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
     let values: Vec<i32> = (0..samples).flat_map(sample).collect();
     writer.push_batch(&[ColumnBatch::fixed(samples as usize, &values)]).unwrap();
-    writer.finish().unwrap().sink.0
+    writer.into_bytes().unwrap()
 }
 
 /// Returns the values of a sample of [`file`].

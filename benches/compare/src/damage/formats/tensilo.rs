@@ -52,7 +52,7 @@ fn read(reader: &Reader, data: &Dataset, seen: &mut Seen) -> Result<()> {
     let mut cursor = reader.column(peer::COLUMN)?.cursor();
     let mut sample = vec![bf16::ZERO; data.elements()];
     for i in 0..data.samples() {
-        match cursor.read_into(i as u64, &mut sample) {
+        match cursor.read_slice(i as u64, &mut sample) {
             Ok(Some(_)) => seen.samples(i, &sample),
             _ => seen.error(),
         }

@@ -174,7 +174,7 @@ impl Batch {
     #[cold]
     fn no_column(&self, name: &str) -> DataError {
         let all: Vec<&str> = self.columns.iter().map(BatchColumn::name).collect();
-        DataError::BadArgument(format!("the loader delivers no column {name:?}, but {}", all.join(", ")))
+        tensilo::Error::unknown_column(format!("the loader delivers no column {name:?}, but {}", all.join(", "))).into()
     }
 }
 
@@ -340,10 +340,11 @@ impl BatchColumn {
     fn other_type<T: Element>(&self) -> DataError {
         let found = self.schema.as_ref().map_or("of no batch", |schema| schema.dtype.name());
         let asked = T::DTYPE.name();
-        DataError::BadArgument(format!(
+        let message = format!(
             "column {:?} is {found}, and was asked for as {asked}; LoaderOptions::cast delivers another type",
             self.name()
-        ))
+        );
+        tensilo::Error::wrong_type(message).into()
     }
 
     /// Returns the offsets of a ragged column that is not padded, see [`ColumnBuffer::offsets`]. Of

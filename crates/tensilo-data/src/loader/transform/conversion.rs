@@ -25,10 +25,11 @@ impl Conversion {
     pub(in crate::loader) fn new(column: &ColumnSchema, to: DType) -> Result<Self> {
         let Some(convert) = find(column.dtype, to) else {
             let (name, from, to) = (&column.name, column.dtype.name(), to.name());
-            return Err(DataError::BadArgument(format!(
+            let message = format!(
                 "column {name:?} is {from}, which is not delivered as {to}: floats are as other floats, integers \
                  of at most 2 bytes and bools as f32, integers and bools as wider integers"
-            )));
+            );
+            return Err(tensilo::Error::wrong_type(message).into());
         };
         Ok(Self { to, convert })
     }
