@@ -7,7 +7,7 @@ use tensilo::error::display_path;
 
 /// An error of the crate.
 ///
-/// Errors of single files are those of the core, in [`DataError::File`]. The other variants concern
+/// [`DataError::File`] holds the errors of single files, which the core reports. The other variants concern
 /// datasets and loaders, which the core does not know. [`DataError::kind`] sorts all of them by the
 /// kinds of the core.
 #[derive(Debug, thiserror::Error)]

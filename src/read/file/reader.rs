@@ -226,7 +226,7 @@ impl Reader {
     /// # }
     /// ```
     ///
-    /// A reader of another file, or one that checks at other times, is returned as it is. Two files
+    /// A reader of another file, or one that checks at other times, is returned unchanged. Two files
     /// are the same one if their identities ([`Source::identity`]) are, and if the commit that this
     /// reader reads is in both.
     ///
