@@ -7,9 +7,9 @@ use tensilo::error::display_path;
 
 /// An error of the crate.
 ///
-/// [`DataError::File`] holds the errors of single files, which the core reports. The other variants concern
-/// datasets and loaders, which the core does not know. [`DataError::kind`] sorts all of them by the
-/// kinds of the core.
+/// [`DataError::File`] holds the errors of single files, which the core reports. The other variants
+/// concern datasets and loaders, which the core does not know. [`DataError::kind`] sorts all of
+/// them by the kinds of the core.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {

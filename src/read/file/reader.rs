@@ -226,9 +226,9 @@ impl Reader {
     /// # }
     /// ```
     ///
-    /// A reader of another file, or one that checks at other times, is returned unchanged. Two files
-    /// are the same one if their identities ([`Source::identity`]) are, and if the commit that this
-    /// reader reads is in both.
+    /// A reader of another file, or one that checks at other times, is returned unchanged. Two
+    /// files are the same one if their identities ([`Source::identity`]) are, and if the commit
+    /// that this reader reads is in both.
     ///
     /// Cost: reads the footer of this reader's commit once more, and a word for each chunk of it.
     pub fn refresh(&self, opened: Self) -> Self {
