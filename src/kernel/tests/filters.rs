@@ -54,7 +54,7 @@ fn worked_example_of_filters() {
 #[test]
 fn filters_of_every_length() {
     for kernel in available() {
-        for taps in 0..=MOST_TAPS {
+        for taps in (0..=MOST_TAPS).step_by(if cfg!(miri) { 8 } else { 1 }) {
             for (restart, zero) in [(1, 0), (3, 0x8000), (u16::MAX, 12_345)] {
                 for count in if cfg!(miri) { vec![0, 1, 130] } else { vec![0, 1, 127, 128, 129, 400, 1000, 5000] } {
                     check(kernel, &bank(taps, restart, zero), count, (count + taps) % 64);
