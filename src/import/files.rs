@@ -2,9 +2,8 @@
 
 use super::input::OpenInput;
 use super::options::{AppendOptions, ConvertOptions, Progress};
-use super::shard_files::ShardFiles;
-use super::shard_plan::{PlannedInput, ShardPlan};
-use super::source::BatchSource;
+use super::shards::{PlannedInput, ShardFiles, ShardPlan};
+use super::source::Source;
 use super::{input, run};
 use crate::error::Advice;
 use crate::write::{AtomicFile, Sink};
@@ -100,7 +99,7 @@ pub fn convert_shards<F: ShardFiles>(
     }
     let mut options = options.clone();
     options.writer = options.writer.origin(input::origin(&inputs));
-    let sources: Vec<&dyn BatchSource> = input::with_columns(&inputs).into_iter().map(OpenInput::source).collect();
+    let sources: Vec<&dyn Source> = input::with_columns(&inputs).into_iter().map(OpenInput::source).collect();
     let complete = |error: Error| match is_of_denied_nulls(&error, &inputs) {
         true => error.with_advice([Advice::DistrustStatistics]),
         false => error,
@@ -177,7 +176,7 @@ fn convert_open<K: Sink>(
     input::check_output(inputs, sink.identity(), sink.path())?;
     let mut options = options.clone();
     options.writer = options.writer.origin(input::origin(inputs));
-    let sources: Vec<&dyn BatchSource> = input::with_columns(inputs).into_iter().map(OpenInput::source).collect();
+    let sources: Vec<&dyn Source> = input::with_columns(inputs).into_iter().map(OpenInput::source).collect();
     run::run(&sources, sink, &options, progress)
 }
 

@@ -4,15 +4,12 @@ use super::input_file::InputFile;
 use super::magic;
 use super::native;
 use super::other_formats::OtherFormats;
-use super::source::BatchSource;
+use super::source::SharedSource;
 use super::store::OptionalStore;
 use crate::Result;
 use crate::foreign;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
-
-/// The content of a file. Threads share it.
-pub(super) type SharedSource = Arc<dyn BatchSource + Send + Sync>;
 
 /// An open file, and bytes on which the id of a file made from it depends.
 type Opened = Result<(SharedSource, Vec<u8>)>;

@@ -2,12 +2,16 @@
 
 #[cfg(feature = "arrow")]
 use crate::arrow_type::StoredElement;
+use crate::arrow_type::TimeUnit;
 use crate::format::{CastFacts, ListLevel, path};
 #[cfg(feature = "arrow")]
 use crate::limits;
-use crate::{CastSpec, DType, Metadata, Shape};
+use crate::{CastSpec, DType, Extent, Metadata, Shape};
 use std::fmt;
 use std::iter;
+
+/// An extent that an item does not state: the item is null, or has no rows in that dimension.
+pub(super) const UNKNOWN: u32 = u32::MAX;
 
 /// A column of an input.
 #[derive(Clone, Debug)]
@@ -35,6 +39,17 @@ impl InputColumn {
     pub(super) fn follows_fields(&self) -> bool {
         self.struct_nulls.is_some_and(|nulls| nulls.has_fields)
     }
+}
+
+/// A column of a pass, and what the plan has found out of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    /// The position among the columns of the source.
+    pub position: usize,
+    /// The outer dimensions that are lists.
+    pub unfolded: usize,
+    /// The unit of timestamps whose unit the source does not state.
+    pub unit: Option<TimeUnit>,
 }
 
 /// The struct whose nulls a column has.
@@ -190,6 +205,25 @@ impl ColumnKind {
         let nullable = known.chain(iter::repeat(true)).take(unfolded.len());
         self.lists.extend(nullable.map(|nullable| ListLevel { nullable }));
         unfolded
+    }
+
+    /// Returns the shape with these extents for the dimensions that the type leaves open. Those that
+    /// are missing vary.
+    pub(super) fn shape_with(&self, mut open: impl Iterator<Item = Extent>) -> Shape {
+        let mut extents = Vec::new();
+        for level in &self.levels {
+            match level {
+                Level::Fixed(fixed) => extents.extend(fixed.iter().map(|&extent| Extent::Fixed(extent))),
+                Level::Open => extents.push(open.next().unwrap_or(Extent::Varying)),
+            }
+        }
+        Shape::new(extents)
+    }
+
+    /// Returns the shape of one item. An extent that is [`UNKNOWN`] varies.
+    pub(super) fn item_shape(&self, open: &[u32]) -> Shape {
+        let extent = |&extent: &u32| if extent == UNKNOWN { Extent::Varying } else { Extent::Fixed(extent) };
+        self.shape_with(open.iter().map(extent))
     }
 
     /// Returns whether the type allows nulls inside a sample.

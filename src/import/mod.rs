@@ -208,18 +208,14 @@
 
 #[cfg(feature = "arrow")]
 pub mod arrow;
-mod batch;
-mod batch_queue;
 mod files;
 mod formats;
 mod found;
 mod input;
 mod input_column;
 mod input_file;
-mod lists;
 mod magic;
 mod native;
-mod native_structs;
 mod options;
 #[cfg(feature = "arrow")]
 mod other_formats;
@@ -229,15 +225,13 @@ mod other_formats;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod plan;
-mod problem;
+mod rows;
 mod run;
-mod shard_files;
-mod shard_plan;
+mod shards;
 mod source;
 mod stamp;
 mod store;
-mod threaded_pass;
-mod unfold;
+mod threads;
 
 #[cfg(feature = "arrow")]
 pub use arrow::memory::{write_batches, write_reader};
@@ -253,6 +247,5 @@ pub use input_file::InputReader;
 pub use options::{AppendOptions, ConvertOptions, NullElements, Progress};
 #[cfg(feature = "arrow")]
 pub use other_formats::{FormatFile, InputFormat, RecordSource, mark_dtype, refused_field};
-pub use shard_files::ShardFiles;
-pub use shard_plan::{PlannedInput, PlannedShard, ShardPlan};
+pub use shards::{PlannedInput, PlannedShard, ShardFiles, ShardPlan};
 pub use store::InputStore;

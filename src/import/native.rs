@@ -1,15 +1,23 @@
 //! Tensilo files as inputs: written with another profile, with some of their columns, or one after
 //! the other.
+//!
+//! A file is opened again for each pass, and its columns are read in batches that stay in the
+//! processor's cache. What a cursor reads is the form that a writer takes, so nothing is copied. A
+//! struct has a column of nulls as an input, also where the file has none because no struct is null:
+//! so files with and without null structs can be converted together.
 
-use super::batch::{InputBatch, InputLists, Nulls, SampleValues, Samples, SharedBytes, UNKNOWN};
-use super::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls};
+use super::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls, UNKNOWN, Wanted};
 use super::input_file::InputFile;
-use super::native_structs::{self, NoNulls};
-use super::source::{BatchIter, BatchSource};
+use super::rows::{Batch, Bitmap, ColumnRows, ItemBytes, SharedBytes};
+use super::source::{Batches, PassRows, Source};
+use crate::format::{followed_paths, path};
 use crate::le::u64_of;
 use crate::list_buffer::ListBuffer;
-use crate::{Column, ColumnBuffer, ColumnSchema, Cursor, Error, Extent, Metadata, OpenOptions, Result, saved_schema};
-use std::ops::Range;
+use crate::{
+    Column, ColumnBuffer, ColumnSchema, Cursor, Error, Extent, Metadata, OpenOptions, Result, Schema, limits,
+    saved_schema,
+};
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,9 +32,9 @@ pub(super) fn open(file: &Arc<InputFile>) -> Result<(NativeFile, Vec<u8>)> {
     let reader = OpenOptions::new().open(file.hold()?)?;
     let origin = [&reader.file_id().0[..], &reader.content_id().0].concat();
     let schema = reader.schema();
-    let stored = native_structs::stored(schema);
+    let stored = stored_structs(schema);
     let stored = reader.columns().zip(stored).map(|(column, nulls)| input_column(&column, nulls));
-    let (added, absent): (Vec<_>, Vec<_>) = native_structs::absent(schema).into_iter().unzip();
+    let (added, absent): (Vec<_>, Vec<_>) = absent_structs(schema).into_iter().unzip();
     let mut metadata = schema.metadata.clone();
     if reader.commit_count() > 1 {
         saved_schema::forget_order(&mut metadata);
@@ -68,7 +76,7 @@ fn input_column(column: &Column, struct_nulls: Option<StructNulls>) -> InputColu
     }
 }
 
-impl BatchSource for NativeFile {
+impl Source for NativeFile {
     fn columns(&self) -> &[InputColumn] {
         &self.columns
     }
@@ -89,58 +97,80 @@ impl BatchSource for NativeFile {
         true
     }
 
-    fn batches(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
+    fn batches(&self, columns: &[Wanted], _: PassRows) -> Result<Batches<'_, ColumnRows>> {
         let reader = OpenOptions::new().open(self.file.hold()?)?;
         let unknown = || Error::bad_argument("a pass over a column that the file does not have");
         let stored_count = self.columns.len().saturating_sub(self.absent.len());
-        let no_nulls = |&i: &usize| i.checked_sub(stored_count).and_then(|i| self.absent.get(i)).copied();
-        let no_nulls: Vec<Option<NoNulls>> = columns.iter().map(no_nulls).collect();
-        let read =
-            columns.iter().zip(&no_nulls).map(|(&i, no_nulls)| no_nulls.map_or(i, |NoNulls { field, .. }| field));
-        let columns: Vec<Column> = read.map(|i| reader.column_at(i)).collect::<Option<_>>().ok_or_else(unknown)?;
-        let cursors = columns.iter().map(Column::cursor).collect();
-        Ok(Box::new(NativePass { columns, cursors, no_nulls, next: 0, end: reader.sample_count() }))
+        let column = |wanted: &Wanted| {
+            let no_nulls = wanted.position.checked_sub(stored_count).and_then(|i| self.absent.get(i)).copied();
+            let column = reader.column_at(no_nulls.map_or(wanted.position, |NoNulls { field, .. }| field))?;
+            Some(PassColumn { cursor: column.cursor(), column, no_nulls })
+        };
+        let columns = columns.iter().map(column).collect::<Option<_>>().ok_or_else(unknown)?;
+        Ok(Box::new(NativePass { columns, next: 0, end: reader.sample_count() }))
     }
 }
 
 /// One pass over some columns.
 struct NativePass {
-    columns: Vec<Column>,
-    cursors: Vec<Cursor>,
-    /// Set if the samples are those of a struct without nulls, instead of the column's own.
-    no_nulls: Vec<Option<NoNulls>>,
+    columns: Vec<PassColumn>,
     /// The first sample of the next batch.
     next: u64,
     end: u64,
 }
 
+struct PassColumn {
+    column: Column,
+    cursor: Cursor,
+    /// Set if the rows are those of a struct without nulls, instead of the column's own.
+    no_nulls: Option<NoNulls>,
+}
+
 impl NativePass {
-    fn batch(&mut self) -> Result<InputBatch> {
-        let range = self.next..batch_end(&self.columns, self.next, self.end)?;
-        let sample_count = usize::try_from(range.end - range.start); // at least one
-        let sample_count = sample_count.map_err(|_| Error::over_limit("a batch of more samples than memory has"))?;
-        let mut batch = InputBatch { sample_count, columns: Vec::with_capacity(self.columns.len()) };
-        for ((column, cursor), no_nulls) in self.columns.iter().zip(&mut self.cursors).zip(&self.no_nulls) {
+    fn batch(&mut self) -> Result<Batch<ColumnRows>> {
+        let range = self.next..self.batch_end()?;
+        let row_count = usize::try_from(range.end - range.start); // at least one
+        let row_count = row_count.map_err(|_| Error::over_limit("a batch of more samples than memory has"))?;
+        let mut batch = Batch { row_count, columns: Vec::with_capacity(self.columns.len()) };
+        for PassColumn { column, cursor, no_nulls } in &mut self.columns {
             let mut buffer = ColumnBuffer::new();
             // the lists of a field are those of its struct
             if no_nulls.is_none_or(|no_nulls| no_nulls.levels > 0) {
                 cursor.range_into(range.clone(), &mut buffer)?;
             }
             batch.columns.push(Ok(match no_nulls {
-                None => samples(column.schema(), buffer),
-                Some(no_nulls) => {
-                    let lists = buffer.lists().iter().take(no_nulls.levels).map(input_lists).collect();
-                    no_nulls.samples(sample_count, lists)
-                }
+                None => rows(column.schema(), buffer),
+                Some(no_nulls) => no_nulls.rows(row_count, &buffer),
             }));
         }
         self.next = range.end;
         Ok(batch)
     }
+
+    /// Returns the end of the next batch. It has as many samples of fixed shapes and as many chunks
+    /// of ragged columns as fit, at least one.
+    fn batch_end(&self) -> Result<u64> {
+        let is_ragged = |column: &&Column| column.schema().shape.is_ragged() || !column.schema().levels.is_empty();
+        let (ragged, fixed): (Vec<&Column>, Vec<&Column>) =
+            self.columns.iter().map(|column| &column.column).partition(is_ragged);
+        let sample_bytes = fixed.iter().map(|column| fixed_bytes(column.schema())).fold(1, u64::saturating_add);
+        let mut end = self.end.min(self.next.saturating_add((BATCH_BYTES / sample_bytes).max(1)));
+        let ragged_bytes = BATCH_BYTES / u64_of(ragged.len().max(1));
+        for column in ragged {
+            let (mut next, mut bytes) = (self.next, 0_u64);
+            while next < end && bytes < ragged_bytes {
+                let chunk = column.chunk_of(next)?;
+                next = chunk.samples.end;
+                bytes = bytes.saturating_add(chunk.raw_bytes);
+            }
+            end = end.min(next);
+        }
+        Ok(end)
+    }
 }
 
 impl Iterator for NativePass {
-    type Item = Result<InputBatch>;
+    type Item = Result<Batch<ColumnRows>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.next >= self.end {
@@ -152,26 +182,6 @@ impl Iterator for NativePass {
         }
         Some(batch)
     }
-}
-
-/// Returns the end of a batch that begins with sample `start`. It has as many samples of fixed
-/// shapes and as many chunks of ragged columns as fit, at least one.
-fn batch_end(columns: &[Column], start: u64, sample_count: u64) -> Result<u64> {
-    let (ragged, fixed): (Vec<&Column>, Vec<&Column>) =
-        columns.iter().partition(|column| column.schema().shape.is_ragged() || !column.schema().levels.is_empty());
-    let sample_bytes = fixed.iter().map(|column| fixed_bytes(column.schema())).fold(1, u64::saturating_add);
-    let mut end = sample_count.min(start.saturating_add((BATCH_BYTES / sample_bytes).max(1)));
-    let ragged_bytes = BATCH_BYTES / u64_of(ragged.len().max(1));
-    for column in ragged {
-        let (mut next, mut bytes) = (start, 0_u64);
-        while next < end && bytes < ragged_bytes {
-            let chunk = column.chunk_of(next)?;
-            next = chunk.samples.end;
-            bytes = bytes.saturating_add(chunk.raw_bytes);
-        }
-        end = end.min(next);
-    }
-    Ok(end)
 }
 
 fn fixed_bytes(schema: &ColumnSchema) -> u64 {
@@ -188,47 +198,90 @@ impl AsRef<[u8]> for BufferBytes {
     }
 }
 
-fn samples(schema: &ColumnSchema, buffer: ColumnBuffer) -> Samples {
-    let nulls = buffer.validity().map(|bitmap| Nulls(SharedBytes::new(bitmap.to_vec())));
-    Samples {
-        dtype: schema.dtype,
-        ranges: ranges(schema, &buffer),
-        lists: buffer.lists().iter().map(input_lists).collect(),
-        open_extents: if schema.dtype.is_string() { Vec::new() } else { open_extents(schema, &buffer) },
-        values: SampleValues::Plain(SharedBytes::new(BufferBytes(buffer))),
-        nulls,
-        element_nulls: None,
-        no_tensor: None,
-    }
-}
-
-fn input_lists(lists: &ListBuffer) -> InputLists {
-    let ends = lists.offsets().iter();
-    // of a chunk or several of a batch: below 2^32
-    let lengths = ends.clone().zip(ends.skip(1)).map(|(start, end)| u32::try_from(end - start).unwrap_or(u32::MAX));
-    let nulls = lists.validity().map(|bitmap| Nulls(SharedBytes::new(bitmap.to_vec())));
-    InputLists { lengths: lengths.collect(), nulls }
-}
-
-fn ranges(schema: &ColumnSchema, buffer: &ColumnBuffer) -> Vec<Range<usize>> {
+fn rows(schema: &ColumnSchema, buffer: ColumnBuffer) -> ColumnRows {
     // they are in memory
     let position = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
-    if schema.shape.is_ragged() {
-        let starts = buffer.offsets().iter().copied().map(position);
-        return starts.clone().zip(starts.skip(1)).map(|(start, end)| start..end).collect();
+    let width = schema.dtype.element_bytes();
+    let mut extents = buffer.extents().to_vec();
+    let item_bytes = if schema.shape.is_ragged() {
+        let varying = schema.shape.varying_count().max(1);
+        let unknown = if schema.dtype.is_string() { 0 } else { UNKNOWN };
+        let nulls = extents.chunks_mut(varying).enumerate().filter(|(item, _)| buffer.is_null(*item));
+        nulls.for_each(|(_, extents)| extents.fill(unknown));
+        ItemBytes::Offsets(buffer.offsets().iter().map(|&offset| position(offset).saturating_mul(width)).collect())
+    } else {
+        ItemBytes::Equal(schema.shape.inner_elements().map_or(0, position).saturating_mul(width))
+    };
+    ColumnRows {
+        dtype: schema.dtype,
+        item_count: buffer.item_count(),
+        lists: buffer.lists().to_vec(),
+        extents,
+        item_bytes,
+        validity: buffer.validity().map(|bitmap| Bitmap(SharedBytes::new(bitmap.to_vec()))),
+        values: SharedBytes::new(BufferBytes(buffer)),
+        null_elements: None,
+        cast: None,
     }
-    let each = schema.shape.inner_elements().map_or(0, position);
-    let start = |sample: usize| sample.saturating_mul(each); // inside the buffer
-    (0..buffer.item_count()).map(|sample| start(sample)..start(sample + 1)).collect()
 }
 
-fn open_extents(schema: &ColumnSchema, buffer: &ColumnBuffer) -> Vec<u32> {
-    let mut extents = buffer.extents().to_vec();
-    let varying = schema.shape.varying_count().max(1);
-    for (sample, extents) in extents.chunks_mut(varying).enumerate() {
-        if buffer.is_null(sample) {
-            extents.fill(UNKNOWN);
+/// The most bytes of a path whose names fit into the name of a column: each may be escaped.
+const MOST_PATH_BYTES: usize = 2 * (limits::NAME_BYTES + limits::LEVELS);
+
+/// The nulls of a struct of which the file has only fields: none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct NoNulls {
+    /// The position of a field, which has the same lists.
+    field: usize,
+    /// The levels of lists around the struct.
+    levels: usize,
+}
+
+/// Returns which columns have the nulls of a struct, and of what sort.
+fn stored_structs(schema: &Schema) -> Vec<Option<StructNulls>> {
+    let paths = followed_paths(schema.columns.iter());
+    let with_fields: HashSet<&str> = paths.iter().flatten().flat_map(|path| path::around(path.text)).collect();
+    let nulls = |text| StructNulls { has_fields: with_fields.contains(text), may_be_null: true, is_written: true };
+    let of_structs = paths.iter().map(|path| path.as_ref().filter(|path| path.is_struct));
+    of_structs.map(|path| path.map(|path| nulls(path.text))).collect()
+}
+
+/// Returns the nulls of the structs for which the file has no column, except structs whose names
+/// are too long for a column.
+fn absent_structs(schema: &Schema) -> Vec<(InputColumn, NoNulls)> {
+    let mut known: HashSet<&str> = schema.columns.iter().filter_map(ColumnSchema::path).collect();
+    let mut found = Vec::new();
+    let paths = followed_paths(schema.columns.iter());
+    for (field, (column, path)) in schema.columns.iter().zip(&paths).enumerate() {
+        for path in path.iter().flat_map(|path| path::around(path.text)) {
+            if path.len() > MOST_PATH_BYTES || found.len() > limits::COLUMNS {
+                break;
+            }
+            let Some(names) = path::parse(path) else { continue };
+            let levels = names.iter().map(|name| name.lists).sum();
+            let Some(lists) = column.levels.get(..levels).filter(|_| known.insert(path)) else { continue };
+            let names: Vec<String> = names.into_iter().map(|name| name.name).collect();
+            let nulls = StructNulls { has_fields: true, may_be_null: false, is_written: false };
+            let input = InputColumn {
+                name: names.join("."),
+                kind: Ok(ColumnKind::struct_nulls(lists.to_vec())),
+                nullable: column.nullable,
+                metadata: Metadata::from([(path::KEY.to_owned(), path.to_owned())]),
+                stored: None,
+                struct_nulls: Some(nulls),
+            };
+            found.push((input, NoNulls { field, levels }));
         }
     }
-    extents
+    found
+}
+
+impl NoNulls {
+    /// Returns the rows beside those of the field, whose samples `buffer` has.
+    fn rows(self, row_count: usize, buffer: &ColumnBuffer) -> ColumnRows {
+        let lists: Vec<ListBuffer> = buffer.lists().iter().take(self.levels).cloned().collect();
+        let end = |lists: &ListBuffer| lists.offsets().last().and_then(|&end| usize::try_from(end).ok());
+        let count = lists.last().map_or(Some(row_count), end).unwrap_or(0); // in memory
+        ColumnRows::structs(count, lists, None)
+    }
 }

@@ -4,6 +4,7 @@ use super::arrow::records::{ArrowSource, RecordBatches, Records};
 use super::arrow::types::REFUSED;
 use super::arrow::united::TypeOrigin;
 use super::input_file::{InputFile, InputReader};
+use super::source::PassRows;
 use super::store::OptionalStore;
 use crate::arrow_type::DTYPE;
 use crate::{DType, Result};
@@ -227,7 +228,7 @@ impl Records for OtherRecords {
         self.content.row_count()
     }
 
-    fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
+    fn record_batches(&self, fields: &[usize], _: PassRows) -> Result<RecordBatches<'_>> {
         self.content.record_batches(fields)
     }
 

@@ -1,24 +1,39 @@
 //! The interface of importers, and the border at which panics of decoders become errors.
+//!
+//! A conversion makes one or two passes over a source. The first pass reads [outlines](Outline) of the
+//! columns whose type does not tell all; the second pass reads [rows](ColumnRows). A pass covers all
+//! rows, one part that another thread reads at the same time, or the rows from a number on.
 
 #[cfg(feature = "arrow")]
 use super::arrow::united::TypeOrigin;
-use super::batch::InputBatch;
-use super::input_column::InputColumn;
+use super::input_column::{InputColumn, Wanted};
+use super::rows::{Batch, ColumnRows, Outline};
 use crate::{Error, Metadata, Result};
 #[cfg(feature = "arrow")]
 use arrow_schema::{Fields, SchemaRef};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 
-/// Batches, in the order of their samples. The first error is the last item.
-pub(super) type BatchIter<'a> = Box<dyn Iterator<Item = Result<InputBatch>> + 'a>;
+/// Batches, in the order of their rows. The first error is the last item.
+pub(super) type Batches<'a, T> = Box<dyn Iterator<Item = Result<Batch<T>>> + 'a>;
+
+/// The content of a file. Threads share it.
+pub(super) type SharedSource = Arc<dyn Source + Send + Sync>;
+
+/// The rows of a pass.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PassRows {
+    All,
+    /// Those of one part. Parts follow one another.
+    Part(usize),
+    /// Those from this number on, if the source [can skip rows](Source::can_skip_rows).
+    From(u64),
+}
 
 /// An input of one format. It can be read from its start as often as needed.
-///
-/// A conversion reads `columns`, decides what to write, and makes one or two passes over `batches`:
-/// the first finds shapes, the second converts.
-pub(super) trait BatchSource {
+pub(super) trait Source {
     /// Returns the columns, which do not change.
     fn columns(&self) -> &[InputColumn];
 
@@ -28,7 +43,7 @@ pub(super) trait BatchSource {
     /// Returns the path of the file, for errors.
     fn path(&self) -> Option<&Path>;
 
-    /// Returns the number of samples, if it is known before reading.
+    /// Returns the number of rows, if it is known before reading.
     fn row_count(&self) -> Option<u64>;
 
     /// Returns whether this is a tensilo file.
@@ -36,26 +51,29 @@ pub(super) trait BatchSource {
         false
     }
 
-    /// Begins a pass over some columns, given by their positions in `columns`.
-    ///
-    /// A batch takes a bounded amount of memory: about 2 MiB, or one sample.
-    fn batches(&self, columns: &[usize]) -> Result<BatchIter<'_>>;
+    /// Begins a pass over some columns. A batch takes about 2 MiB, or has one row.
+    fn batches(&self, columns: &[Wanted], rows: PassRows) -> Result<Batches<'_, ColumnRows>>;
 
-    /// Begins a pass over the rows from number `first` on, and returns the number of the row that
-    /// it begins with, at most `first`. Unless the format can skip rows, that is 0.
-    fn batches_from(&self, columns: &[usize], first: u64) -> Result<(u64, BatchIter<'_>)> {
-        let _ = first;
-        Ok((0, self.batches(columns)?))
+    /// Begins a pass that looks at columns, given by their positions: at offsets and validity, and
+    /// at timestamps without a unit. A source whose types tell all has nothing to look at.
+    fn outlines(&self, columns: &[usize], rows: PassRows) -> Result<Batches<'_, Outline>> {
+        let _ = (columns, rows);
+        Ok(Box::new(std::iter::empty()))
     }
 
-    /// Begins a pass that looks only at extents and instants. Other values may be missing.
-    fn outlines(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
-        self.batches(columns)
+    /// Returns the number of parts (row groups) that can be read at the same time.
+    fn part_count(&self) -> usize {
+        1
+    }
+
+    /// Returns whether a pass can begin with any row. Otherwise it begins with the first.
+    fn can_skip_rows(&self) -> bool {
+        false
     }
 
     /// Returns whether a column may have nulls that its type allows: null structs, or null members
-    /// of lists. `false` is what the file states, known without reading samples. If a pass finds
-    /// that to be wrong, [`is_belied`](Self::is_belied) says so.
+    /// of lists. `false` is what the file states, known without reading rows. If a pass finds that to
+    /// be wrong, [`is_belied`](Self::is_belied) says so.
     fn may_have_nulls(&self, _column: usize) -> bool {
         true
     }
@@ -67,17 +85,6 @@ pub(super) trait BatchSource {
 
     /// Makes the source say of all columns that they may have nulls, whatever the file states.
     fn distrust(&self) {}
-
-    /// Returns the number of parts (row groups) that can be read at the same time. They follow one
-    /// another.
-    fn part_count(&self) -> usize {
-        1
-    }
-
-    /// Begins a pass over one part.
-    fn part(&self, _part: usize, columns: &[usize]) -> Result<BatchIter<'_>> {
-        self.batches(columns)
-    }
 
     /// Returns the Arrow schema of the source, if it has one, and how its types are known.
     #[cfg(feature = "arrow")]
@@ -99,17 +106,22 @@ pub(super) trait BatchSource {
 }
 
 /// Refuses sources that were changed since they were opened.
-pub(super) fn check_unchanged(sources: &[&dyn BatchSource]) -> Result<()> {
+pub(super) fn check_unchanged(sources: &[&dyn Source]) -> Result<()> {
     sources.iter().try_for_each(|source| source.check_unchanged().map_err(|error| located(error, *source)))
 }
 
 /// Adds the source's path to an error that has none. If the source was changed, that is the error.
-pub(super) fn located(error: Error, source: &dyn BatchSource) -> Error {
+pub(super) fn located(error: Error, source: &dyn Source) -> Error {
     let error = source.check_unchanged().err().unwrap_or(error);
     match source.path() {
         Some(path) => error.with_path(path),
         None => error,
     }
+}
+
+/// Returns the number of rows of all sources, if each knows it.
+pub(super) fn total_rows(sources: &[&dyn Source]) -> Option<u64> {
+    sources.iter().try_fold(0_u64, |total, source| total.checked_add(source.row_count()?))
 }
 
 /// Runs code that may panic on malformed input. Returns a panic as an error.

@@ -1,13 +1,31 @@
-//! Arrays without encodings of the whole: no dictionaries, no runs, no list views.
+//! Arrays without encodings: dictionaries, runs and list views as the values and lists that they stand
+//! for, in bounded memory.
+//!
+//! A short encoded array can stand for a very long one. So its decoded bytes are counted before
+//! anything is allocated: record batches are cut into [slices](Slices) of about 2 MiB of decoded rows,
+//! and one row with more bytes than a sample can have is refused. `arrow_select::take` would gather
+//! values as [`by_index`] does. Its crate is compiled without optimisation, because it takes minutes
+//! otherwise.
 
-use super::decoded_bytes::one;
-use super::gather::{by_index, by_range, failed};
-use crate::import::problem::Problem;
+use super::elements::plain_bytes;
+use crate::format::item_shapes::product_of_extents;
+use crate::import::input_column::Level;
+use crate::import::rows::Problem;
+use crate::limits;
+use arrow_array::builder::GenericByteBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
-use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait};
-use arrow_buffer::{ArrowNativeType, OffsetBuffer};
-use arrow_schema::{DataType, FieldRef};
+use arrow_array::types::{
+    ArrowPrimitiveType, ByteArrayType, ByteViewType, Int16Type, Int32Type, Int64Type, RunEndIndexType,
+};
+use arrow_array::{
+    Array, ArrayRef, FixedSizeListArray, GenericByteArray, GenericByteViewArray, GenericListArray, LargeListArray,
+    ListArray, MapArray, NullArray, OffsetSizeTrait, PrimitiveArray, RecordBatch, downcast_integer_array, make_array,
+};
+use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, OffsetBuffer};
+use arrow_data::transform::MutableArrayData;
+use arrow_data::{ArrayData, ByteView};
+use arrow_schema::{ArrowError, DataType, FieldRef};
+use std::ops::Range;
 use std::result::Result;
 use std::sync::Arc;
 
@@ -90,11 +108,404 @@ fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<A
         .map_err(|error| failed(array, &error))
 }
 
+/// Returns the values with these indices, null where `nulls` is. `array` is the array that is
+/// decoded, for errors.
+pub(super) fn by_index(
+    array: &ArrayRef,
+    values: &ArrayRef,
+    indices: &[usize],
+    nulls: Option<&NullBuffer>,
+) -> Result<ArrayRef, Problem> {
+    let gathered = match values.data_type() {
+        DataType::Utf8 => texts_by_index(values.as_string::<i32>(), indices, nulls)?,
+        DataType::LargeUtf8 => texts_by_index(values.as_string::<i64>(), indices, nulls)?,
+        DataType::Binary => texts_by_index(values.as_binary::<i32>(), indices, nulls)?,
+        DataType::LargeBinary => texts_by_index(values.as_binary::<i64>(), indices, nulls)?,
+        _ => numbers_by_index(values, indices, nulls),
+    };
+    if let Some(gathered) = gathered {
+        return Ok(gathered);
+    }
+    let is_valid = |row: usize| nulls.is_none_or(|nulls| nulls.is_valid(row));
+    by_range(array, values, indices.iter().enumerate().map(|(row, &i)| is_valid(row).then(|| one(i))))
+}
+
+/// Returns texts by their indices. Returns `None` if offsets of their type cannot address as many
+/// bytes.
+fn texts_by_index<T: ByteArrayType>(
+    values: &GenericByteArray<T>,
+    indices: &[usize],
+    nulls: Option<&NullBuffer>,
+) -> Result<Option<ArrayRef>, Problem> {
+    let is_valid =
+        |row: usize, i: usize| nulls.is_none_or(|nulls| nulls.is_valid(row)) && i < values.len() && values.is_valid(i);
+    let rows = || indices.iter().enumerate().map(|(row, &i)| is_valid(row, i).then_some(i));
+    let lengths = rows().flatten().map(|i| values.value_length(i).as_usize());
+    let byte_count = lengths.fold(0, usize::saturating_add);
+    check_bytes(byte_count)?;
+    if T::Offset::from_usize(byte_count).is_none() {
+        return Ok(None);
+    }
+    let mut gathered = GenericByteBuilder::<T>::with_capacity(indices.len(), byte_count);
+    for row in rows() {
+        // the offsets do not overflow: they were added above
+        gathered.append_option(row.map(|i| values.value(i)));
+    }
+    Ok(Some(Arc::new(gathered.finish())))
+}
+
+/// Returns numbers by their indices, null where `nulls` is. Returns `None` for other values, and if
+/// one of them is null.
+fn numbers_by_index(values: &ArrayRef, indices: &[usize], nulls: Option<&NullBuffer>) -> Option<ArrayRef> {
+    let width = values.data_type().primitive_width().filter(|_| values.null_count() == 0)?;
+    let bytes = plain_bytes(values, width)?;
+    // the index of a null may lead nowhere
+    let buffer = match width {
+        1 => Buffer::from_vec(indices.iter().map(|&i| bytes.get(i).copied().unwrap_or(0)).collect::<Vec<_>>()),
+        4 => {
+            let words = bytes.as_chunks().0;
+            let word = |&i: &usize| words.get(i).map_or(0, |word| u32::from_ne_bytes(*word));
+            Buffer::from_vec(indices.iter().map(word).collect::<Vec<_>>())
+        }
+        8 => {
+            let words = bytes.as_chunks().0;
+            let word = |&i: &usize| words.get(i).map_or(0, |word| u64::from_ne_bytes(*word));
+            Buffer::from_vec(indices.iter().map(word).collect::<Vec<_>>())
+        }
+        _ => return None,
+    };
+    let data = ArrayData::builder(values.data_type().clone()).len(indices.len()).nulls(nulls.cloned());
+    Some(make_array(data.add_buffer(buffer).build().ok()?))
+}
+
+/// Returns the values of these ranges, one after the other, with a null for each `None`. Adjacent
+/// ranges are copied at once.
+fn by_range(
+    array: &ArrayRef,
+    values: &ArrayRef,
+    ranges: impl Iterator<Item = Option<Range<usize>>> + Clone,
+) -> Result<ArrayRef, Problem> {
+    if values.data_type() == &DataType::Null {
+        return Ok(Arc::new(NullArray::new(ranges.map(|range| range.map_or(1, |range| range.len())).sum())));
+    }
+    check_rows(values, ranges.clone().flatten())?;
+    copied(&values.to_data(), ranges, array.len()).map_err(|error| failed(array, &error))
+}
+
+fn copied(
+    values: &ArrayData,
+    ranges: impl Iterator<Item = Option<Range<usize>>>,
+    capacity: usize,
+) -> Result<ArrayRef, ArrowError> {
+    let mut out = MutableArrayData::try_new(vec![values], true, capacity)?;
+    let mut pending = 0..0;
+    for range in ranges {
+        match range {
+            Some(range) if range.start == pending.end => pending.end = range.end,
+            Some(range) => {
+                out.try_extend(0, pending.start, pending.end)?;
+                pending = range;
+            }
+            None => {
+                out.try_extend(0, pending.start, pending.end)?;
+                out.try_extend_nulls(1)?;
+                pending = 0..0;
+            }
+        }
+    }
+    out.try_extend(0, pending.start, pending.end)?;
+    Ok(make_array(out.freeze()))
+}
+
+fn failed(array: &ArrayRef, error: &ArrowError) -> Problem {
+    format!("decoding {}: {error}", array.data_type()).into()
+}
+
+/// An array of lists of any sort.
+pub(super) enum AnyList<'a> {
+    Small(&'a ListArray),
+    Large(&'a LargeListArray),
+    Fixed(&'a FixedSizeListArray, usize),
+    Map(&'a MapArray, ArrayRef),
+}
+
+impl<'a> AnyList<'a> {
+    /// Returns the array as lists.
+    pub(super) fn of_any(array: &'a ArrayRef) -> Result<Self, Problem> {
+        match array.data_type() {
+            DataType::FixedSizeList(_, length) => {
+                Self::of(array, &Level::Fixed(u32::try_from(*length).into_iter().collect()))
+            }
+            _ => Self::of(array, &Level::Open),
+        }
+    }
+
+    /// Returns the array as lists of the level that the schema states.
+    pub(super) fn of(array: &'a ArrayRef, level: &Level) -> Result<Self, Problem> {
+        let mismatch = || Problem::from(format!("a batch has the type {}, which its schema denies", array.data_type()));
+        match level {
+            Level::Open => match array.data_type() {
+                DataType::List(_) => array.as_list_opt().map(Self::Small).ok_or_else(mismatch),
+                DataType::LargeList(_) => array.as_list_opt().map(Self::Large).ok_or_else(mismatch),
+                DataType::Map(..) => {
+                    let map = array.as_map_opt().ok_or_else(mismatch)?;
+                    Ok(Self::Map(map, Arc::new(map.entries().clone())))
+                }
+                _ => Err(mismatch()),
+            },
+            Level::Fixed(extents) => {
+                let list = array.as_fixed_size_list_opt().ok_or_else(mismatch)?;
+                let length = usize::try_from(list.value_length()).map_err(|_| mismatch())?;
+                let due = product_of_extents(extents);
+                if due == Some(length) { Ok(Self::Fixed(list, length)) } else { Err(mismatch()) }
+            }
+        }
+    }
+
+    pub(super) fn values(&self) -> &ArrayRef {
+        match self {
+            Self::Small(list) => list.values(),
+            Self::Large(list) => list.values(),
+            Self::Fixed(list, _) => list.values(),
+            Self::Map(_, entries) => entries,
+        }
+    }
+
+    pub(super) fn nulls(&self) -> Option<&NullBuffer> {
+        let nulls = match self {
+            Self::Small(list) => list.nulls(),
+            Self::Large(list) => list.nulls(),
+            Self::Fixed(list, _) => list.nulls(),
+            Self::Map(map, _) => map.nulls(),
+        };
+        nulls.filter(|nulls| nulls.null_count() > 0)
+    }
+
+    /// Returns the number of elements in each list of a fixed-size array.
+    pub(super) fn fixed_length(&self) -> usize {
+        if let Self::Fixed(_, length) = self { *length } else { 0 }
+    }
+
+    /// Returns the position at which list `i` begins and the one before it ends.
+    pub(super) fn start(&self, i: usize) -> usize {
+        let start = match self {
+            Self::Small(list) => list.value_offsets().get(i).and_then(|&offset| usize::try_from(offset).ok()),
+            Self::Large(list) => list.value_offsets().get(i).and_then(|&offset| usize::try_from(offset).ok()),
+            Self::Fixed(_, length) => i.checked_mul(*length),
+            Self::Map(map, _) => map.value_offsets().get(i).and_then(|&offset| usize::try_from(offset).ok()),
+        };
+        start.unwrap_or(0) // offsets are not negative, and there is one more than lists
+    }
+}
+
+/// The bytes that a row takes at least, of any type but null.
+const OFFSET_BYTES: usize = 4;
+/// The maximum number of bytes that are decoded at once: those of the largest sample.
+const MAX_BYTES: usize = limits::CHUNK_BYTES as usize; // exact: it has at least 32 bits
+
+/// Returns whether arrays of a type can take more memory when they are decoded.
+fn is_encoded(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(..) | DataType::RunEndEncoded(..) => true,
+        DataType::ListView(_) | DataType::LargeListView(_) => true,
+        DataType::Utf8View | DataType::BinaryView => true,
+        DataType::List(item) | DataType::LargeList(item) => is_encoded(item.data_type()),
+        DataType::FixedSizeList(item, _) | DataType::Map(item, _) => is_encoded(item.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| is_encoded(field.data_type())),
+        _ => false,
+    }
+}
+
+/// Refuses rows that have too many bytes when they are decoded.
+pub(super) fn check_rows(array: &ArrayRef, ranges: impl Iterator<Item = Range<usize>>) -> Result<(), Problem> {
+    let bytes = |range: Range<usize>, most| {
+        let offset_bytes = range.len().saturating_mul(OFFSET_BYTES);
+        offset_bytes.max(decoded_bytes(array, range, most))
+    };
+    check_bytes(sum(ranges, MAX_BYTES, bytes))
+}
+
+/// Refuses more bytes than a sample has, or than there is memory for. Several samples are decoded
+/// together only if they have fewer, so that the first is at fault.
+fn check_bytes(bytes: usize) -> Result<(), Problem> {
+    let has_memory = || Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
+    if bytes <= MAX_BYTES && has_memory() {
+        return Ok(());
+    }
+    let message = format!("values that have {bytes} bytes when they are decoded, or more; {MAX_BYTES} are possible");
+    Err(Problem::at(0, message))
+}
+
+/// Returns the bytes of some rows of an array when they are decoded, or more than `most` if they
+/// have more. Offsets and bitmaps do not count.
+fn decoded_bytes(array: &ArrayRef, rows: Range<usize>, most: usize) -> usize {
+    match array.data_type() {
+        DataType::Utf8 => text_bytes(array.as_string::<i32>(), &rows),
+        DataType::LargeUtf8 => text_bytes(array.as_string::<i64>(), &rows),
+        DataType::Binary => text_bytes(array.as_binary::<i32>(), &rows),
+        DataType::LargeBinary => text_bytes(array.as_binary::<i64>(), &rows),
+        DataType::Utf8View => view_bytes(array.as_string_view(), rows, most),
+        DataType::BinaryView => view_bytes(array.as_binary_view(), rows, most),
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            let (keys, values) = (dictionary.keys(), dictionary.values());
+            downcast_integer_array!(
+                keys => dictionary_bytes(keys, values, rows, most),
+                _ => 0
+            )
+        }
+        DataType::RunEndEncoded(ends, _) => match ends.data_type() {
+            DataType::Int16 => run_bytes::<Int16Type>(array, &rows, most),
+            DataType::Int32 => run_bytes::<Int32Type>(array, &rows, most),
+            _ => run_bytes::<Int64Type>(array, &rows, most),
+        },
+        DataType::ListView(_) => list_view_bytes::<i32>(array, rows, most),
+        DataType::LargeListView(_) => list_view_bytes::<i64>(array, rows, most),
+        DataType::Struct(_) => {
+            sum(array.as_struct().columns().iter(), most, |field, most| decoded_bytes(field, rows.clone(), most))
+        }
+        DataType::FixedSizeBinary(width) => rows.len().saturating_mul(usize::try_from(*width).unwrap_or(0)),
+        DataType::Boolean => rows.len(),
+        data_type => match data_type.primitive_width() {
+            Some(width) => rows.len().saturating_mul(width),
+            None => list_bytes(array, &rows, most),
+        },
+    }
+}
+
+/// Adds numbers up to more than `most`. `bytes` is given what is left of that.
+fn sum<T>(all: impl Iterator<Item = T>, most: usize, bytes: impl Fn(T, usize) -> usize) -> usize {
+    let mut total = 0_usize;
+    for one in all {
+        total = total.saturating_add(bytes(one, most.saturating_sub(total)));
+        if total > most {
+            break;
+        }
+    }
+    total
+}
+
+fn text_bytes<T: ByteArrayType>(array: &GenericByteArray<T>, rows: &Range<usize>) -> usize {
+    let offset = |row: usize| array.value_offsets().get(row).map_or(0, |offset| offset.as_usize());
+    offset(rows.end).saturating_sub(offset(rows.start))
+}
+
+fn view_bytes<T: ByteViewType>(array: &GenericByteViewArray<T>, rows: Range<usize>, most: usize) -> usize {
+    let views = array.views().get(rows).unwrap_or(&[]);
+    sum(views.iter(), most, |view, _| ByteView::from(*view).length.as_usize())
+}
+
+fn dictionary_bytes<K: ArrowPrimitiveType>(
+    keys: &PrimitiveArray<K>,
+    values: &ArrayRef,
+    rows: Range<usize>,
+    most: usize,
+) -> usize {
+    let present = rows.filter(|&row| keys.is_valid(row)).filter_map(|row| keys.values().get(row));
+    sum(present.map(|key| key.as_usize()), most, |key, most| decoded_bytes(values, one(key), most))
+}
+
+fn run_bytes<R: RunEndIndexType>(array: &ArrayRef, rows: &Range<usize>, most: usize) -> usize {
+    let Some(runs) = array.as_run_opt::<R>().filter(|_| !rows.is_empty()) else { return 0 };
+    let shifted = |row: usize| row.saturating_add(runs.offset());
+    let (mut at, end) = (shifted(rows.start), shifted(rows.end));
+    let first = runs.get_physical_index(rows.start);
+    let ends = runs.run_ends().values().get(first..).unwrap_or(&[]).iter().map(|run_end| run_end.as_usize().min(end));
+    let lengths = ends.map(|run_end| {
+        let length = run_end.saturating_sub(at);
+        at = run_end;
+        length
+    });
+    let used = (first..).zip(lengths).take_while(|(_, length)| *length > 0);
+    sum(used, most, |(run, length), most| decoded_bytes(runs.values(), one(run), most).saturating_mul(length))
+}
+
+/// Returns the bytes of lists: those of their members, and at least one for each.
+fn list_bytes(array: &ArrayRef, rows: &Range<usize>, most: usize) -> usize {
+    let Ok(list) = AnyList::of_any(array) else { return 0 };
+    let members = list.start(rows.start)..list.start(rows.end);
+    members.len().max(decoded_bytes(list.values(), members, most))
+}
+
+/// Returns the bytes of list views: those of their members, and at least one for each.
+fn list_view_bytes<O: OffsetSizeTrait>(array: &ArrayRef, rows: Range<usize>, most: usize) -> usize {
+    let Some(views) = array.as_list_view_opt::<O>() else { return 0 };
+    let view = |row: usize| Some((views.offsets().get(row)?.as_usize(), views.sizes().get(row)?.as_usize()));
+    let present = rows.filter(|&row| views.is_valid(row)).filter_map(view);
+    sum(present, most, |(start, size), most| {
+        size.max(decoded_bytes(views.values(), start..start.saturating_add(size), most))
+    })
+}
+
+fn one(i: usize) -> Range<usize> {
+    i..i.saturating_add(1)
+}
+
+/// The bytes of rows that are converted at a time, about; at least one row is. The buffers of a
+/// decoder then stay in the processor's cache, and are not fetched from the system each time.
+pub(in crate::import) const SLICE_BYTES: usize = 2 << 20;
+/// The bytes kept for each sample of a column while a slice is converted.
+const SAMPLE_BYTES: usize = 64;
+
+/// A record batch in slices of consecutive rows.
+pub(super) struct Slices {
+    batch: RecordBatch,
+    /// The columns that may take more memory when they are decoded.
+    encoded: Vec<ArrayRef>,
+    next: usize,
+    /// The rows of the next slice, unless it would be too large.
+    step: usize,
+    most_rows: usize,
+}
+
+impl Slices {
+    /// Begins with the first row of a batch. `added_bytes` are those that each row takes beyond its
+    /// own.
+    pub(super) fn of(batch: RecordBatch, added_bytes: usize) -> Self {
+        let most_rows = rows_per_slice(&batch, added_bytes).max(1);
+        let encoded = batch.columns().iter().filter(|array| is_encoded(array.data_type())).cloned().collect();
+        Self { batch, encoded, next: 0, step: most_rows, most_rows }
+    }
+
+    /// Returns whether the columns have too many bytes in the next rows.
+    fn is_too_large(&self, rows: usize) -> bool {
+        let range = self.next..self.next.saturating_add(rows);
+        let bytes = self.encoded.iter().map(|array| decoded_bytes(array, range.clone(), SLICE_BYTES));
+        bytes.fold(0, usize::saturating_add) > SLICE_BYTES
+    }
+}
+
+impl Iterator for Slices {
+    type Item = RecordBatch;
+
+    fn next(&mut self) -> Option<RecordBatch> {
+        let left = self.batch.num_rows().checked_sub(self.next).filter(|&left| left > 0)?;
+        let mut rows = self.step.min(left);
+        while rows > 1 && self.is_too_large(rows) {
+            rows /= 2;
+        }
+        // the rows behind are probably as large
+        self.step = rows.saturating_mul(2).min(self.most_rows);
+        let slice = self.batch.slice(self.next, rows);
+        self.next = self.next.saturating_add(rows);
+        Some(slice)
+    }
+}
+
+fn rows_per_slice(batch: &RecordBatch, added_bytes: usize) -> usize {
+    let rows = batch.num_rows().max(1);
+    let arrays = batch.columns().iter().map(|array| bytes_of(array).div_ceil(rows).saturating_add(SAMPLE_BYTES));
+    SLICE_BYTES / arrays.fold(added_bytes.max(1), usize::saturating_add)
+}
+
+fn bytes_of(array: &ArrayRef) -> usize {
+    array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow_array::NullArray;
-    use arrow_array::builder::{Int32Builder, ListViewBuilder};
+    use arrow_array::builder::{Int32Builder, LargeListViewBuilder, ListViewBuilder, StringBuilder};
     use arrow_array::types::Int8Type;
     use arrow_array::{DictionaryArray, Int8Array, Int32Array, Int64Array, RunArray, StringArray, StructArray};
 
@@ -172,5 +583,17 @@ mod tests {
         let lists = lists.as_list::<i32>();
         assert_eq!((lists.len(), lists.null_count(), lists.value_offsets()), (3, 1, &[0, 3, 3, 3][..]));
         assert_eq!(lists.values().as_primitive::<Int32Type>(), &Int32Array::from(vec![Some(1), None, Some(3)]));
+    }
+
+    #[test]
+    fn members_without_bytes_count() {
+        let mut views = LargeListViewBuilder::new(StringBuilder::new());
+        views.append_value((0..1000).map(|_| Some("")));
+        let views: ArrayRef = Arc::new(views.finish());
+        assert_eq!(decoded_bytes(&views, 0..1, usize::MAX), 1000);
+        let members = views.as_list_view::<i64>().values();
+        let most = MAX_BYTES / OFFSET_BYTES / 1000;
+        let rows = |count| std::iter::repeat_n(0..1000, count);
+        assert!(check_rows(members, rows(1)).is_ok() && check_rows(members, rows(most + 1)).is_err());
     }
 }

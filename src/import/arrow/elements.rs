@@ -1,99 +1,64 @@
-//! The elements of tensors, from arrays to values of this crate.
+//! Elements of arrays as the values that a file stores.
+//!
+//! Most buffers of Arrow hold them already, and are shared. Others are converted, exactly or not at
+//! all: bools, dates of 32 bits, decimals (unscaled integers whose width depends on the precision
+//! alone), intervals, and integers that are declared narrower than Parquet stores them.
+//!
+//! INT96 timestamps of Parquet are 8 bytes of nanoseconds within a day, and 4 bytes of the Julian day.
+//! Spark counts microseconds from Julian day 0 in 64 bits before it splits them, and after the year
+//! 287,564 that number wraps: day and nanoseconds are negative then. As microseconds since 1970 no such
+//! day fits 64 bits, so that what was meant can be told (`int96_from_spark.parquet` of Apache's
+//! parquet-testing has one).
+//!
+//! Intervals of Parquet are months, days and milliseconds, each a little-endian number of 32 bits.
+//! Arrow's library writes numbers with a sign, and states in a schema which of them it left out.
+//! Intervals without an Arrow schema are stored as months, days and nanoseconds. They have no sign.
 
-use super::fixed_width::{Refused, converted, plain_bytes};
 use super::types::element;
-use super::{decimals, int96, intervals};
 use crate::DType;
-use crate::arrow_type::StoredElement;
-use crate::error::Advice;
-use crate::import::batch::{Nulls, SampleValues, SharedBytes};
-use crate::import::input_column::ColumnKind;
-use crate::import::problem::Problem;
+use crate::arrow_type::{StoredElement, stored_element};
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int32Type;
+use arrow_array::types::{
+    Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType, Int32Type, IntervalMonthDayNanoType,
+};
 use arrow_array::{Array, ArrayRef};
-use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer};
-use arrow_schema::DataType;
-use std::ops::Range;
+use arrow_buffer::{ArrowNativeType, Buffer, i256};
+use arrow_schema::{DataType, IntervalUnit};
 use std::result::Result;
 
-/// The elements of all samples of a batch.
-pub(super) struct ArrayElements {
-    pub values: SampleValues,
-    /// The values of each sample.
-    pub ranges: Vec<Range<usize>>,
-    pub nulls: Option<Nulls>,
+/// Bytes of an INT96 timestamp, and of an interval of Parquet.
+pub(in crate::import) const PARQUET_BYTES: usize = 12;
+
+/// The reason why an array cannot be stored, and the element that is at fault.
+pub(super) struct Refused {
+    pub element: Option<usize>,
+    pub message: String,
 }
 
-impl ArrayElements {
-    /// Cuts the array down to what the samples use, and converts it.
-    pub(super) fn of(array: &ArrayRef, mut ranges: Vec<Range<usize>>, kind: &ColumnKind) -> Result<Self, Problem> {
-        let array = cut(array, &mut ranges)?;
-        let stored = StoredElement { dtype: kind.dtype, extent: kind.element_extent };
-        let values = values(&array, stored).map_err(|Refused { element, message }| {
-            let row = element.and_then(|element| ranges.iter().position(|range| range.contains(&element)));
-            Problem { row, message, advice: vec![Advice::SkipColumns] }
-        })?;
-        let all = Self { values, ranges, nulls: shared_nulls(array.nulls()) };
-        match kind.element_extent {
-            None => Ok(all),
-            Some(extent) => all.of_several_values(extent, array.nulls()).ok_or_else(outside),
-        }
-    }
-
-    /// Counts values, of which each element has `extent`, instead of elements.
-    fn of_several_values(mut self, extent: u32, nulls: Option<&NullBuffer>) -> Option<Self> {
-        let extent = usize::try_from(extent).ok()?;
-        for range in &mut self.ranges {
-            *range = range.start.checked_mul(extent)?..range.end.checked_mul(extent)?;
-        }
-        if self.nulls.is_some() {
-            let nulls = nulls.map(|nulls| nulls.try_expand(extent)).transpose().ok()?;
-            self.nulls = shared_nulls(nulls.as_ref());
-        }
-        Some(self)
+impl Refused {
+    /// Refuses an array of another type than that of its field.
+    pub(super) fn denied(array: &ArrayRef) -> Self {
+        let message = format!("a batch has elements of {}, which its schema denies", array.data_type());
+        Self { element: None, message }
     }
 }
 
-/// Cuts an array down to what some ranges use, and makes them ranges of the result.
-pub(super) fn cut(array: &ArrayRef, ranges: &mut [Range<usize>]) -> Result<ArrayRef, Problem> {
-    let used = || ranges.iter().filter(|range| !range.is_empty());
-    let start = used().map(|range| range.start).min().unwrap_or(0);
-    let end = used().map(|range| range.end).max().unwrap_or(0);
-    let part = part(array, start..end)?;
-    let shifted = |range: &Range<usize>| {
-        // `start` is the least
-        if range.is_empty() { 0..0 } else { range.start - start..range.end - start }
-    };
-    ranges.iter_mut().for_each(|range| *range = shifted(range));
-    Ok(part)
-}
-
-/// Returns some rows of an array.
-pub(super) fn part(array: &ArrayRef, rows: Range<usize>) -> Result<ArrayRef, Problem> {
-    let length = rows.end.checked_sub(rows.start).filter(|_| rows.end <= array.len());
-    Ok(array.slice(rows.start, length.ok_or_else(outside)?))
-}
-
-/// Returns the nulls of an array, if it has some.
-pub(super) fn shared_nulls(nulls: Option<&NullBuffer>) -> Option<Nulls> {
-    let nulls = nulls.filter(|nulls| nulls.null_count() > 0)?;
-    Some(Nulls(SharedBytes::new(nulls.inner().sliced())))
-}
-
-pub(super) fn outside() -> Problem {
-    "the elements of a sample lie outside the array".to_owned().into()
+/// The elements of an array.
+pub(super) enum Values {
+    /// As a file stores them.
+    Plain(Buffer),
+    /// Nanoseconds since 1970, of timestamps whose unit all of them decide.
+    Instants(Vec<i128>),
 }
 
 /// Returns all elements of an array, as they are pushed.
-fn values(array: &ArrayRef, stored: StoredElement) -> Result<SampleValues, Refused> {
+pub(super) fn values(array: &ArrayRef, stored: StoredElement) -> Result<Values, Refused> {
     let data_type = array.data_type();
     let dtype = stored.dtype;
-    let refused = |message: String| Refused { element: None, message };
-    let outside = || refused(outside().message);
+    let plain = |width| plain_bytes(array, width).ok_or_else(|| Refused::denied(array));
     let bytes = match (data_type, dtype) {
-        _ if data_type.is_decimal() => Buffer::from_vec(decimals::values(array, stored)?),
-        (DataType::Interval(_), _) => intervals::values(array, stored)?,
+        _ if data_type.is_decimal() => Buffer::from_vec(decimals(array, stored)?),
+        (DataType::Interval(_), _) => intervals(array, stored)?,
         (DataType::Null, DType::Bool) => Buffer::from_vec(vec![0_u8; array.len()]),
         (DataType::Int32, DType::I8) => narrowed::<i8>(array, dtype)?,
         (DataType::Int32, DType::I16) => narrowed::<i16>(array, dtype)?,
@@ -101,24 +66,48 @@ fn values(array: &ArrayRef, stored: StoredElement) -> Result<SampleValues, Refus
         (DataType::Int32, small) if small.is_small() => narrowed::<u8>(array, dtype)?,
         (DataType::Int32, DType::U16) => narrowed::<u16>(array, dtype)?,
         (DataType::FixedSizeBinary(_), DType::I64) if stored.extent.is_none() => {
-            return instants(array).map(SampleValues::Instants);
+            return instants(array).map(Values::Instants);
         }
-        (DataType::FixedSizeBinary(_), DType::I32 | DType::I64) => Buffer::from_vec(intervals::parquet(array, stored)?),
-        (DataType::UInt16, DType::Bf16) if stored.extent.is_none() => plain_bytes(array, 2).ok_or_else(outside)?,
-        (DataType::UInt8, small) if small.is_small() => plain_bytes(array, 1).ok_or_else(outside)?,
+        (DataType::FixedSizeBinary(_), DType::I32 | DType::I64) => Buffer::from_vec(parquet_intervals(array, stored)?),
+        (DataType::UInt16, DType::Bf16) if stored.extent.is_none() => plain(2)?,
+        (DataType::UInt8, small) if small.is_small() => plain(1)?,
         _ if element(data_type) != Some(stored) => return Err(Refused::denied(array)),
         (DataType::Boolean, _) => {
             let bits = array.as_boolean().values();
             Buffer::from_vec(bits.iter().map(u8::from).collect::<Vec<u8>>())
         }
         (DataType::Date32 | DataType::Time32(_), _) => {
-            let narrow = plain_bytes(array, 4).ok_or_else(outside)?;
+            let narrow = plain(4)?;
             let wide = narrow.as_chunks().0.iter().map(|bytes| i64::from(i32::from_ne_bytes(*bytes)));
             Buffer::from_vec(wide.collect::<Vec<i64>>())
         }
-        _ => plain_bytes(array, dtype.element_bytes()).ok_or_else(outside)?,
+        _ => plain(dtype.element_bytes())?,
     };
-    Ok(SampleValues::Plain(SharedBytes::new(bytes)))
+    Ok(Values::Plain(bytes))
+}
+
+/// Returns the values of an array of fixed-width elements, without copying.
+pub(super) fn plain_bytes(array: &ArrayRef, width: usize) -> Option<Buffer> {
+    let data = array.to_data();
+    let start = data.offset().checked_mul(width)?;
+    let length = data.len().checked_mul(width)?;
+    let buffer = data.buffers().first()?;
+    buffer.get(start..start.checked_add(length)?)?; // inside
+    Some(buffer.slice_with_length(start, length))
+}
+
+/// Converts each valid element with `convert`. Nulls become zero.
+pub(super) fn converted<T: Clone + Default>(
+    array: &dyn Array,
+    convert: impl Fn(usize) -> Result<T, String>,
+) -> Result<Vec<T>, Refused> {
+    let one = |i| {
+        if array.is_null(i) {
+            return Ok(T::default());
+        }
+        convert(i).map_err(|message| Refused { element: Some(i), message })
+    };
+    (0..array.len()).map(one).collect()
 }
 
 /// Integers that are declared narrower than a Parquet file stores them, which a value may belie.
@@ -131,10 +120,157 @@ fn narrowed<T: ArrowNativeType + TryFrom<i32>>(array: &ArrayRef, dtype: DType) -
     .map(Buffer::from_vec)
 }
 
-fn instants(array: &ArrayRef) -> Result<Vec<i128>, Refused> {
+pub(super) fn instants(array: &ArrayRef) -> Result<Vec<i128>, Refused> {
     let values = array.as_fixed_size_binary();
     converted(array, |i| {
         let value = values.value(i).try_into().map_err(|_| "an INT96 timestamp is not 12 bytes long".to_owned())?;
-        Ok(int96::nanoseconds(value))
+        Ok(nanoseconds(value))
     })
+}
+
+/// Returns the bytes of all decimals. Nulls become zero.
+fn decimals(array: &ArrayRef, stored: StoredElement) -> Result<Vec<u8>, Refused> {
+    match array.data_type() {
+        DataType::Decimal32(..) => decimals_of::<Decimal32Type>(array, stored),
+        DataType::Decimal64(..) => decimals_of::<Decimal64Type>(array, stored),
+        DataType::Decimal128(..) => decimals_of::<Decimal128Type>(array, stored),
+        _ => decimals_of::<Decimal256Type>(array, stored),
+    }
+}
+
+fn decimals_of<T: DecimalType>(array: &ArrayRef, stored: StoredElement) -> Result<Vec<u8>, Refused>
+where
+    i256: From<T::Native>,
+{
+    let decimals = array.as_primitive_opt::<T>().ok_or_else(|| Refused::denied(array))?;
+    let push = match (stored.dtype, stored.extent) {
+        (DType::I32, None) => push_i32,
+        (DType::I64, None) => push_i64,
+        (DType::U8, Some(16)) => push_16_bytes,
+        (DType::U8, Some(32)) => push_32_bytes,
+        _ => return Err(Refused::denied(array)),
+    };
+    let mut bytes = Vec::new();
+    for (i, value) in decimals.iter().enumerate() {
+        let value = value.map_or(i256::ZERO, i256::from);
+        push(value, &mut bytes).ok_or_else(|| Refused { element: Some(i), message: too_large(array, value) })?;
+    }
+    Ok(bytes)
+}
+
+fn push_i32(value: i256, bytes: &mut Vec<u8>) -> Option<()> {
+    bytes.extend_from_slice(&i32::try_from(value.to_i128()?).ok()?.to_ne_bytes());
+    Some(())
+}
+
+fn push_i64(value: i256, bytes: &mut Vec<u8>) -> Option<()> {
+    bytes.extend_from_slice(&i64::try_from(value.to_i128()?).ok()?.to_ne_bytes());
+    Some(())
+}
+
+fn push_16_bytes(value: i256, bytes: &mut Vec<u8>) -> Option<()> {
+    bytes.extend_from_slice(&value.to_i128()?.to_le_bytes());
+    Some(())
+}
+
+fn push_32_bytes(value: i256, bytes: &mut Vec<u8>) -> Option<()> {
+    bytes.extend_from_slice(&value.to_le_bytes());
+    Some(())
+}
+
+#[cold]
+fn too_large(array: &ArrayRef, value: i256) -> String {
+    format!("the unscaled value {value} in a column that is declared to be {}", array.data_type())
+}
+
+/// Returns the bytes of all intervals.
+fn intervals(array: &ArrayRef, stored: StoredElement) -> Result<Buffer, Refused> {
+    if stored_element(array.data_type()) != Some(stored) {
+        return Err(Refused::denied(array));
+    }
+    let plain = |width| plain_bytes(array, width).ok_or_else(|| Refused::denied(array));
+    match array.data_type() {
+        DataType::Interval(IntervalUnit::YearMonth) => plain(4),
+        DataType::Interval(IntervalUnit::DayTime) => plain(8), // days, then milliseconds
+        _ => {
+            let intervals = array.as_primitive_opt::<IntervalMonthDayNanoType>();
+            let intervals = intervals.ok_or_else(|| Refused::denied(array))?.values().iter();
+            let parts = intervals.flat_map(|x| [i64::from(x.months), i64::from(x.days), x.nanoseconds]);
+            Ok(Buffer::from_vec(parts.collect::<Vec<i64>>()))
+        }
+    }
+}
+
+/// Returns the bytes of all intervals of an array that Parquet has.
+fn parquet_intervals(array: &ArrayRef, stored: StoredElement) -> Result<Vec<u8>, Refused> {
+    let intervals = array.as_fixed_size_binary_opt().ok_or_else(|| Refused::denied(array))?;
+    let numbers = |i| numbers(intervals.value(i));
+    Ok(match (stored.dtype, stored.extent) {
+        (DType::I32, None) => converted(array, |i| only_months(numbers(i)?))?.into_flattened(),
+        (DType::I32, Some(2)) => converted(array, |i| without_months(numbers(i)?))?.into_flattened().into_flattened(),
+        (DType::I64, Some(3)) => converted(array, |i| all_parts(numbers(i)?))?.into_flattened().into_flattened(),
+        _ => return Err(Refused::denied(array)),
+    })
+}
+
+fn numbers(bytes: &[u8]) -> Result<[u32; 3], String> {
+    match bytes.as_chunks::<4>() {
+        ([months, days, milliseconds], []) => Ok([*months, *days, *milliseconds].map(u32::from_le_bytes)),
+        _ => Err(format!("an interval of {} bytes, which has {PARQUET_BYTES}", bytes.len())),
+    }
+}
+
+fn only_months([months, days, milliseconds]: [u32; 3]) -> Result<[u8; 4], String> {
+    if (days, milliseconds) != (0, 0) {
+        return Err(format!("an interval with {days} days and {milliseconds} ms, where the Arrow schema says months"));
+    }
+    Ok(months.to_ne_bytes())
+}
+
+fn without_months([months, days, milliseconds]: [u32; 3]) -> Result<[[u8; 4]; 2], String> {
+    if months != 0 {
+        return Err(format!("an interval with {months} months, where the Arrow schema says days and milliseconds"));
+    }
+    Ok([days, milliseconds].map(u32::to_ne_bytes))
+}
+
+fn all_parts([months, days, milliseconds]: [u32; 3]) -> Result<[[u8; 8]; 3], String> {
+    if let Some(number) = [months, days].into_iter().find(|&number| i32::try_from(number).is_err()) {
+        return Err(format!("an interval of {number} months or days, of which Arrow's have at most {}", i32::MAX));
+    }
+    // no overflow: less than 2^52
+    let parts = [months.into(), days.into(), i64::from(milliseconds) * 1_000_000];
+    Ok(parts.map(i64::to_ne_bytes))
+}
+
+/// Returns the nanoseconds since 1970.
+fn nanoseconds(value: [u8; PARQUET_BYTES]) -> i128 {
+    const JULIAN_DAY_OF_1970: i128 = 2_440_588;
+    const DAY: i128 = 86_400_000_000_000;
+    const SPARK_WRAPS_AT: i128 = 1_000 << 64;
+    let [a, b, c, d, e, f, g, h, day @ ..] = value;
+    let (day, in_day) = (i32::from_le_bytes(day), i64::from_le_bytes([a, b, c, d, e, f, g, h]));
+    // no overflow: about 2^31 * 2^47
+    let nanoseconds = (i128::from(day) - JULIAN_DAY_OF_1970) * DAY + i128::from(in_day);
+    let has_wrapped = day < 0 && in_day <= 0 && nanoseconds < i128::from(i64::MIN) * 1_000;
+    if has_wrapped { nanoseconds + SPARK_WRAPS_AT } else { nanoseconds }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn microseconds_that_wrapped_are_unwrapped() {
+        let value = |day: i32, in_day: i64| {
+            let mut bytes = [0; PARQUET_BYTES];
+            bytes[..8].copy_from_slice(&in_day.to_le_bytes());
+            bytes[8..].copy_from_slice(&day.to_le_bytes());
+            nanoseconds(bytes)
+        };
+        assert_eq!(value(2_440_588, 1), 1);
+        assert_eq!(value(2_440_587, 0), -86_400_000_000_000);
+        assert_eq!(value(2_440_588, -1_000), -1_000);
+        assert_eq!(value(-105_862_232, -32_509_551_616_000), 9_089_380_393_200_000_000_000);
+    }
 }

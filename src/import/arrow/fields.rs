@@ -1,8 +1,7 @@
 //! The columns that the fields of a schema become.
 
-use super::column_path::ColumnPath;
 use super::kinds::kind_of;
-use super::nested::Step;
+use super::rows::{ColumnPath, Step};
 use super::types::{decoded, is_null, is_nullable, marked_type};
 use super::{extension, metadata};
 use crate::arrow_type::members;

@@ -1,12 +1,13 @@
 //! Arrow IPC files and streams.
 
-use super::column_path::ColumnPath;
 use super::ipc_check::{self, Stated};
 use super::records::{ArrowSource, Guarded, RecordBatches, Records, malformed};
+use super::rows::ColumnPath;
 use super::schema_bytes::without_filler;
 use super::schema_order::{Listed, SchemaOrder};
 use crate::error::Advice;
 use crate::import::input_file::{InputFile, InputReader};
+use crate::import::source::PassRows;
 use crate::{Error, Result};
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{Schema, SchemaRef};
@@ -115,7 +116,7 @@ impl Records for Ipc {
         nulls.is_none_or(|(own, inner)| if path.is_struct { *own } else { inner.contains(&true) })
     }
 
-    fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
+    fn record_batches(&self, fields: &[usize], _: PassRows) -> Result<RecordBatches<'_>> {
         let (batches, fields) = (self.batches(fields)?, fields.to_vec());
         Ok(Box::new(batches.map(move |batch| batch.map_err(|error| self.blame(&fields, error)))))
     }

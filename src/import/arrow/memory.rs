@@ -3,6 +3,7 @@
 use super::records::{ArrowSource, Guarded, RecordBatches, Records, malformed};
 use crate::import::options::ConvertOptions;
 use crate::import::run;
+use crate::import::source::PassRows;
 use crate::write::Sink;
 use crate::{Error, Result, Summary};
 use arrow_array::{RecordBatch, RecordBatchReader};
@@ -63,7 +64,7 @@ impl Records for BatchSlice<'_> {
         self.batches.iter().try_fold(0_u64, |total, batch| total.checked_add(rows(batch)?))
     }
 
-    fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
+    fn record_batches(&self, fields: &[usize], _: PassRows) -> Result<RecordBatches<'_>> {
         let fields = fields.to_vec();
         Ok(Box::new(self.batches.iter().map(move |batch| project(batch, &self.schema, &fields))))
     }
@@ -132,7 +133,7 @@ impl<R: RecordBatchReader> Records for Once<R> {
         None
     }
 
-    fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
+    fn record_batches(&self, fields: &[usize], _: PassRows) -> Result<RecordBatches<'_>> {
         let reader = self.reader.take().ok_or_else(|| Error::bad_input("the batches have been read before"))?;
         let fields = fields.to_vec();
         Ok(Box::new(Guarded::new(reader).map(move |batch| project(&batch?, &self.schema, &fields))))

@@ -5,34 +5,23 @@
 //! take minutes to build, and which tensilo does not use. The types are the same. A program that
 //! depends on `arrow` can pass its own batches.
 
-mod any_list;
-pub(super) mod column_path;
-mod decimals;
-mod decode;
-mod decoded_bytes;
+pub(super) mod decode;
 mod distinct;
-mod elements;
+pub(super) mod elements;
 mod extension;
 mod fields;
-mod fixed_width;
-mod gather;
-pub(super) mod int96;
-pub(super) mod intervals;
 mod ipc_check;
 pub(super) mod ipc_files;
 mod kinds;
 pub(super) mod memory;
 mod metadata;
-mod nested;
 pub(super) mod records;
-mod samples;
+pub(super) mod rows;
 mod saved;
 pub(super) mod schema_bytes;
 pub(super) mod schema_order;
-pub(super) mod slices;
 pub(super) mod types;
 pub(super) mod united;
-mod walk;
 
 pub use arrow_array::{ffi, ffi_stream};
 pub use arrow_buffer::buffer;

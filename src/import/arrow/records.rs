@@ -1,15 +1,21 @@
-//! From record batches to the batches of this crate.
+//! Sources of record batches: files of any format that Arrow expresses; see [`memory`](super::memory) for
+//! batches that a program has already.
+//!
+//! [`ArrowSource`] makes columns of the fields of a schema, and rows of the columns of its batches, a
+//! slice of about 2 MiB at a time. If several inputs differ a little, it first gives each batch the fields
+//! that all inputs have together. If a file states that a column has no nulls, a pass notes nulls that it
+//! meets all the same.
 
-use super::column_path::{ColumnPath, samples};
+use super::decode::Slices;
 use super::distinct::distinct;
 use super::fields::{FieldWay, check_columns};
-use super::slices::Slices;
+use super::rows::{ColumnPath, Located, locate};
 use super::united::{TypeOrigin, adapted, null_bytes};
 use super::{metadata, saved};
-use crate::import::batch::{InputBatch, SampleValues, Samples};
-use crate::import::input_column::{ColumnKind, InputColumn};
-use crate::import::problem::Problem;
-use crate::import::source::{BatchIter, BatchSource, guard};
+use crate::arrow_type::TimeUnit;
+use crate::import::input_column::{ColumnKind, InputColumn, Wanted};
+use crate::import::rows::{Batch, ColumnRows, Outline, Problem};
+use crate::import::source::{Batches, PassRows, Source, guard};
 use crate::{Error, Metadata, Result};
 use arrow_array::{Array, ArrayRef, NullArray, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
@@ -33,17 +39,11 @@ pub(in crate::import) trait Records {
     fn row_count(&self) -> Option<u64>;
 
     /// Begins a pass over only these fields of the schema, in ascending order.
-    fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>>;
-
-    /// Begins a pass as [`BatchSource::batches_from`] does.
-    fn record_batches_from(&self, fields: &[usize], first: u64) -> Result<(u64, RecordBatches<'_>)> {
-        let _ = first;
-        Ok((0, self.record_batches(fields)?))
-    }
+    fn record_batches(&self, fields: &[usize], rows: PassRows) -> Result<RecordBatches<'_>>;
 
     /// Returns the first batch of only these fields, if reading it leaves it to be read again.
     fn first_batch(&self, fields: &[usize]) -> Option<RecordBatch> {
-        self.record_batches(fields).ok()?.next()?.ok() // the passes report errors
+        self.record_batches(fields, PassRows::All).ok()?.next()?.ok() // the passes report errors
     }
 
     /// Returns whether a struct that a path leads to may be null, or a member of the lists that it
@@ -52,14 +52,14 @@ pub(in crate::import) trait Records {
         true
     }
 
-    /// Returns the number of parts that can be read at the same time. They follow one another.
+    /// Returns the number of parts that can be read at the same time.
     fn part_count(&self) -> usize {
         1
     }
 
-    /// Begins a pass over one part.
-    fn part(&self, _part: usize, fields: &[usize]) -> Result<RecordBatches<'_>> {
-        self.record_batches(fields)
+    /// Returns whether a pass can begin with any row.
+    fn can_skip_rows(&self) -> bool {
+        false
     }
 
     /// Returns whether the schema is that of the file, which an export restores.
@@ -151,7 +151,7 @@ fn columns_of(schema: &Schema) -> (Vec<InputColumn>, Vec<ColumnPath>) {
     found.into_iter().unzip()
 }
 
-impl<R: Records> BatchSource for ArrowSource<R> {
+impl<R: Records> Source for ArrowSource<R> {
     fn columns(&self) -> &[InputColumn] {
         &self.columns
     }
@@ -180,18 +180,26 @@ impl<R: Records> BatchSource for ArrowSource<R> {
         self.records.row_count()
     }
 
-    fn batches(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
-        self.pass(columns, |fields| self.records.record_batches(fields))
+    fn batches(&self, columns: &[Wanted], rows: PassRows) -> Result<Batches<'_, ColumnRows>> {
+        let positions: Vec<usize> = columns.iter().map(|wanted| wanted.position).collect();
+        let mut wanted = self.wanted(&positions)?;
+        wanted.iter_mut().zip(columns).for_each(|(column, wanted)| column.unfolded = Some(wanted.unfolded));
+        let units: Vec<Option<TimeUnit>> = columns.iter().map(|wanted| wanted.unit).collect();
+        let denied = self.denied_structs(&positions, &wanted);
+        self.pass(wanted, denied, rows, move |number, located| located.rows(units.get(number).copied().flatten()))
     }
 
-    fn batches_from(&self, columns: &[usize], first: u64) -> Result<(u64, BatchIter<'_>)> {
-        let mut begin = 0;
-        let batches = self.pass(columns, |fields| {
-            let (row, batches) = self.records.record_batches_from(fields, first)?;
-            begin = row;
-            Ok(batches)
-        })?;
-        Ok((begin, batches))
+    fn outlines(&self, columns: &[usize], rows: PassRows) -> Result<Batches<'_, Outline>> {
+        let wanted = self.wanted(columns)?;
+        let level_counts: Vec<usize> = wanted.iter().map(|wanted| wanted.kind.lists.len()).collect();
+        let denied = self.denied_structs(columns, &wanted);
+        self.pass(wanted, denied, rows, move |number, located| {
+            located.outline(level_counts.get(number).copied().unwrap_or(0))
+        })
+    }
+
+    fn can_skip_rows(&self) -> bool {
+        self.records.can_skip_rows()
     }
 
     fn may_have_nulls(&self, column: usize) -> bool {
@@ -209,10 +217,6 @@ impl<R: Records> BatchSource for ArrowSource<R> {
 
     fn part_count(&self) -> usize {
         self.records.part_count()
-    }
-
-    fn part(&self, part: usize, columns: &[usize]) -> Result<BatchIter<'_>> {
-        self.pass(columns, |fields| self.records.part(part, fields))
     }
 
     fn own_schema(&self) -> Option<(&SchemaRef, TypeOrigin)> {
@@ -237,20 +241,20 @@ impl<R: Records> BatchSource for ArrowSource<R> {
 }
 
 impl<R: Records> ArrowSource<R> {
-    fn pass<'a>(
+    /// Begins a pass over some rows. `convert` is given the number of a column, and its items.
+    fn pass<'a, T: 'a>(
         &'a self,
-        columns: &[usize],
-        records: impl FnOnce(&[usize]) -> Result<RecordBatches<'a>>,
-    ) -> Result<BatchIter<'a>> {
-        let unknown = || Error::bad_argument("a pass over a column that the input does not have");
-        let wanted = columns.iter().map(|&i| self.wanted(i)).collect::<Option<Vec<_>>>().ok_or_else(unknown)?;
+        wanted: Vec<PassColumn<'a>>,
+        denied: Vec<PassColumn<'a>>,
+        rows: PassRows,
+        convert: impl Fn(usize, Located) -> std::result::Result<T, Problem> + 'a,
+    ) -> Result<Batches<'a, T>> {
         let fields: BTreeSet<usize> = wanted.iter().filter_map(|wanted| wanted.path.fields.first().copied()).collect();
-        let denied = self.denied_structs(columns, &wanted);
         let fields: Vec<usize> = fields.into_iter().collect();
         let (own, roots) = self.roots(&fields);
-        let records = guard(|| records(&own))?; // opening a file reads its dictionaries
-        let is_belied = &self.is_belied;
-        Ok(Box::new(RecordPass { records, fields, roots, wanted, denied, is_belied, slices: None }))
+        let records = guard(|| self.records.record_batches(&own, rows))?; // opening a file reads its dictionaries
+        let (is_belied, convert) = (&self.is_belied, Box::new(convert));
+        Ok(Box::new(RecordPass { records, fields, roots, wanted, denied, is_belied, convert, slices: None }))
     }
 
     /// Returns those of some fields that the records have, and how each of all is made of them.
@@ -259,40 +263,36 @@ impl<R: Records> ArrowSource<R> {
         (own, fields.iter().filter_map(|&field| self.root(field)).collect())
     }
 
-    fn wanted(&self, column: usize) -> Option<Wanted<'_>> {
+    fn wanted(&self, columns: &[usize]) -> Result<Vec<PassColumn<'_>>> {
+        let unknown = || Error::bad_argument("a pass over a column that the input does not have");
+        columns.iter().map(|&column| self.pass_column(column).ok_or_else(unknown)).collect()
+    }
+
+    fn pass_column(&self, column: usize) -> Option<PassColumn<'_>> {
         let kind = self.columns.get(column)?.kind.as_ref().ok()?;
         let path = self.paths.get(column)?;
-        Some(Wanted { path, kind, is_denied: self.is_own(path) && !self.may_have_nulls(column) })
+        Some(PassColumn { path, kind, is_denied: self.is_own(path) && !self.may_have_nulls(column), unfolded: None })
     }
 
     /// Returns the structs around the wanted columns that may be null by their type, and are not by
     /// what the file states.
-    fn denied_structs(&self, columns: &[usize], wanted: &[Wanted]) -> Vec<Wanted<'_>> {
+    fn denied_structs(&self, columns: &[usize], wanted: &[PassColumn]) -> Vec<PassColumn<'_>> {
         let columns: BTreeSet<usize> = columns.iter().copied().collect();
         let has_nulls = |column: &InputColumn| column.struct_nulls.is_some_and(|nulls| nulls.may_be_null);
         let others = self.columns.iter().enumerate().filter(|(i, column)| has_nulls(column) && !columns.contains(i));
-        let others = others.filter_map(|(i, _)| self.wanted(i)).filter(|other| other.is_denied);
+        let others = others.filter_map(|(i, _)| self.pass_column(i)).filter(|other| other.is_denied);
         others.filter(|other| wanted.iter().any(|wanted| wanted.path.is_in(other.path))).collect()
     }
 }
 
 /// A column of a pass.
-struct Wanted<'a> {
+struct PassColumn<'a> {
     path: &'a ColumnPath,
     kind: &'a ColumnKind,
     /// Whether the file denies that it has nulls.
     is_denied: bool,
-}
-
-impl Wanted<'_> {
-    /// Returns whether samples have nulls that the file denies.
-    fn is_belied_by(&self, samples: &Samples) -> bool {
-        let has_nulls = match samples.values {
-            SampleValues::Structs { first_null } => first_null.is_some(),
-            _ => samples.has_nulls_inside(self.kind.lists.len()),
-        };
-        self.is_denied && has_nulls
-    }
+    /// The outer dimensions that are lists, if that is known.
+    unfolded: Option<usize>,
 }
 
 /// A field of the schema.
@@ -345,23 +345,24 @@ impl AdaptedBatch {
 }
 
 /// One pass over some columns.
-struct RecordPass<'a> {
+struct RecordPass<'a, T> {
     records: RecordBatches<'a>,
     /// The fields of the schema that the columns are in.
     fields: Vec<usize>,
     /// How these are made of the records.
     roots: Vec<Root<'a>>,
-    wanted: Vec<Wanted<'a>>,
+    wanted: Vec<PassColumn<'a>>,
     /// Structs that the file says are not null. Their nulls would be lost.
-    denied: Vec<Wanted<'a>>,
-    /// Set if the samples have nulls that the file denies.
+    denied: Vec<PassColumn<'a>>,
+    /// Set if the rows have nulls that the file denies.
     is_belied: &'a AtomicBool,
+    convert: Box<dyn Fn(usize, Located) -> std::result::Result<T, Problem> + 'a>,
     /// The rest of the current record batch.
     slices: Option<Slices>,
 }
 
-impl RecordPass<'_> {
-    fn next_batch(&mut self) -> Option<Result<InputBatch>> {
+impl<T> RecordPass<'_, T> {
+    fn next_batch(&mut self) -> Option<Result<Batch<T>>> {
         loop {
             if let Some(slice) = self.slices.as_mut().and_then(Slices::next) {
                 return Some(self.batch(&slice));
@@ -376,33 +377,37 @@ impl RecordPass<'_> {
         }
     }
 
-    fn batch(&self, slice: &RecordBatch) -> Result<InputBatch> {
+    fn batch(&self, slice: &RecordBatch) -> Result<Batch<T>> {
         let slice = AdaptedBatch::of(slice, &self.roots)?;
-        let columns = self.wanted.iter().map(|wanted| self.column(&slice, wanted)).collect::<Result<_>>()?;
+        let column = |(number, wanted): (usize, &PassColumn)| {
+            let located = self.located(&slice, wanted)?;
+            guard(|| Ok(located.and_then(|located| (self.convert)(number, located))))
+        };
+        let columns = self.wanted.iter().enumerate().map(column).collect::<Result<_>>()?;
         for denied in &self.denied {
-            let samples = self.column(&slice, denied)?;
-            if samples.is_ok_and(|samples| denied.is_belied_by(&samples)) {
+            if self.located(&slice, denied)?.is_ok_and(|located| located.has_nulls(denied.kind.lists.len())) {
                 return Err(Error::bad_input("the file is malformed: its statistics deny a null struct that it has"));
             }
         }
-        Ok(InputBatch { sample_count: slice.batch.num_rows(), columns })
+        Ok(Batch { row_count: slice.batch.num_rows(), columns })
     }
 
-    fn column(&self, slice: &AdaptedBatch, wanted: &Wanted) -> Result<std::result::Result<Samples, Problem>> {
+    fn located(&self, slice: &AdaptedBatch, wanted: &PassColumn) -> Result<std::result::Result<Located, Problem>> {
         let root = wanted.path.fields.first().and_then(|field| self.fields.binary_search(field).ok());
         if let Some((_, problem)) = slice.problems.iter().find(|(position, _)| Some(*position) == root) {
             return Ok(Err(problem.clone()));
         }
-        let samples = guard(|| Ok(samples(&slice.batch, &self.fields, wanted.path, wanted.kind)))?;
-        if samples.as_ref().is_ok_and(|samples| wanted.is_belied_by(samples)) {
+        let located = guard(|| Ok(locate(&slice.batch, &self.fields, wanted.path, wanted.kind, wanted.unfolded)))?;
+        let has_nulls = |located: &Located| located.has_nulls(wanted.kind.lists.len());
+        if wanted.is_denied && located.as_ref().is_ok_and(has_nulls) {
             self.is_belied.store(true, Ordering::Relaxed);
         }
-        Ok(samples)
+        Ok(located)
     }
 }
 
-impl Iterator for RecordPass<'_> {
-    type Item = Result<InputBatch>;
+impl<T> Iterator for RecordPass<'_, T> {
+    type Item = Result<Batch<T>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = guard(|| self.next_batch().transpose()).transpose();

@@ -1,7 +1,6 @@
 //! The order in which files list what they know of the fields of a schema: depth first.
 
-use super::column_path::ColumnPath;
-use super::nested::Step;
+use super::rows::{ColumnPath, Step};
 use crate::arrow_type::members;
 use arrow_schema::{DataType, Schema};
 use std::iter;

@@ -1,17 +1,16 @@
 //! An open input: its own columns, and those that its path adds.
 
-use super::partition::{Completion, Partition};
+use super::partition::Partition;
 #[cfg(feature = "arrow")]
 use crate::import::arrow::united::{TypeOrigin, aligned};
-use crate::import::batch::InputBatch;
-use crate::import::formats::{self, SharedSource};
-use crate::import::input_column::InputColumn;
+use crate::import::formats;
+use crate::import::input_column::{InputColumn, Wanted};
 use crate::import::input_file::InputFile;
 use crate::import::options::InputPlaces;
-use crate::import::source::{BatchIter, BatchSource, guard};
-use crate::import::threaded_pass;
+use crate::import::rows::{Batch, ColumnRows, Outline};
+use crate::import::source::{Batches, PassRows, SharedSource, Source, guard};
+use crate::import::threads;
 use crate::open::FileIdentity;
-use crate::open::Source;
 use crate::write::id_of;
 use crate::{Error, Metadata, Result};
 #[cfg(feature = "arrow")]
@@ -66,7 +65,7 @@ impl OpenInput {
         Ok(Self { file, content, origin, partition, columns, threads: 1 })
     }
 
-    pub(in crate::import) fn source(&self) -> &dyn BatchSource {
+    pub(in crate::import) fn source(&self) -> &dyn Source {
         self
     }
 
@@ -92,21 +91,14 @@ impl OpenInput {
         self.threads = threads;
     }
 
-    /// Begins a pass, which `begin` begins over the file's own columns.
-    fn pass<'a>(
+    /// Watches a pass of the content. `complete` changes each batch.
+    fn watched<'a, T: 'a>(
         &'a self,
-        columns: &[usize],
-        begin: impl FnOnce(&[usize]) -> Result<BatchIter<'a>>,
-    ) -> Result<BatchIter<'a>> {
-        let held = self.file.hold()?;
-        let own_count = self.content.columns().len();
-        let (own, added): (Vec<usize>, Vec<usize>) = columns.iter().partition(|&&column| column < own_count);
-        // not less
-        let added: Vec<usize> = added.into_iter().map(|column| column - own_count).collect();
-        let completion = self.partition.completion(&self.columns, &own, &added);
-        let order = Order::of(columns, own_count);
-        let content = begin(&own)?;
-        Ok(Box::new(WatchedPass { content, completion, order, input: self, is_over: false, _held: held }))
+        content: Batches<'a, T>,
+        complete: impl FnMut(Batch<T>) -> Result<Batch<T>> + 'a,
+    ) -> Result<Batches<'a, T>> {
+        let (held, complete) = (self.file.hold()?, Box::new(complete));
+        Ok(Box::new(WatchedPass { content, complete, input: self, is_over: false, _held: held }))
     }
 
     /// Returns the number of files: the input, and those that belong to it.
@@ -158,7 +150,7 @@ fn blame(file: &InputFile, error: Error) -> Error {
     file.check_unchanged().err().unwrap_or(error)
 }
 
-impl BatchSource for OpenInput {
+impl Source for OpenInput {
     fn columns(&self) -> &[InputColumn] {
         &self.columns
     }
@@ -179,31 +171,36 @@ impl BatchSource for OpenInput {
         self.content.is_native()
     }
 
-    fn batches(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
-        self.pass(columns, |own| match self.threads {
-            0 | 1 => self.content.batches(own),
-            threads => threaded_pass::batches(&self.content, own, threads),
-        })
+    fn batches(&self, columns: &[Wanted], rows: PassRows) -> Result<Batches<'_, ColumnRows>> {
+        let _held = self.file.hold()?; // the content opens it for the pass
+        let own_count = self.content.columns().len();
+        let own: Vec<Wanted> = columns.iter().copied().filter(|column| column.position < own_count).collect();
+        let mut completion = self.partition.completion(self.content.columns(), columns);
+        let content = match (self.threads, rows) {
+            (2.., PassRows::All) => threads::pass(&self.content, self.threads, move |content, part| {
+                content.batches(&own, PassRows::Part(part))
+            })?,
+            _ => self.content.batches(&own, rows)?,
+        };
+        self.watched(content, move |batch| completion.complete(batch))
     }
 
-    fn batches_from(&self, columns: &[usize], first: u64) -> Result<(u64, BatchIter<'_>)> {
-        if first == 0 {
-            return Ok((0, self.batches(columns)?));
-        }
-        let mut begin = 0;
-        let batches = self.pass(columns, |own| {
-            let (row, batches) = self.content.batches_from(own, first)?;
-            begin = row;
-            Ok(batches)
-        })?;
-        Ok((begin, batches))
+    fn outlines(&self, columns: &[usize], rows: PassRows) -> Result<Batches<'_, Outline>> {
+        let _held = self.file.hold()?; // the content opens it for the pass
+        let content = match (self.threads, rows) {
+            (2.., PassRows::All) => {
+                let columns = columns.to_vec(); // of the content: those of folders have one type
+                threads::pass(&self.content, self.threads, move |content, part| {
+                    content.outlines(&columns, PassRows::Part(part))
+                })?
+            }
+            _ => self.content.outlines(columns, rows)?,
+        };
+        self.watched(content, Ok)
     }
 
-    fn outlines(&self, columns: &[usize]) -> Result<BatchIter<'_>> {
-        self.pass(columns, |own| match self.threads {
-            0 | 1 => self.content.batches(own),
-            threads => threaded_pass::outlines(&self.content, own, threads),
-        })
+    fn can_skip_rows(&self) -> bool {
+        self.content.can_skip_rows()
     }
 
     fn may_have_nulls(&self, column: usize) -> bool {
@@ -224,24 +221,23 @@ impl BatchSource for OpenInput {
 }
 
 /// One pass over an input. Its end is an error if the file was changed meanwhile.
-struct WatchedPass<'a> {
-    content: BatchIter<'a>,
-    completion: Completion<'a>,
-    order: Order,
+struct WatchedPass<'a, T> {
+    content: Batches<'a, T>,
+    complete: Box<dyn FnMut(Batch<T>) -> Result<Batch<T>> + 'a>,
     input: &'a OpenInput,
     is_over: bool,
     /// The file stays open for the whole pass.
-    _held: Arc<dyn Source>,
+    _held: Arc<dyn crate::open::Source>,
 }
 
-impl Iterator for WatchedPass<'_> {
-    type Item = Result<InputBatch>;
+impl<T> Iterator for WatchedPass<'_, T> {
+    type Item = Result<Batch<T>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_over {
             return None;
         }
-        let next = self.content.next().map(|batch| Ok(self.order.restored(self.completion.complete(batch?)?)));
+        let next = self.content.next().map(|batch| (self.complete)(batch?));
         if let Some(Ok(_)) = next {
             return next;
         }
@@ -250,32 +246,5 @@ impl Iterator for WatchedPass<'_> {
             Err(changed) => Some(Err(changed)),
             Ok(()) => next,
         }
-    }
-}
-
-/// The order of columns that was asked for.
-struct Order {
-    /// Of each column, its position behind the file's own columns and then those of the folders.
-    positions: Vec<usize>,
-    is_restored: bool,
-}
-
-impl Order {
-    /// Remembers the order of `columns`, of which the file has the first `own_count` itself.
-    fn of(columns: &[usize], own_count: usize) -> Self {
-        let own = columns.iter().filter(|&&column| column < own_count).count();
-        let (mut next_own, mut next_added) = (0.., own..);
-        let position = |&column: &usize| if column < own_count { next_own.next() } else { next_added.next() };
-        let positions: Vec<usize> = columns.iter().filter_map(position).collect();
-        Self { is_restored: positions.is_sorted(), positions }
-    }
-
-    fn restored(&self, batch: InputBatch) -> InputBatch {
-        if self.is_restored {
-            return batch;
-        }
-        let mut columns: Vec<_> = batch.columns.into_iter().map(Some).collect();
-        let column = |&position: &usize| columns.get_mut(position)?.take();
-        InputBatch { columns: self.positions.iter().filter_map(column).collect(), ..batch }
     }
 }

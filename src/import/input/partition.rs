@@ -1,10 +1,11 @@
 //! Columns that names of folders become: `year=2024/month=07/part.parquet`, as Hive writes them.
 
-use super::value_text::StoredValue;
-use crate::import::batch::{InputBatch, Nulls, SampleValues, Samples, SharedBytes};
-use crate::import::input_column::{ColumnKind, InputColumn};
+use super::value_text::ElementText;
+use crate::arrow_type::{self, ArrowType};
+use crate::import::input_column::{ColumnKind, InputColumn, Wanted};
+use crate::import::rows::{Batch, Bitmap, ColumnRows, ItemBytes, SharedBytes};
 use crate::le::u64_of;
-use crate::{DType, Error, Metadata, Result, Schema, arrow_type};
+use crate::{DType, Error, Metadata, Result, Schema};
 use std::collections::HashMap;
 use std::path::{Component, Path};
 
@@ -97,16 +98,18 @@ impl Partition {
         self.keys.iter().filter(|key| key.own.is_none())
     }
 
-    /// Prepares to complete batches of these columns of the file (`own`) by these of the folders.
-    pub(super) fn completion<'a>(&'a self, columns: &[InputColumn], own: &[usize], added: &[usize]) -> Completion<'a> {
-        let all: Vec<&Key> = self.added().collect();
+    /// Prepares to complete the batches of a pass over these columns. `own` are the columns of the
+    /// file.
+    pub(super) fn completion<'a>(&'a self, own: &[InputColumn], columns: &[Wanted]) -> Completion<'a> {
+        let added: Vec<&Key> = self.added().collect();
+        let added = |column: &Wanted| added.get(column.position.checked_sub(own.len())?).copied();
         let checked = self.keys.iter().filter_map(|key| {
-            let column = columns.get(key.own?)?;
-            let position = own.iter().position(|position| Some(*position) == key.own)?;
-            Some(Checked { position, arrow_type: column.metadata.get(arrow_type::KEY).cloned(), key })
+            let number = columns.iter().position(|column| Some(column.position) == key.own)?;
+            let stated = own.get(key.own?)?.metadata.get(arrow_type::KEY).cloned();
+            let found = columns.get(number)?.unit.map(|unit| ArrowType::Timestamp(unit, None).to_string());
+            Some(Checked { number, arrow_type: found.or(stated), key })
         });
-        let added = added.iter().filter_map(|&i| all.get(i).copied()).collect();
-        Completion { added, checked: checked.collect(), rows: 0 }
+        Completion { added: columns.iter().map(added).collect(), checked: checked.collect(), rows: 0 }
     }
 }
 
@@ -138,42 +141,37 @@ impl Key {
         InputColumn { name, kind, nullable, metadata, stored: None, struct_nulls: None }
     }
 
-    /// Repeats the value in `rows` samples. All texts share their bytes.
-    fn samples(&self, rows: usize) -> Samples {
-        let number = self.value.as_ref().and_then(|value| value.parse().ok()).unwrap_or(0_i64);
-        let (bytes, ranges) = match (self.dtype(), &self.value) {
-            (DType::I64, _) => (number.to_ne_bytes().repeat(rows), (0..rows).map(|row| row..row + 1).collect()),
-            (_, Some(text)) => (text.clone().into_bytes(), vec![0..text.len(); rows]),
-            (_, None) => (Vec::new(), vec![0..0; rows]),
-        };
-        let nulls = self.value.is_none().then(|| Nulls(SharedBytes::new(vec![0_u8; rows.div_ceil(8)])));
-        let values = SampleValues::Plain(SharedBytes::new(bytes));
-        Samples {
-            dtype: self.dtype(),
-            values,
-            ranges,
-            open_extents: Vec::new(),
-            lists: Vec::new(),
-            nulls,
-            element_nulls: None,
-            no_tensor: None,
+    /// Repeats the value in some rows.
+    fn rows(&self, count: usize) -> ColumnRows {
+        let validity = self.value.is_none().then(|| Bitmap::of(count, |_| false));
+        let text = self.value.as_deref().unwrap_or_default();
+        if self.is_integer {
+            let number: i64 = text.parse().unwrap_or(0);
+            let values = SharedBytes::new(number.to_ne_bytes().repeat(count));
+            return ColumnRows::scalars(DType::I64, count, values, validity);
+        }
+        ColumnRows {
+            extents: vec![u32::try_from(text.len()).unwrap_or(u32::MAX); count], // a name of a folder
+            item_bytes: ItemBytes::Equal(text.len()),
+            ..ColumnRows::scalars(DType::Utf8, count, SharedBytes::new(text.repeat(count)), validity)
         }
     }
 
     /// Refuses a column of the file that has another value than the folder; `first` is the number
     /// of its first row.
-    fn check(&self, column: &Samples, arrow_type: Option<&str>, first: u64) -> Result<()> {
-        if !column.open_extents.is_empty() || !column.lists.is_empty() {
+    fn check(&self, column: &ColumnRows, arrow_type: Option<&str>, first: u64) -> Result<()> {
+        if !column.lists.is_empty() || !(column.extents.is_empty() || column.dtype.is_string()) {
             return Err(self.disagrees("its samples are tensors or lists"));
         }
-        for (row, number) in (0..column.ranges.len()).zip(first..) {
-            let value = StoredValue::of(column, arrow_type, row);
+        for (row, number) in (0..column.item_count).zip(first..) {
+            let bytes = column.item(row).filter(|_| !column.is_null(row));
+            let value = bytes.map(|bytes| ElementText { dtype: column.dtype, arrow_type, bytes });
             let agrees = match (&value, &self.value) {
-                (Some(found), Some(due)) => found.is(due),
-                (found, due) => found.is_none() && due.is_none(),
+                (Some(found), Some(expected)) => found.is(expected),
+                (found, expected) => found.is_none() && expected.is_none(),
             };
             if !agrees {
-                let text = value.as_ref().map_or(Some("a null".into()), StoredValue::text);
+                let text = value.as_ref().map_or(Some("a null".into()), ElementText::text);
                 return Err(self.disagrees(&format!("row {number} has {}", text.unwrap_or("another value".into()))));
             }
         }
@@ -192,29 +190,34 @@ impl Key {
 
 /// Adds the columns of the folders to the batches of one pass.
 pub(super) struct Completion<'a> {
-    added: Vec<&'a Key>,
+    /// For each column of the pass, the key that it is made of. `None`: the file has the column.
+    added: Vec<Option<&'a Key>>,
     checked: Vec<Checked<'a>>,
     rows: u64,
 }
 
 /// A key that the file has a column for.
 struct Checked<'a> {
-    /// The position of the column in the batches.
-    position: usize,
+    /// The number of the column in the pass.
+    number: usize,
     arrow_type: Option<String>,
     key: &'a Key,
 }
 
 impl Completion<'_> {
-    pub(super) fn complete(&mut self, mut batch: InputBatch) -> Result<InputBatch> {
-        for Checked { position, arrow_type, key } in &self.checked {
-            if let Some(Ok(column)) = batch.columns.get(*position) {
+    /// Returns a batch with all columns, in the order of the pass.
+    pub(super) fn complete(&mut self, batch: Batch<ColumnRows>) -> Result<Batch<ColumnRows>> {
+        let row_count = batch.row_count;
+        let mut own = batch.columns.into_iter();
+        let column = |key: &Option<&Key>| key.map_or_else(|| own.next(), |key| Some(Ok(key.rows(row_count))));
+        let columns: Vec<_> = self.added.iter().filter_map(column).collect();
+        for Checked { number, arrow_type, key } in &self.checked {
+            if let Some(Ok(column)) = columns.get(*number) {
                 key.check(column, arrow_type.as_deref(), self.rows)?;
             }
         }
-        self.rows = self.rows.saturating_add(u64_of(batch.sample_count));
-        batch.columns.extend(self.added.iter().map(|key| Ok(key.samples(batch.sample_count))));
-        Ok(batch)
+        self.rows = self.rows.saturating_add(u64_of(row_count));
+        Ok(Batch { row_count, columns })
     }
 }
 

@@ -2,64 +2,21 @@
 
 use crate::DType;
 use crate::arrow_type::{ArrowType, TimeUnit};
-use crate::import::batch::{SampleValues, Samples};
 use half::{bf16, f16};
 use std::borrow::Cow;
 
-/// A value that is not null.
-pub(super) enum StoredValue<'a> {
-    ElementText(ElementText<'a>),
-    /// Nanoseconds since 1970.
-    Instant(i128),
-}
-
-impl<'a> StoredValue<'a> {
-    /// Returns a sample of a column of scalars or strings, or `None` if it is null. The type is
-    /// that in the column's metadata.
-    pub(super) fn of(samples: &'a Samples, arrow_type: Option<&'a str>, row: usize) -> Option<Self> {
-        if samples.is_null(row) {
-            return None;
-        }
-        let range = samples.ranges.get(row)?;
-        match &samples.values {
-            SampleValues::Instants(values) => Some(Self::Instant(*values.get(range.start)?)),
-            SampleValues::Structs { .. } => None,
-            SampleValues::Plain(bytes) => {
-                let width = samples.dtype.element_bytes();
-                let bytes = bytes.get(range.start.checked_mul(width)?..range.end.checked_mul(width)?)?;
-                Some(Self::ElementText(ElementText { dtype: samples.dtype, arrow_type, bytes }))
-            }
-        }
-    }
-
-    /// Returns whether this is the value that a folder's name has: the same number, or the same
-    /// text.
-    pub(super) fn is(&self, name: &str) -> bool {
-        match self {
-            Self::ElementText(element) => element.is(name),
-            Self::Instant(value) => date_time(*value, TimeUnit::Nanosecond) == name,
-        }
-    }
-
-    /// Returns the value as text; `None` if its type has no text, or the string is not UTF-8.
-    pub(super) fn text(&self) -> Option<Cow<'a, str>> {
-        match self {
-            Self::ElementText(element) => element.text(),
-            Self::Instant(value) => Some(Cow::Owned(date_time(*value, TimeUnit::Nanosecond))),
-        }
-    }
-}
-
 /// One element, or the bytes of a string.
 pub(super) struct ElementText<'a> {
-    dtype: DType,
+    pub dtype: DType,
     /// The Arrow type of its column, as in the column's metadata.
-    arrow_type: Option<&'a str>,
-    bytes: &'a [u8],
+    pub arrow_type: Option<&'a str>,
+    pub bytes: &'a [u8],
 }
 
 impl<'a> ElementText<'a> {
-    fn is(&self, name: &str) -> bool {
+    /// Returns whether this is the value that the name of a folder has: the same number, or the same
+    /// text.
+    pub(super) fn is(&self, name: &str) -> bool {
         match (self.float(), self.integer(), self.arrow_type) {
             (Some(float), ..) => match self.dtype {
                 DType::F32 => name.parse().is_ok_and(|due: f32| f64::from(due).total_cmp(&float).is_eq()),
@@ -70,7 +27,8 @@ impl<'a> ElementText<'a> {
         }
     }
 
-    fn text(&self) -> Option<Cow<'a, str>> {
+    /// Returns the value as text; `None` if its type has no text, or the string is not UTF-8.
+    pub(super) fn text(&self) -> Option<Cow<'a, str>> {
         if self.dtype.is_string() {
             return std::str::from_utf8(self.bytes).ok().map(Cow::Borrowed);
         }

@@ -6,11 +6,11 @@ use super::errors::{encrypted_footer, malformed};
 use super::footer::{ReadableFooter, readable};
 use super::leaf_nulls::LeafNulls;
 use super::{check, dictionaries, mend, pages, raw};
-use crate::import::arrow::column_path::ColumnPath;
 use crate::import::arrow::records::{ArrowSource, Guarded, RecordBatches, Records};
+use crate::import::arrow::rows::ColumnPath;
 use crate::import::arrow::schema_bytes::without_filler;
 use crate::import::input_file::{InputFile, InputReader};
-use crate::import::source::guard;
+use crate::import::source::{PassRows, guard};
 use crate::{Error, Result};
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
@@ -137,22 +137,18 @@ impl Records for ParquetFile {
         Some(self.row_count)
     }
 
-    fn record_batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
-        Ok(Box::new(self.row_groups(0..self.part_count(), fields)))
+    fn record_batches(&self, fields: &[usize], rows: PassRows) -> Result<RecordBatches<'_>> {
+        let (groups, skip) = match rows {
+            PassRows::All => (0..self.part_count(), 0),
+            PassRows::Part(part) => (part..part.saturating_add(1), 0),
+            PassRows::From(first) => self.groups_from(first)?,
+        };
+        let mask = ProjectionMask::roots(self.metadata.parquet_schema(), fields.iter().copied());
+        Ok(Box::new(RowGroups { file: self, mask, groups, skip, current: None }))
     }
 
-    fn record_batches_from(&self, fields: &[usize], first: u64) -> Result<(u64, RecordBatches<'_>)> {
-        let mut before = 0_u64;
-        for (number, group) in self.metadata.metadata().row_groups().iter().enumerate() {
-            let rows = u64::try_from(group.num_rows()).map_err(|_| wrong_row_count())?;
-            if first < before.saturating_add(rows) {
-                let skip = usize::try_from(first.saturating_sub(before)).map_err(|_| wrong_row_count())?;
-                let groups = self.row_groups(number..self.part_count(), fields);
-                return Ok((first, Box::new(RowGroups { skip, ..groups })));
-            }
-            before = before.saturating_add(rows);
-        }
-        Ok((before, Box::new(std::iter::empty())))
+    fn can_skip_rows(&self) -> bool {
+        true
     }
 
     fn may_have_nulls(&self, path: &ColumnPath) -> bool {
@@ -162,16 +158,22 @@ impl Records for ParquetFile {
     fn part_count(&self) -> usize {
         self.metadata.metadata().num_row_groups()
     }
-
-    fn part(&self, part: usize, fields: &[usize]) -> Result<RecordBatches<'_>> {
-        Ok(Box::new(self.row_groups(part..part.saturating_add(1), fields)))
-    }
 }
 
 impl ParquetFile {
-    fn row_groups(&self, groups: Range<usize>, fields: &[usize]) -> RowGroups<'_> {
-        let mask = ProjectionMask::roots(self.metadata.parquet_schema(), fields.iter().copied());
-        RowGroups { file: self, mask, groups, skip: 0, current: None }
+    /// Returns the row groups with the rows from number `first` on, and how many rows of the first
+    /// group are before that.
+    fn groups_from(&self, first: u64) -> Result<(Range<usize>, usize)> {
+        let mut before = 0_u64;
+        for (number, group) in self.metadata.metadata().row_groups().iter().enumerate() {
+            let rows = u64::try_from(group.num_rows()).map_err(|_| wrong_row_count())?;
+            if first < before.saturating_add(rows) {
+                let skip = usize::try_from(first.saturating_sub(before)).map_err(|_| wrong_row_count())?;
+                return Ok((number..self.part_count(), skip));
+            }
+            before = before.saturating_add(rows);
+        }
+        Ok((0..0, 0))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The places where nulls may be, as far as the statistics of a Parquet file tell.
 
-use crate::import::arrow::column_path::ColumnPath;
+use crate::import::arrow::rows::ColumnPath;
 use crate::import::arrow::schema_order::{Listed, SchemaOrder};
 use ::parquet::basic::Repetition;
 use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};

@@ -11,8 +11,8 @@ use super::annotations::{annotate, with_variants};
 use super::changed::changed;
 use super::leaves::{plain_leaf, with_leaf_types, with_leaves};
 use super::zones::Zones;
+use crate::import::arrow::elements::PARQUET_BYTES;
 use crate::import::arrow::types::{ENCRYPTED, INT96, decoded};
-use crate::import::arrow::{int96, intervals};
 use ::parquet::arrow::ARROW_SCHEMA_META_KEY;
 use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use ::parquet::basic::{ConvertedType, LogicalType, TimeUnit as ParquetUnit, Type as Physical};
@@ -126,9 +126,9 @@ fn raw_leaf(leaf: &Type) -> Option<Result<Type>> {
     let info = leaf.get_basic_info();
     let is_null = matches!(info.logical_type_ref(), Some(LogicalType::Unknown));
     let (physical, length) = match leaf.get_physical_type() {
-        Physical::INT96 if !is_null => (Physical::FIXED_LEN_BYTE_ARRAY, int96::BYTES),
+        Physical::INT96 if !is_null => (Physical::FIXED_LEN_BYTE_ARRAY, PARQUET_BYTES),
         Physical::FIXED_LEN_BYTE_ARRAY if info.converted_type() == ConvertedType::INTERVAL => {
-            (Physical::FIXED_LEN_BYTE_ARRAY, intervals::BYTES)
+            (Physical::FIXED_LEN_BYTE_ARRAY, PARQUET_BYTES)
         }
         Physical::INT32 if is_narrow(leaf) => (Physical::INT32, 0),
         _ => return None,

@@ -1,13 +1,16 @@
-//! A column of the file that a conversion makes.
+//! A column of the file that a conversion makes: its type, shape and metadata, and what a cast changes
+//! in them.
+//!
+//! It begins as the column of the first input. Other inputs are joined to it, the options of the caller
+//! cast it or declare its shape, and the first pass finds what only the data tells. Then it has a
+//! [schema](Column::schema).
 
-use super::shape::ShapeFinder;
 use super::value_cast::ValueCast;
-use crate::arrow_type::{CAST_TYPE, FOUND_SHAPE};
+use crate::arrow_type::{self, ArrowType, CAST_TYPE, FOUND_SHAPE, TimeUnit};
 use crate::format::{CastFacts, path};
-use crate::import::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls};
-use crate::import::unfold::ListForm;
+use crate::import::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls, Wanted};
 use crate::rewrite::UNCONFIRMED;
-use crate::{CastSpec, ColumnSchema, DType, Extent, Metadata, Shape, arrow_type};
+use crate::{CastSpec, ColumnSchema, DType, Error, Extent, Metadata, Result, Shape};
 
 /// The text of [`UNCONFIRMED`] if it is not known which samples are.
 const ANY_SAMPLES: &str = "0..18446744073709551615";
@@ -74,11 +77,22 @@ impl Column {
         }
     }
 
-    /// Returns the form of its samples.
-    pub(in crate::import) fn form(&self) -> ListForm<'_> {
-        let list_count = self.kind.lists.len().saturating_sub(self.unfolded.len());
-        let has_elements = self.kind.list_levels().is_empty();
-        ListForm { list_count, unfolded: &self.unfolded, inner: &self.kind.levels, has_elements }
+    /// Returns what a pass is told of the column, which has this position in the source.
+    pub(in crate::import) fn wanted(&self, position: usize) -> Wanted {
+        Wanted { position, unfolded: self.unfolded.len(), unit: self.unit() }
+    }
+
+    /// Returns the unit and the time zone that its metadata state.
+    pub(in crate::import) fn timestamp(&self) -> Option<(TimeUnit, Option<String>)> {
+        match ArrowType::of(&self.metadata)? {
+            ArrowType::Timestamp(unit, zone) => Some((unit, zone)),
+            _ => None,
+        }
+    }
+
+    /// Returns the unit in which its timestamps are stored, or `None` if its type states it.
+    pub(in crate::import) fn unit(&self) -> Option<TimeUnit> {
+        self.timestamp().map(|(unit, _)| unit).filter(|_| self.kind.instants)
     }
 
     /// Adds the same column of another source. [`describe`] gives the same text for both.
@@ -143,7 +157,7 @@ impl Column {
         match &self.shape {
             Some(shape) => shape.clone(),
             None if self.kind.dtype.is_string() => Shape::ragged(),
-            None => ShapeFinder::new(&self.kind).shape(&self.kind),
+            None => self.kind.shape_with(std::iter::empty()),
         }
     }
 
@@ -173,6 +187,77 @@ impl Column {
         }
         metadata
     }
+
+    /// Makes its values numbers of another type. A date, time, timestamp, duration or interval
+    /// becomes the counts that it is stored as.
+    pub(in crate::import) fn cast_to(&mut self, target: DType) -> Result<()> {
+        let source = self.kind.dtype;
+        if !target.is_number() {
+            return Err(Error::bad_argument(format!(
+                "a cast to {target}: only types of numbers, such as f32, can be the target"
+            )));
+        }
+        if !source.is_number() {
+            return Err(Error::bad_argument(format!("a cast of {source} values: only numbers are cast")));
+        }
+        (self.cast, self.value_cast) = (None, None);
+        let kept = self.metadata.get(arrow_type::KEY).cloned();
+        if let Some((scale, extent)) = self.decimals() {
+            self.value_cast = Some(ValueCast { source, scale: Some(scale), extent, target });
+            if extent > 1 {
+                self.drop_innermost();
+            }
+            self.kind.dtype = target;
+        } else if source != target && target.is_float() {
+            self.cast = Some(target);
+        } else if source != target {
+            self.value_cast = Some(ValueCast { source, scale: None, extent: 1, target });
+            self.kind.dtype = target;
+        }
+        let changed = self.value_cast.map(|_| source.name().to_owned());
+        self.source_type = kept.or(changed);
+        Ok(())
+    }
+
+    /// Returns the scale of its decimals, and the elements that each is stored as. `None`: they are
+    /// no decimals.
+    fn decimals(&self) -> Option<(i8, usize)> {
+        let kept = ArrowType::of(&self.metadata)?;
+        let ArrowType::Decimal(_, _, scale) = kept else { return None };
+        let stored = kept.stored_element().filter(|stored| stored.dtype == self.kind.dtype)?;
+        match stored.extent {
+            None => Some((scale, 1)),
+            Some(extent) if self.kind.levels.last() == Some(&Level::Fixed(vec![extent])) => {
+                Some((scale, usize::try_from(extent).ok()?))
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Drops the dimension of the bytes of a decimal.
+    fn drop_innermost(&mut self) {
+        self.kind.levels.pop();
+        self.kind.element_extent = None;
+        if let Some(shape) = &mut self.shape {
+            let outer = shape.extents().split_last().map_or(&[][..], |(_, outer)| outer);
+            *shape = Shape::new(outer.iter().copied());
+        }
+    }
+
+    /// Casts the values as those of a file's column with these metadata were cast, if they are of
+    /// the same type, or decimals too.
+    pub(in crate::import) fn cast_like(&mut self, metadata: &Metadata, target: DType) {
+        let Some(text) = metadata.get(CAST_TYPE) else { return };
+        if self.kind.instants && is_of_one_zone(ArrowType::of(&self.metadata), ArrowType::from_text(text)) {
+            self.metadata.insert(arrow_type::KEY.to_owned(), text.clone());
+        }
+        let own = self.metadata.get(arrow_type::KEY).map_or(self.kind.dtype.name(), String::as_str);
+        let is_decimal = |text: &str| matches!(ArrowType::from_text(text), Some(ArrowType::Decimal(..)));
+        if own == text || (is_decimal(own) && is_decimal(text)) {
+            // a type that cannot be cast is then reported as another one
+            let _ = self.cast_to(target);
+        }
+    }
 }
 
 /// Describes the type of a column, as far as it must be the same in all sources.
@@ -185,4 +270,40 @@ pub(in crate::import) fn describe(column: &Column) -> String {
     let (arrow, rounded) = (arrow.unwrap_or_default(), rounded.unwrap_or_default());
     let item = format!("{}{}{variable}{arrow}{rounded}", kind.dtype, levels.concat());
     kind.lists.iter().fold(item, |members, _| format!("list<{members}>"))
+}
+
+/// Returns nanoseconds in a unit, or `None` if that is not exact.
+pub(in crate::import) fn in_unit(nanoseconds: i128, unit: TimeUnit) -> Option<i64> {
+    let each = match unit {
+        TimeUnit::Nanosecond => 1,
+        TimeUnit::Microsecond => 1_000,
+        TimeUnit::Millisecond => 1_000_000,
+        TimeUnit::Second => 1_000_000_000,
+    };
+    let is_whole = nanoseconds % each == 0;
+    i64::try_from(nanoseconds / each).ok().filter(|_| is_whole)
+}
+
+/// Returns whether both are timestamps of one zone, in whatever units.
+fn is_of_one_zone(a: Option<ArrowType>, b: Option<ArrowType>) -> bool {
+    match (a, b) {
+        (Some(ArrowType::Timestamp(_, a)), Some(ArrowType::Timestamp(_, b))) => a == b,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_exact_or_none() {
+        assert_eq!(in_unit(1, TimeUnit::Nanosecond), Some(1));
+        assert_eq!(in_unit(-86_400_000_000_000, TimeUnit::Second), Some(-86_400));
+        assert_eq!(in_unit(1, TimeUnit::Microsecond), None);
+        assert_eq!(in_unit(-1_000, TimeUnit::Microsecond), Some(-1));
+        assert_eq!(in_unit(i64::MAX.into(), TimeUnit::Nanosecond), Some(i64::MAX));
+        assert_eq!(in_unit(i128::from(i64::MAX) + 1, TimeUnit::Nanosecond), None);
+        assert_eq!(in_unit(i128::MIN / 2, TimeUnit::Nanosecond), None);
+    }
 }

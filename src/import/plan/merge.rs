@@ -1,16 +1,23 @@
 //! The columns of a new file, from the schemas of the sources.
+//!
+//! All sources have the same columns, in any order; the file has the order of the first. A column that
+//! is nullable in one source is nullable in the file. All differences are listed in one error.
+//!
+//! The nulls of a struct are a column, too. It follows the fields of the struct: it is chosen with
+//! them, and it is written if the first pass finds a null struct in any source. If sources differ in
+//! whether a column is a field of a struct, the column has no path in the file, and the struct no
+//! column.
 
 use super::column::{Column, describe};
-use super::rename::Renames;
-use super::select;
-use super::structs::{self, OtherStructs};
+use super::select::{Renames, apply_options, check_names, choose};
 use crate::error::{Advice, display_path};
+use crate::format::path;
 use crate::import::input_column::InputColumn;
 use crate::import::options::ConvertOptions;
-use crate::import::source::{BatchSource, located};
+use crate::import::source::{Source, located};
 use crate::{Error, Metadata, Result, limits, saved_schema};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// The columns and metadata that a conversion writes.
@@ -24,7 +31,7 @@ pub(in crate::import) struct Plan {
 
 impl Plan {
     /// Leaves out the columns that are not kept.
-    pub(super) fn keep(&mut self, kept: &[bool]) {
+    fn keep(&mut self, kept: &[bool]) {
         fn chosen<T>(all: &mut Vec<T>, kept: &[bool]) {
             let mut kept = kept.iter();
             all.retain(|_| kept.next().is_none_or(|kept| *kept));
@@ -32,18 +39,42 @@ impl Plan {
         chosen(&mut self.columns, kept);
         self.positions.iter_mut().for_each(|positions| chosen(positions, kept));
     }
+
+    /// Leaves out the nulls of structs that are not written, when that is known of all.
+    pub(in crate::import) fn settle_structs(&mut self) -> Result<()> {
+        let is_written = |column: &Column| column.struct_nulls.is_none_or(|nulls| nulls.is_written);
+        let kept: Vec<bool> = self.columns.iter().map(is_written).collect();
+        self.keep(&kept);
+        let values = self.columns.iter().filter(|column| !column.follows_fields());
+        let mut names: HashSet<&str> = values.map(|column| column.name.as_str()).collect();
+        for column in self.columns.iter().filter(|column| column.follows_fields()) {
+            if !is_name(&column.name) || !names.insert(&column.name) {
+                return Err(no_name(column));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the nulls of all structs that may be null.
+    #[cfg(feature = "arrow")]
+    pub(in crate::import) fn write_all_structs(&mut self) -> Result<()> {
+        for nulls in self.columns.iter_mut().filter_map(|column| column.struct_nulls.as_mut()) {
+            nulls.is_written |= nulls.may_be_null;
+        }
+        self.settle_structs()
+    }
 }
 
 /// Plans the conversion of sources, which must have the same columns.
-pub(in crate::import) fn of(sources: &[&dyn BatchSource], options: &ConvertOptions) -> Result<Plan> {
+pub(in crate::import) fn of(sources: &[&dyn Source], options: &ConvertOptions) -> Result<Plan> {
     check_formats(sources)?;
     let renames = Renames::new(options)?;
-    select::check_names(sources, options, &renames)?;
+    check_names(sources, options, &renames)?;
     let mut plan = Plan { columns: Vec::new(), metadata: Metadata::new(), positions: Vec::new() };
     let mut differences = SchemaDifferences::default();
     let mut new_names = HashMap::new();
     for source in sources.iter().copied() {
-        let chosen = select::choose(source.columns(), options).map_err(|error| located(error, source))?;
+        let chosen = choose(source.columns(), options).map_err(|error| located(error, source))?;
         let mut named = Vec::with_capacity(chosen.len());
         for (position, column) in chosen {
             let renamed = renames.renamed(column)?;
@@ -68,14 +99,14 @@ pub(in crate::import) fn of(sources: &[&dyn BatchSource], options: &ConvertOptio
         }
     }
     differences.refuse(sources)?;
-    plan.keep(&structs::common(&plan.columns));
-    select::apply_options(&mut plan.columns, options, &new_names)?;
+    plan.keep(&common(&plan.columns));
+    apply_options(&mut plan.columns, options, &new_names)?;
     Ok(plan)
 }
 
 /// Refuses tensilo files together with files of other formats: the shapes of the former are stated,
 /// those of the latter are found.
-fn check_formats(sources: &[&dyn BatchSource]) -> Result<()> {
+fn check_formats(sources: &[&dyn Source]) -> Result<()> {
     let native = sources.iter().find(|source| source.is_native());
     let (Some(native), Some(other)) = (native, sources.iter().find(|source| !source.is_native())) else {
         return Ok(());
@@ -126,7 +157,7 @@ fn storable(chosen: &[(usize, Cow<'_, InputColumn>)]) -> Result<Vec<(Column, usi
 }
 
 /// Returns whether the format allows this name of a column.
-pub(super) fn is_name(name: &str) -> bool {
+fn is_name(name: &str) -> bool {
     (1..=limits::NAME_BYTES).contains(&name.len()) && !name.contains(|c: char| c.is_ascii_control())
 }
 
@@ -176,7 +207,7 @@ struct SchemaDifferences {
 }
 
 impl SchemaDifferences {
-    fn add(&mut self, source: &dyn BatchSource, differences: Vec<String>) {
+    fn add(&mut self, source: &dyn Source, differences: Vec<String>) {
         const LISTED: usize = 50;
         self.count += differences.len();
         let room = LISTED.saturating_sub(self.listed.len());
@@ -191,7 +222,7 @@ impl SchemaDifferences {
 
     /// Refuses sources that differ. The error lists the first differences, and the number of
     /// others.
-    fn refuse(&self, sources: &[&dyn BatchSource]) -> Result<()> {
+    fn refuse(&self, sources: &[&dyn Source]) -> Result<()> {
         let Some(first) = sources.first().filter(|_| self.count > 0) else { return Ok(()) };
         let more = match self.count - self.listed.len() {
             0 => String::new(),
@@ -206,6 +237,60 @@ impl SchemaDifferences {
     }
 }
 
-fn name(source: &dyn BatchSource) -> String {
+fn name(source: &dyn Source) -> String {
     source.path().map_or_else(|| "another source".to_owned(), |path| display_path(path).to_string())
+}
+
+/// The nulls of structs in a source that is not the first.
+struct OtherStructs {
+    by_path: HashMap<String, (Column, usize)>,
+}
+
+impl OtherStructs {
+    fn new(structs: Vec<(Column, usize)>) -> Self {
+        let by_path = structs.into_iter().filter_map(|found| Some((found.0.path()?.to_owned(), found)));
+        Self { by_path: by_path.collect() }
+    }
+
+    /// Adds those of the same struct to a column of the plan, and returns their position. If the
+    /// source has no such struct, the column loses its path. That is an error if its nulls are in
+    /// a tensilo file.
+    fn join(&mut self, column: &mut Column) -> std::result::Result<Option<usize>, String> {
+        match column.path().and_then(|path| self.by_path.remove(path)) {
+            Some((other, position)) => {
+                column.join(&other);
+                Ok(Some(position))
+            }
+            None if is_written(column) => Err(format!("column {:?} is missing", column.name)),
+            None => {
+                column.metadata.remove(path::KEY);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Returns the names of those that have been joined to no column, and are in a tensilo file.
+    fn needed(&self) -> impl Iterator<Item = &str> {
+        self.by_path.values().map(|(column, _)| column).filter(|column| is_written(column)).map(|c| c.name.as_str())
+    }
+}
+
+fn is_written(column: &Column) -> bool {
+    column.struct_nulls.is_some_and(|nulls| nulls.is_written)
+}
+
+/// Returns which columns all sources have, and not only the first: all but the nulls of some
+/// structs, whose fields are columns without a path.
+fn common(columns: &[Column]) -> Vec<bool> {
+    let values = columns.iter().filter(|column| !column.follows_fields());
+    let around: HashSet<&str> = values.filter_map(Column::path).flat_map(path::around).collect();
+    let is_common = |column: &Column| column.path().is_some_and(|path| around.contains(path));
+    columns.iter().map(|column| !column.follows_fields() || is_common(column)).collect()
+}
+
+/// Returns the error about nulls of a struct that cannot have the struct's name.
+fn no_name(column: &Column) -> Error {
+    let message = "cannot be stored: it is a struct with nulls, which become a column of the struct's name, and that \
+                   name is taken or not allowed; rename the struct";
+    Error::bad_input(message).with_column(&column.name).with_advice([Advice::SkipColumns])
 }

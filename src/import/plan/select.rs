@@ -1,17 +1,20 @@
-//! The caller's options about columns.
+//! The options of the caller about columns: which are chosen, their new names, casts and shapes.
+//!
+//! The names in all options are those of the inputs. A field stays in its struct, so a rename changes
+//! only the last name of its path.
 
 use super::column::Column;
-use super::rename::{Renames, selects};
-use super::structs;
+use crate::format::path::{self, Component};
 use crate::import::input_column::{InputColumn, Level};
 use crate::import::options::ConvertOptions;
-use crate::import::source::BatchSource;
+use crate::import::source::Source;
 use crate::names::no_column;
-use crate::{DType, Error, Extent, Result, Shape};
-use std::collections::HashMap;
+use crate::{DType, Error, Extent, Metadata, Result, Shape, saved_schema};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 /// Refuses names that no source has.
-pub(super) fn check_names(sources: &[&dyn BatchSource], options: &ConvertOptions, renames: &Renames) -> Result<()> {
+pub(super) fn check_names(sources: &[&dyn Source], options: &ConvertOptions, renames: &Renames) -> Result<()> {
     let selectors = options.columns.iter().flatten().chain(&options.skip);
     let named = options.casts.iter().map(|(name, _)| name).chain(options.shapes.iter().map(|(name, _)| name));
     let columns = || {
@@ -52,7 +55,7 @@ pub(super) fn choose<'a>(
     if chosen.is_empty() {
         return Err(Error::bad_argument("no column is left to convert"));
     }
-    Ok(structs::with_nulls(&structs, chosen))
+    Ok(with_nulls(&structs, chosen))
 }
 
 fn in_order<'a>(mut columns: Vec<(usize, &'a InputColumn)>, selectors: &[String]) -> Vec<(usize, &'a InputColumn)> {
@@ -63,6 +66,22 @@ fn in_order<'a>(mut columns: Vec<(usize, &'a InputColumn)>, selectors: &[String]
         columns = rest;
     }
     chosen
+}
+
+/// Adds the nulls of the structs around columns, each before the first field that is chosen.
+fn with_nulls<'a>(
+    structs: &[(usize, &'a InputColumn)],
+    chosen: Vec<(usize, &'a InputColumn)>,
+) -> Vec<(usize, &'a InputColumn)> {
+    let by_path = structs.iter().filter_map(|found| Some((found.1.path()?, *found)));
+    let mut left: HashMap<&str, (usize, &InputColumn)> = by_path.collect();
+    let mut all = Vec::with_capacity(chosen.len());
+    for column in chosen {
+        let around = column.1.path().into_iter().flat_map(path::around);
+        all.extend(around.filter_map(|path| left.remove(path)));
+        all.push(column);
+    }
+    all
 }
 
 /// Applies casts and known shapes. `new_names` maps the names of renamed columns to
@@ -135,4 +154,127 @@ pub(in crate::import) fn check_shape(column: &Column, shape: &Shape) -> Result<(
         return Err(Error::bad_argument(message));
     }
     Ok(())
+}
+
+/// Returns whether `selector` is the name of a column or of a struct around it.
+fn selects(selector: &str, name: &str) -> bool {
+    name.strip_prefix(selector).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// The new names of columns and structs, by the names that they have in the inputs.
+pub(super) struct Renames<'a>(HashMap<&'a str, &'a str>);
+
+/// The rename of a column, or of a struct around it.
+struct Rename<'a> {
+    from: &'a str,
+    to: &'a str,
+    /// The names of its path, and the number of the one that changes, if it has a path.
+    place: Option<(Vec<Component>, usize)>,
+}
+
+impl<'a> Renames<'a> {
+    /// Refuses to rename a column twice.
+    pub(super) fn new(options: &'a ConvertOptions) -> Result<Self> {
+        let mut names = HashMap::new();
+        for (from, to) in &options.renames {
+            if names.insert(from.as_str(), to.as_str()).is_some() {
+                return Err(twice(from, from));
+            }
+        }
+        Ok(Self(names))
+    }
+
+    /// Returns the names that columns do not have, nor structs around them.
+    pub(super) fn unknown<'b>(&'b self, columns: impl Iterator<Item = &'b InputColumn>) -> Result<Vec<&'a str>> {
+        let mut unknown: HashSet<&str> = self.0.keys().copied().collect();
+        for column in columns {
+            if let Some(rename) = self.of(column)? {
+                unknown.remove(rename.from);
+            }
+        }
+        Ok(unknown.into_iter().collect())
+    }
+
+    /// Returns the rename of a column, or of a struct that contains it.
+    /// Refuses to rename a struct together with a field of it.
+    fn of(&self, column: &InputColumn) -> Result<Option<Rename<'a>>> {
+        if self.0.is_empty() {
+            return Ok(None);
+        }
+        let Some(components) = column.path().and_then(path::parse) else {
+            let own = self.0.get_key_value(column.name.as_str());
+            return Ok(own.map(|(from, to)| Rename { from, to, place: None }));
+        };
+        let mut found: Option<(&str, &str, usize)> = None;
+        let mut name = String::new();
+        for (number, component) in components.iter().enumerate() {
+            name.push_str(if number > 0 { "." } else { "" });
+            name.push_str(&component.name);
+            let Some((from, to)) = self.0.get_key_value(name.as_str()).filter(|_| selects(&name, &column.name)) else {
+                continue;
+            };
+            if let Some((outer, ..)) = found.replace((from, to, number)) {
+                return Err(twice(outer, from));
+            }
+        }
+        Ok(found.map(|(from, to, number)| Rename { from, to, place: Some((components, number)) }))
+    }
+
+    /// Returns a column with its new name and path.
+    pub(super) fn renamed<'b>(&self, column: &'b InputColumn) -> Result<Cow<'b, InputColumn>> {
+        let Some(Rename { from, to, place }) = self.of(column)? else { return Ok(Cow::Borrowed(column)) };
+        let mut renamed = column.clone();
+        renamed.name = format!("{to}{}", column.name.get(from.len()..).unwrap_or_default());
+        if let Some((mut components, number)) = place {
+            let last = last_name(&components, number, to)?.to_owned();
+            components.get_mut(number).into_iter().for_each(|component| component.name.clone_from(&last));
+            renamed.metadata.insert(path::KEY.to_owned(), path::text(&components));
+        }
+        Ok(Cow::Owned(renamed))
+    }
+
+    /// Returns the metadata of a source whose saved schema has the new names.
+    pub(super) fn renamed_metadata<'b>(
+        &self,
+        metadata: &'b Metadata,
+        columns: &[InputColumn],
+    ) -> Result<Cow<'b, Metadata>> {
+        let mut known = HashSet::new();
+        let mut fields = Vec::new();
+        for column in columns {
+            let Some(Rename { from, to, place }) = self.of(column)?.filter(|rename| known.insert(rename.from)) else {
+                continue;
+            };
+            fields.push(match place {
+                Some((components, number)) => {
+                    let last = last_name(&components, number, to)?;
+                    (components.into_iter().take(number + 1).map(|component| component.name).collect(), last)
+                }
+                None => (vec![from.to_owned()], to),
+            });
+        }
+        if fields.is_empty() {
+            return Ok(Cow::Borrowed(metadata));
+        }
+        let mut renamed = metadata.clone();
+        saved_schema::rename(&mut renamed, &fields);
+        Ok(Cow::Owned(renamed))
+    }
+}
+
+#[cold]
+fn twice(name: &str, next: &str) -> Error {
+    Error::bad_argument(format!("{next:?} is the same as {name:?}, or inside it; rename only one of them"))
+}
+
+/// Returns the last name of `to`, behind the names of the struct around it.
+fn last_name<'a>(components: &[Component], number: usize, to: &'a str) -> Result<&'a str> {
+    let outer: String = components.iter().take(number).map(|component| format!("{}.", component.name)).collect();
+    to.strip_prefix(outer.as_str()).filter(|last| !last.is_empty()).ok_or_else(|| {
+        let from: Vec<&str> = components.iter().take(number + 1).map(|component| component.name.as_str()).collect();
+        let from = from.join(".");
+        Error::bad_argument(format!(
+            "{from:?} cannot be renamed to {to:?}: a field stays in its struct; write {outer}NAME"
+        ))
+    })
 }

@@ -1,10 +1,8 @@
 //! Appends to a file or to files, whose columns state the names and types.
 
-use super::convert::Copy;
-use super::diagnosis::{DiagnosedSource, Diagnosis};
-use super::divide::{DividedSource, divide};
-use super::sample_error::total_rows;
-use super::target::{SampleTarget, ShardWriter};
+use super::convert::{Copy, PlannedSource};
+use super::diagnosis::Diagnosis;
+use super::target::{SampleTarget, ShardWriter, divide};
 use crate::arrow_type::{self, ArrowType};
 use crate::error::go_on;
 use crate::error::{Advice, display_path};
@@ -13,9 +11,8 @@ use crate::import::input::{self, OpenInput};
 use crate::import::input_column::{ColumnKind, InputColumn};
 use crate::import::options::{AppendOptions, Progress};
 use crate::import::plan::{Column, check_shape, describe};
-use crate::import::shard_files::ShardFiles;
-use crate::import::shard_plan::{PlannedInput, ShardPlan};
-use crate::import::source::{BatchSource, check_unchanged, located};
+use crate::import::shards::{PlannedInput, ShardFiles, ShardPlan};
+use crate::import::source::{Source, check_unchanged, located, total_rows};
 use crate::open::FileIdentity;
 use crate::write::Sink;
 use crate::{ColumnSchema, Error, Metadata, Result, Schema, Summary, Writer};
@@ -82,10 +79,7 @@ pub(in crate::import) fn plan_append(
     let writer = options.writer.clone().origin(input::origin(&inputs));
     let inputs = input::with_samples(&inputs);
     let planned = PlannedAppend::of(&inputs, schema, path, options)?;
-    let sources = planned.sources.iter().zip(&planned.plans);
-    let sources: Vec<DividedSource<'_>> = sources
-        .map(|(source, Plan { columns, positions })| DividedSource { source: *source, columns, positions })
-        .collect();
+    let sources: Vec<PlannedSource<'_>> = planned.all().collect();
     divide(&inputs, &sources, (schema.clone(), shard_bytes), &writer, progress)
 }
 
@@ -124,10 +118,10 @@ pub(in crate::import) fn convert_rows<K: Sink>(
     let planned = PlannedAppend::of(&opened.iter().collect::<Vec<_>>(), schema, path, options)?;
     let mut writer = Writer::new(sink, schema.clone(), &options.writer)?;
     let total = Some(rows.end.saturating_sub(rows.start));
-    for ((source, plan), (_, first, own)) in planned.sources.iter().zip(&planned.plans).zip(&ranges) {
-        let copy = Copy { positions: &plan.positions, columns: &plan.columns, null_elements: options.null_elements };
+    for (planned, (_, first, own)) in planned.all().zip(&ranges) {
+        let copy = Copy { planned, null_elements: options.null_elements };
         let mut tell = |done| progress(Progress::Converting { done, total });
-        copy.rows(*source, own, *first, &mut writer, &mut tell).map_err(for_append)?;
+        copy.rows(own, *first, &mut writer, &mut tell).map_err(for_append)?;
     }
     check_unchanged(&planned.sources)?;
     if Some(writer.sample_count()) != total {
@@ -144,7 +138,7 @@ pub(in crate::import) fn convert_rows<K: Sink>(
 
 /// Inputs that are appended to a table with columns.
 struct PlannedAppend<'a> {
-    sources: Vec<&'a dyn BatchSource>,
+    sources: Vec<&'a dyn Source>,
     /// For each source.
     plans: Vec<Plan>,
     options: &'a AppendOptions,
@@ -153,13 +147,18 @@ struct PlannedAppend<'a> {
 impl<'a> PlannedAppend<'a> {
     /// Plans to append inputs to a table of this schema. `path` is that of the table.
     fn of(inputs: &[&'a OpenInput], schema: &Schema, path: &Path, options: &'a AppendOptions) -> Result<Self> {
-        let sources: Vec<&dyn BatchSource> = inputs.iter().map(|input| input.source()).collect();
-        let plan = |source: &&dyn BatchSource| {
+        let sources: Vec<&dyn Source> = inputs.iter().map(|input| input.source()).collect();
+        let plan = |source: &&dyn Source| {
             let plan = Plan::of(*source, schema, options.skip_others);
             plan.map_err(|differences| located(differences.refusal(path), *source))
         };
         let plans = sources.iter().map(plan).collect::<Result<_>>()?;
         Ok(Self { sources, plans, options })
+    }
+
+    fn all(&self) -> impl Iterator<Item = PlannedSource<'_>> {
+        let planned = self.sources.iter().zip(&self.plans);
+        planned.map(|(source, Plan { columns, positions })| PlannedSource { source: *source, columns, positions })
     }
 
     /// Copies all rows.
@@ -170,11 +169,7 @@ impl<'a> PlannedAppend<'a> {
     ) -> Result<()> {
         let first_sample = target.sample_count();
         self.copy_all(target, progress).map_err(|error| {
-            let parts = self.sources.iter().zip(&self.plans);
-            let parts = parts
-                .map(|(source, Plan { columns, positions })| DiagnosedSource { source: *source, columns, positions })
-                .collect();
-            let null_elements = self.options.null_elements;
+            let (parts, null_elements) = (self.all().collect(), self.options.null_elements);
             for_append(Diagnosis { parts, first_sample, null_elements }.complete(error))
         })?;
         check_unchanged(&self.sources)
@@ -187,9 +182,9 @@ impl<'a> PlannedAppend<'a> {
     ) -> Result<()> {
         let (before, total) = (target.sample_count(), total_rows(&self.sources));
         go_on(progress(Progress::Converting { done: 0, total }))?; // before anything is written
-        for (source, Plan { columns, positions }) in self.sources.iter().zip(&self.plans) {
-            let copy = Copy { positions, columns, null_elements: self.options.null_elements };
-            copy.all(*source, target, &mut |samples| {
+        for planned in self.all() {
+            let copy = Copy { planned, null_elements: self.options.null_elements };
+            copy.all(target, &mut |samples| {
                 let done = samples.saturating_sub(before);
                 progress(Progress::Converting { done, total })
             })?;
@@ -218,7 +213,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(source: &dyn BatchSource, schema: &Schema, skip_others: bool) -> std::result::Result<Self, FileDifferences> {
+    fn of(source: &dyn Source, schema: &Schema, skip_others: bool) -> std::result::Result<Self, FileDifferences> {
         let mut left: Vec<(usize, &InputColumn)> = source.columns().iter().enumerate().collect();
         let mut plan = Self { columns: Vec::new(), positions: Vec::new() };
         let mut differences = FileDifferences::default();

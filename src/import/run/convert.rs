@@ -1,36 +1,30 @@
-//! A conversion: a [first pass](super::scan), and the second, which writes.
+//! A conversion: a [first pass](super::first_pass), and the second, which writes.
 
-use super::assemble::PushableColumn;
-use super::diagnosis::{DiagnosedSource, Diagnosis};
-use super::divide::{DividedSource, divide};
-use super::fill::fill;
+use super::diagnosis::Diagnosis;
+use super::first_pass;
 use super::kept_schema::fit_header;
 #[cfg(feature = "arrow")]
 use super::kept_schema::keep_fields;
-use super::sample_error::{Origin, sample_error, total_rows};
-use super::scan;
-use super::slices::{row_bytes, slices};
-use super::target::{SampleTarget, ShardWriter};
+use super::sample_error::{Origin, sample_error};
+use super::target::{SampleTarget, ShardWriter, divide};
 use crate::error::go_on;
 use crate::format::path;
-use crate::import::batch::{InputBatch, Samples};
 use crate::import::input::OpenInput;
+use crate::import::input_column::Wanted;
 use crate::import::options::{ConvertOptions, NullElements, Progress};
 use crate::import::plan::{self, Column, Plan};
-use crate::import::problem::Problem;
-use crate::import::shard_files::ShardFiles;
-use crate::import::shard_plan::ShardPlan;
-use crate::import::source::{BatchSource, check_unchanged, located};
-use crate::import::unfold::unfold;
+use crate::import::rows::{Batch, ColumnRows, Problem};
+use crate::import::shards::{ShardFiles, ShardPlan};
+use crate::import::source::{PassRows, Source, check_unchanged, located, total_rows};
 use crate::le::u64_of;
 use crate::write::Sink;
-use crate::{ColumnBatch, Error, Result, Schema, Summary, Writer};
+use crate::{ColumnBatch, Error, Result, Schema, Shape, Summary, Writer};
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 
 /// Converts all sources to one file.
 pub(in crate::import) fn run<K: Sink>(
-    sources: &[&dyn BatchSource],
+    sources: &[&dyn Source],
     sink: K,
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -41,7 +35,7 @@ pub(in crate::import) fn run<K: Sink>(
 /// Converts all sources to files of at most `shard_bytes` raw bytes, or one sample. Errors that are
 /// not of `files` are given to `complete`.
 pub(in crate::import) fn run_shards<F: ShardFiles>(
-    sources: &[&dyn BatchSource],
+    sources: &[&dyn Source],
     files: &mut F,
     shard_bytes: u64,
     options: &ConvertOptions,
@@ -67,15 +61,11 @@ pub(in crate::import) fn plan_shards(
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<ShardPlan> {
-    let sources: Vec<&dyn BatchSource> = inputs.iter().map(|input| input.source()).collect();
+    let sources: Vec<&dyn Source> = inputs.iter().map(|input| input.source()).collect();
     in_two_passes(&sources, options, progress, |plan, progress| {
         refuse_rounded(plan)?;
         let plan = &renumbered(plan);
-        let divided = sources.iter().zip(&plan.positions);
-        let divided: Vec<DividedSource<'_>> = divided
-            .map(|(source, positions)| DividedSource { source: *source, columns: &plan.columns, positions })
-            .collect();
-        divide(inputs, &divided, (schema(plan), shard_bytes), &options.writer, progress)
+        divide(inputs, &planned(&sources, plan), (schema(plan), shard_bytes), &options.writer, progress)
     })
 }
 
@@ -96,28 +86,24 @@ fn renumbered(plan: &Plan) -> Plan {
 
 /// Makes the first pass, and then the second one, `write`.
 fn in_two_passes<T>(
-    sources: &[&dyn BatchSource],
+    sources: &[&dyn Source],
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     write: impl FnOnce(&Plan, &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<T>,
 ) -> Result<T> {
     let mut plan = plan::of(sources, options)?;
-    scan::find(sources, &mut plan, options.null_elements, progress).and_then(|()| write(&plan, progress)).map_err(
-        |error| {
-            let parts = sources.iter().zip(&plan.positions);
-            let parts = parts
-                .map(|(source, positions)| DiagnosedSource { source: *source, columns: &plan.columns, positions })
-                .collect();
-            Diagnosis { parts, first_sample: 0, null_elements: options.null_elements }.complete(error)
-        },
-    )
+    let found = first_pass::complete(sources, &mut plan, options.null_elements, progress);
+    found.and_then(|()| write(&plan, progress)).map_err(|error| {
+        let parts = planned(sources, &plan);
+        Diagnosis { parts, first_sample: 0, null_elements: options.null_elements }.complete(error)
+    })
 }
 
 /// Converts a source that can be read only once: open dimensions vary unless the caller knows
 /// better, and structs that may be null have a column for nulls.
 #[cfg(feature = "arrow")]
 pub(in crate::import) fn run_once<K: Sink>(
-    source: &dyn BatchSource,
+    source: &dyn Source,
     sink: K,
     options: &ConvertOptions,
 ) -> Result<Summary<K>> {
@@ -128,7 +114,7 @@ pub(in crate::import) fn run_once<K: Sink>(
 
 /// Makes the second pass.
 fn write<K: Sink>(
-    sources: &[&dyn BatchSource],
+    sources: &[&dyn Source],
     plan: &Plan,
     sink: K,
     options: &ConvertOptions,
@@ -158,7 +144,7 @@ fn schema(plan: &Plan) -> Schema {
 
 /// Copies all rows of all sources.
 fn copy(
-    sources: &[&dyn BatchSource],
+    sources: &[&dyn Source],
     plan: &Plan,
     target: &mut impl SampleTarget,
     options: &ConvertOptions,
@@ -166,9 +152,9 @@ fn copy(
 ) -> Result<()> {
     let total = total_rows(sources);
     go_on(progress(Progress::Converting { done: 0, total }))?;
-    for (source, positions) in sources.iter().zip(&plan.positions) {
-        let copy = Copy { positions, columns: &plan.columns, null_elements: options.null_elements };
-        copy.all(*source, target, &mut |samples| progress(Progress::Converting { done: samples, total }))?;
+    for planned in planned(sources, plan) {
+        let copy = Copy { planned, null_elements: options.null_elements };
+        copy.all(target, &mut |samples| progress(Progress::Converting { done: samples, total }))?;
     }
     check_unchanged(sources)
 }
@@ -176,12 +162,44 @@ fn copy(
 const NO_COLUMN_FOR_NULLS: &str = "a null struct, and the file has no column for the nulls of this struct; convert \
                                    the inputs of the file and this one to a new file";
 
-/// The second pass over one source.
-pub(super) struct Copy<'a> {
-    /// The position of each column in the source.
-    pub positions: &'a [usize],
+/// A source, and what is made of it.
+#[derive(Clone, Copy)]
+pub(super) struct PlannedSource<'a> {
+    pub source: &'a dyn Source,
     /// The columns of the file, and then the nulls of structs that it has no column for.
     pub columns: &'a [Column],
+    /// The position of each column in the source.
+    pub positions: &'a [usize],
+}
+
+impl PlannedSource<'_> {
+    /// Returns what a pass is told of the columns.
+    pub(super) fn wanted(&self) -> Vec<Wanted> {
+        self.columns.iter().zip(self.positions).map(|(column, &position)| column.wanted(position)).collect()
+    }
+}
+
+fn planned<'a>(sources: &[&'a dyn Source], plan: &'a Plan) -> Vec<PlannedSource<'a>> {
+    let sources = sources.iter().zip(&plan.positions);
+    sources.map(|(source, positions)| PlannedSource { source: *source, columns: &plan.columns, positions }).collect()
+}
+
+/// Returns some rows in the form of a column of the file.
+pub(super) fn fitted(
+    samples: &ColumnRows,
+    rows: &Range<usize>,
+    column: &Column,
+    shape: &Shape,
+    null_elements: NullElements,
+) -> std::result::Result<ColumnRows, Problem> {
+    let fitted = samples.rows(rows)?.fit(column, shape, null_elements);
+    // rows are counted from the start of the batch
+    fitted.map_err(|problem| Problem { row: problem.row.map(|row| row.saturating_add(rows.start)), ..problem })
+}
+
+/// The second pass over one source.
+pub(super) struct Copy<'a> {
+    pub planned: PlannedSource<'a>,
     pub null_elements: NullElements,
 }
 
@@ -189,33 +207,34 @@ impl Copy<'_> {
     /// Pushes all rows. Calls `progress` with the number of samples in the file.
     pub(super) fn all(
         &self,
-        source: &dyn BatchSource,
         target: &mut impl SampleTarget,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.rows(source, &(0..u64::MAX), target.sample_count(), target, progress)
+        self.rows(&(0..u64::MAX), target.sample_count(), target, progress)
     }
 
     /// Pushes these rows, as [`all`](Self::all) does. In errors, `first` is the number of the first
     /// sample of the source.
     pub(super) fn rows(
         &self,
-        source: &dyn BatchSource,
         rows: &Range<u64>,
         first: u64,
         target: &mut impl SampleTarget,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<()> {
-        let pass = source.batches_from(self.positions, rows.start);
-        let (mut row, batches) = pass.map_err(|error| located(error, source))?;
-        for batch in batches {
+        let source = self.planned.source;
+        let (mut row, from) = match rows.start {
+            0 => (0, PassRows::All),
+            start if source.can_skip_rows() => (start, PassRows::From(start)),
+            _ => (0, PassRows::All),
+        };
+        for batch in source.batches(&self.planned.wanted(), from).map_err(|error| located(error, source))? {
             let copied = batch.and_then(|batch| {
-                let batch = unfold(batch, self.columns.iter().map(Column::form));
                 let in_batch = |end: u64| usize::try_from(end.saturating_sub(row)).unwrap_or(usize::MAX);
-                let wanted = in_batch(rows.start)..in_batch(rows.end).min(batch.sample_count);
+                let wanted = in_batch(rows.start)..in_batch(rows.end).min(batch.row_count);
                 let origin = Origin { batch: first.saturating_add(row), source: first };
-                row = row.saturating_add(u64_of(batch.sample_count));
-                self.batch(&batch, &wanted, origin, target, progress)
+                row = row.saturating_add(u64_of(batch.row_count));
+                self.batch(batch, &wanted, origin, target, progress)
             });
             copied.map_err(|error| located(error, source))?;
             if row >= rows.end {
@@ -228,21 +247,22 @@ impl Copy<'_> {
     /// Pushes rows of a batch.
     fn batch<T: SampleTarget>(
         &self,
-        batch: &InputBatch,
+        mut batch: Batch<ColumnRows>,
         wanted: &Range<usize>,
         origin: Origin,
         target: &mut T,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.check_structs(batch, origin, target.schema().columns.len())?;
-        let bytes = if T::COUNTS_BYTES { row_bytes(batch, &target.schema().columns, self.columns) } else { Vec::new() };
-        for slice in slices(batch, &target.schema().columns) {
+        self.check_structs(&batch, origin, target.schema().columns.len())?;
+        let columns = self.planned.columns;
+        let bytes = if T::COUNTS_BYTES { batch.row_bytes(&target.schema().columns, columns) } else { Vec::new() };
+        for slice in batch.slices(&target.schema().columns) {
             let mut rows = slice.start.max(wanted.start)..slice.end.min(wanted.end);
             while !rows.is_empty() {
                 let count = target.take(rows.len(), bytes.get(rows.clone()).unwrap_or(&[]))?;
                 let end = rows.start.saturating_add(count);
-                let columns = self.columns(batch, &(rows.start..end), origin, target.schema())?;
-                let batches: Vec<ColumnBatch> = columns.iter().map(PushableColumn::as_batch).collect();
+                let columns = self.columns(&mut batch, &(rows.start..end), origin, target.schema())?;
+                let batches: Vec<ColumnBatch> = columns.iter().map(ColumnRows::as_batch).collect();
                 let casts: Vec<_> = columns.iter().map(|column| column.cast).collect();
                 target.push_batch(&batches, &casts)?;
                 go_on(progress(target.sample_count()))?;
@@ -253,15 +273,16 @@ impl Copy<'_> {
     }
 
     /// Refuses null structs that the file has no column for: those behind its columns.
-    fn check_structs(&self, batch: &InputBatch, origin: Origin, column_count: usize) -> Result<()> {
-        for (column, samples) in self.columns.iter().zip(&batch.columns).skip(column_count) {
+    fn check_structs(&self, batch: &Batch<ColumnRows>, origin: Origin, column_count: usize) -> Result<()> {
+        let columns = self.planned.columns;
+        for (column, samples) in columns.iter().zip(&batch.columns).skip(column_count) {
             let error = |problem: &Problem| sample_error(problem, origin, column);
             let samples = samples.as_ref().map_err(error)?;
             let outer: HashSet<&str> = column.path().into_iter().flat_map(path::around).collect();
             let is_outer =
                 |other: &Column| other.struct_nulls.is_some() && other.path().is_some_and(|path| outer.contains(path));
-            let others = self.columns.iter().zip(&batch.columns).filter(|(other, _)| is_outer(other));
-            let around: Vec<&Samples> = others.filter_map(|(_, samples)| samples.as_ref().ok()).collect();
+            let others = columns.iter().zip(&batch.columns).filter(|(other, _)| is_outer(other));
+            let around: Vec<&ColumnRows> = others.filter_map(|(_, samples)| samples.as_ref().ok()).collect();
             if let Some(row) = samples.first_null_struct(&around) {
                 return Err(error(&Problem::at(row, NO_COLUMN_FOR_NULLS)));
             }
@@ -269,19 +290,27 @@ impl Copy<'_> {
         Ok(())
     }
 
+    /// Returns rows of the columns of the file. Those of a whole batch are taken out of it.
     fn columns(
         &self,
-        batch: &InputBatch,
+        batch: &mut Batch<ColumnRows>,
         rows: &Range<usize>,
         origin: Origin,
         schema: &Schema,
-    ) -> Result<Vec<PushableColumn>> {
-        let columns = self.columns.iter().zip(&schema.columns).zip(&batch.columns);
-        let filled = columns.map(|((column, written), samples)| {
-            let error = |problem: &Problem| sample_error(problem, origin, column);
-            let samples = samples.as_ref().map_err(error)?;
-            fill(samples, rows.clone(), column, &written.shape, self.null_elements).map_err(|problem| error(&problem))
+    ) -> Result<Vec<ColumnRows>> {
+        let is_whole = *rows == (0..batch.row_count);
+        let columns = self.planned.columns.iter().zip(&schema.columns).zip(&mut batch.columns);
+        let fitted = columns.map(|((column, written), samples)| {
+            let error = |problem: Problem| sample_error(&problem, origin, column);
+            match samples {
+                Err(problem) => Err(error(problem.clone())),
+                Ok(samples) if is_whole => {
+                    let taken = std::mem::replace(samples, ColumnRows::structs(0, Vec::new(), None));
+                    taken.fit(column, &written.shape, self.null_elements).map_err(error)
+                }
+                Ok(samples) => fitted(samples, rows, column, &written.shape, self.null_elements).map_err(error),
+            }
         });
-        filled.collect()
+        fitted.collect()
     }
 }

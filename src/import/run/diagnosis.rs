@@ -1,34 +1,28 @@
-//! Finds all columns that cannot be stored, for one error instead of one in each run.
+//! Errors about samples, and all columns that cannot be stored in one error.
+//!
+//! A conversion ends at the first sample that cannot be stored. Its error would name one column, and
+//! the next run the next one. So a third pass looks at the samples around the first error, and adds
+//! what is wrong with other columns.
 
-use super::fill::fill;
+use super::convert::{PlannedSource, fitted};
 use super::sample_error::{Origin, sample_error};
-use super::slices::slices;
 use crate::error::display_path;
-use crate::import::batch::InputBatch;
 use crate::import::options::NullElements;
 use crate::import::plan::Column;
-use crate::import::problem::Problem;
-use crate::import::source::BatchSource;
-use crate::import::unfold::unfold;
+use crate::import::rows::{Batch, ColumnRows};
+use crate::import::source::PassRows;
 use crate::le::u64_of;
 use crate::{ColumnSchema, Error, ErrorKind, Result};
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// The samples that are examined even if the first error comes early. If it comes later, twice as
 /// many as came before it.
 const SAMPLES: u64 = 65_536;
 
-/// A source, and what is made of it.
-pub(super) struct DiagnosedSource<'a> {
-    pub source: &'a dyn BatchSource,
-    pub columns: &'a [Column],
-    pub positions: &'a [usize],
-}
-
 /// A conversion that has failed.
 pub(super) struct Diagnosis<'a> {
-    pub parts: Vec<DiagnosedSource<'a>>,
+    pub parts: Vec<PlannedSource<'a>>,
     /// The number of the first sample of all sources.
     pub first_sample: u64,
     pub null_elements: NullElements,
@@ -56,12 +50,15 @@ impl Diagnosis<'_> {
         if look.found.is_empty() { first } else { combine(first, look.found) }
     }
 
-    fn look_at(&self, part: &DiagnosedSource, look: &mut Look) -> Result<ControlFlow<()>> {
+    fn look_at(&self, part: &PlannedSource, look: &mut Look) -> Result<ControlFlow<()>> {
         let source = look.sample;
-        for batch in part.source.batches(part.positions)? {
-            let batch = unfold(batch?, part.columns.iter().map(Column::form));
-            self.look_at_batch(&batch, Origin { batch: look.sample, source }, part, look);
-            look.sample = look.sample.saturating_add(u64_of(batch.sample_count));
+        let schemas: Vec<ColumnSchema> = part.columns.iter().map(Column::schema).collect();
+        for batch in part.source.batches(&part.wanted(), PassRows::All)? {
+            let batch = batch?;
+            for rows in batch.slices(&schemas) {
+                self.look_at_rows(&batch, &rows, (part, &schemas), Origin { batch: look.sample, source }, look);
+            }
+            look.sample = look.sample.saturating_add(u64_of(batch.row_count));
             if look.sample > look.last_sample {
                 return Ok(ControlFlow::Break(()));
             }
@@ -69,27 +66,29 @@ impl Diagnosis<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn look_at_batch(&self, batch: &InputBatch, origin: Origin, part: &DiagnosedSource, look: &mut Look) {
-        let schemas: Vec<ColumnSchema> = part.columns.iter().map(Column::schema).collect();
-        for rows in slices(batch, &schemas) {
-            for ((column, schema), samples) in part.columns.iter().zip(&schemas).zip(&batch.columns) {
-                if look.seen.contains(&column.name) {
-                    continue;
-                }
-                let found = match samples {
-                    Ok(samples) => fill(samples, rows.clone(), column, &schema.shape, self.null_elements).err(),
-                    Err(Problem { row, message, advice }) => {
-                        Some(Problem { row: *row, message: message.clone(), advice: advice.clone() })
-                    }
-                };
-                if let Some(problem) = found {
-                    let error = sample_error(&problem, origin, column);
-                    look.seen.insert(column.name.clone());
-                    look.found.push(match part.source.path() {
-                        Some(path) => error.with_path(path),
-                        None => error,
-                    });
-                }
+    fn look_at_rows(
+        &self,
+        batch: &Batch<ColumnRows>,
+        rows: &Range<usize>,
+        (part, schemas): (&PlannedSource, &[ColumnSchema]),
+        origin: Origin,
+        look: &mut Look,
+    ) {
+        for ((column, schema), samples) in part.columns.iter().zip(schemas).zip(&batch.columns) {
+            if look.seen.contains(&column.name) {
+                continue;
+            }
+            let fitted = match samples {
+                Ok(samples) => fitted(samples, rows, column, &schema.shape, self.null_elements),
+                Err(problem) => Err(problem.clone()),
+            };
+            if let Err(problem) = fitted {
+                let error = sample_error(&problem, origin, column);
+                look.seen.insert(column.name.clone());
+                look.found.push(match part.source.path() {
+                    Some(path) => error.with_path(path),
+                    None => error,
+                });
             }
         }
     }

@@ -2,15 +2,11 @@
 //! why the others failed.
 
 mod append;
-mod assemble;
 mod convert;
 mod diagnosis;
-mod divide;
-mod fill;
+mod first_pass;
 mod kept_schema;
 mod sample_error;
-mod scan;
-mod slices;
 mod target;
 
 pub(super) use append::{append, append_shards, convert_rows, plan_append};

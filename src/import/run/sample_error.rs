@@ -2,8 +2,7 @@
 
 use crate::Error;
 use crate::import::plan::Column;
-use crate::import::problem::Problem;
-use crate::import::source::BatchSource;
+use crate::import::rows::Problem;
 
 /// The position of a batch.
 #[derive(Clone, Copy)]
@@ -26,9 +25,4 @@ pub(super) fn sample_error(problem: &Problem, origin: Origin, column: &Column) -
         Some(sample) => error.with_samples(sample..sample.saturating_add(1)),
         None => error,
     }
-}
-
-/// Returns the number of rows of all sources, if each knows it.
-pub(super) fn total_rows(sources: &[&dyn BatchSource]) -> Option<u64> {
-    sources.iter().try_fold(0_u64, |total, source| total.checked_add(source.row_count()?))
 }

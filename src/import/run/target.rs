@@ -1,9 +1,24 @@
-//! The files that samples are written to: one, or several one after the other.
+//! The files that rows are written to: one, or several one after the other.
+//!
+//! A file of several has at most a given number of raw bytes, or one sample. [`FileEnds`] decides where
+//! it ends, from the raw bytes of rows alone. So the boundaries are the same if one process writes all
+//! files ([`ShardWriter`]), and if a plan [divides](divide) the rows among processes that write one
+//! file each.
 
+use super::convert::PlannedSource;
+use crate::error::go_on;
 use crate::format::CastFacts;
-use crate::import::shard_files::ShardFiles;
+use crate::import::input::OpenInput;
+use crate::import::input_column::Wanted;
+use crate::import::options::Progress;
+use crate::import::rows::fixed_row_bytes;
+use crate::import::shards::{PlannedInput, PlannedShard, ShardFiles, ShardPlan};
+use crate::import::source::{PassRows, Source, check_unchanged, located, total_rows};
+use crate::le::u64_of;
 use crate::write::Sink;
-use crate::{ColumnBatch, Error, Result, Schema, Writer, WriterOptions};
+use crate::{ColumnBatch, ColumnSchema, Error, Result, Schema, Writer, WriterOptions};
+use std::iter::repeat_n;
+use std::ops::{ControlFlow, Range};
 
 /// A destination of samples.
 pub(super) trait SampleTarget {
@@ -152,5 +167,109 @@ impl<F: ShardFiles> SampleTarget for ShardWriter<'_, F> {
             Some(writer) => SampleTarget::push_batch(writer, columns, casts),
             None => Ok(()), // `take` has begun one
         }
+    }
+}
+
+/// The rows of a source whose bytes are looked at together, if all have the same.
+const EQUAL_ROWS: u64 = 65_536;
+
+/// Divides the rows of inputs among files of at most `shard_bytes` raw bytes, or one sample. The
+/// options have the origin of all of them.
+pub(super) fn divide(
+    inputs: &[&OpenInput],
+    planned: &[PlannedSource<'_>],
+    (schema, shard_bytes): (Schema, u64),
+    options: &WriterOptions,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<ShardPlan> {
+    let sources: Vec<&dyn Source> = planned.iter().map(|planned| planned.source).collect();
+    let mut division = Division {
+        ends: FileEnds::new(shard_bytes),
+        files: Vec::new(),
+        rows: 0,
+        total: total_rows(&sources),
+        progress,
+    };
+    let mut divided = Vec::new();
+    for (input, planned) in inputs.iter().zip(planned) {
+        let before = division.rows;
+        division.source(planned, &schema).map_err(|error| located(error, planned.source))?;
+        let rows = division.rows.saturating_sub(before);
+        divided.push(PlannedInput { path: input.name().to_path_buf(), rows, digest: input.digest() });
+    }
+    check_unchanged(&sources)?;
+    let files = (0..).zip(division.files);
+    let shards = files.map(|(number, rows)| {
+        let file_id = options.clone().shard(number).file_id_of(&schema)?;
+        Ok(PlannedShard { rows, file_id })
+    });
+    let shards = shards.collect::<Result<_>>()?;
+    Ok(ShardPlan { inputs: divided, schema, shards })
+}
+
+/// A division at work.
+struct Division<'a> {
+    ends: FileEnds,
+    /// The rows of each file so far.
+    files: Vec<Range<u64>>,
+    /// The rows so far.
+    rows: u64,
+    total: Option<u64>,
+    progress: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
+}
+
+impl Division<'_> {
+    /// Divides the rows of a source. Columns of equal samples are not read, if the source knows how
+    /// many it has.
+    fn source(&mut self, planned: &PlannedSource<'_>, schema: &Schema) -> Result<()> {
+        let fixed: Vec<Option<usize>> = schema.columns.iter().map(fixed_row_bytes).collect();
+        let equal = fixed.iter().flatten().fold(0, |sum, bytes| bytes.saturating_add(sum));
+        let are_equal = !fixed.contains(&None);
+        if let Some(rows) = planned.source.row_count().filter(|_| are_equal) {
+            return self.equal_rows(rows, equal);
+        }
+        // one column is read to count the rows
+        let is_read = |(number, bytes): (usize, &Option<usize>)| {
+            (if are_equal { number == 0 } else { bytes.is_none() }).then_some(number)
+        };
+        let read: Vec<usize> = fixed.iter().enumerate().filter_map(is_read).collect();
+        let columns = || read.iter().filter_map(|&number| planned.columns.get(number));
+        let positions = read.iter().filter_map(|&number| planned.positions.get(number));
+        let wanted: Vec<Wanted> = columns().zip(positions).map(|(column, &position)| column.wanted(position)).collect();
+        let schemas: Vec<ColumnSchema> =
+            read.iter().filter_map(|&number| schema.columns.get(number).cloned()).collect();
+        for batch in planned.source.batches(&wanted, PassRows::All)? {
+            let batch = batch?;
+            let mut bytes = if are_equal { vec![0; batch.row_count] } else { batch.row_bytes(&schemas, columns()) };
+            bytes.iter_mut().for_each(|bytes| *bytes = bytes.saturating_add(equal));
+            self.rows(&bytes)?;
+        }
+        Ok(())
+    }
+
+    fn equal_rows(&mut self, mut rows: u64, bytes: usize) -> Result<()> {
+        while rows > 0 {
+            let count = rows.min(EQUAL_ROWS);
+            let bytes: Vec<usize> = repeat_n(bytes, usize::try_from(count).unwrap_or(0)).collect();
+            self.rows(&bytes)?;
+            rows = rows.saturating_sub(count);
+        }
+        Ok(())
+    }
+
+    /// Divides rows with these raw bytes.
+    fn rows(&mut self, mut bytes: &[usize]) -> Result<()> {
+        while !bytes.is_empty() {
+            let (begins, count) = self.ends.take(bytes.len(), bytes);
+            if begins {
+                self.files.push(self.rows..self.rows);
+            }
+            self.rows = self.rows.saturating_add(u64_of(count));
+            if let Some(file) = self.files.last_mut() {
+                file.end = self.rows;
+            }
+            bytes = bytes.get(count..).unwrap_or(&[]);
+        }
+        go_on((self.progress)(Progress::Scanning { done: self.rows, total: self.total }))
     }
 }

@@ -1,7 +1,7 @@
 //! Arrays of the types that inputs have together.
 
-use crate::import::arrow::gather::by_index;
-use crate::import::problem::Problem;
+use crate::import::arrow::decode::by_index;
+use crate::import::rows::Problem;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{

@@ -1,9 +1,26 @@
-//! The plan of a conversion to several files, each of which another process can write.
+//! Conversions to several files, which one process writes one after the other, or each of which another
+//! process writes.
 
-use crate::Schema;
 use crate::format::FileId;
+use crate::write::Sink;
+use crate::{Error, Schema, Summary};
 use std::ops::Range;
 use std::path::PathBuf;
+
+/// The files of a conversion to several files.
+pub trait ShardFiles {
+    /// The destination of a file.
+    type Sink: Sink;
+
+    /// The error of the caller, which ends the conversion.
+    type Error: From<Error>;
+
+    /// Begins the next file.
+    fn begin(&mut self) -> Result<Self::Sink, Self::Error>;
+
+    /// Takes a file that is complete.
+    fn finished(&mut self, file: Summary<Self::Sink>) -> Result<(), Self::Error>;
+}
 
 /// The files of a conversion to several files, see [`plan_shards`](super::plan_shards).
 #[derive(Clone, Debug)]

@@ -1,0 +1,702 @@
+//! The rows of a column in a record batch: from nested arrays to elements side by side.
+//!
+//! A [path](ColumnPath) leads through structs and lists to an array whose rows are the items of the
+//! column. [`locate`] follows it, and then the dimensions of the items, down to the elements. It finds
+//! for each item the range of its elements and the extents that the type leaves open, from offsets and
+//! validity alone. So the first pass stops there, and makes [outlines](outline). The second pass puts the
+//! elements side by side, which costs no copy where they are so already ([`rows`]).
+//!
+//! Lists of different lengths side by side are not a tensor. Then outer dimensions become lists, as few as
+//! possible. The first pass finds how many; the second is told.
+
+use super::decode::{AnyList, by_index, check_rows, decode, field_of};
+use super::elements::{Refused, Values, instants, plain_bytes, values};
+use crate::DType;
+use crate::arrow_type::{ArrowType, StoredElement, TimeUnit};
+use crate::error::Advice;
+use crate::format::item_shapes::product_of_extents;
+use crate::import::input_column::{ColumnKind, Level, UNKNOWN};
+use crate::import::plan::in_unit;
+use crate::import::rows::{Bitmap, ColumnRows, ItemBytes, NullElementBits, Outline, Problem, SharedBytes, row_of};
+use crate::limits;
+use crate::list_buffer::ListBuffer;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ByteArrayType, ByteViewType, Int32Type};
+use arrow_array::{Array, ArrayRef, GenericByteArray, GenericByteViewArray, RecordBatch, StructArray};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer};
+use arrow_schema::DataType;
+use std::iter;
+use std::ops::Range;
+use std::result::Result;
+
+/// The maximum number of members of lists in a batch that take no memory.
+const EMPTY_MEMBERS: usize = 1 << 24;
+
+/// A step from an array to one inside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::import) enum Step {
+    /// To the members of lists.
+    List,
+    /// To a field of a struct.
+    Field(usize),
+}
+
+/// The way from a record batch to the array of a column.
+#[derive(Clone)]
+pub(in crate::import) struct ColumnPath {
+    /// The field of the schema, then fields of structs.
+    pub fields: Vec<usize>,
+    /// Steps into lists, if the column is inside some.
+    pub steps: Vec<Step>,
+    /// Whether it ends at a struct, whose nulls alone are stored.
+    pub is_struct: bool,
+}
+
+impl ColumnPath {
+    /// Returns whether the path leads through a struct.
+    pub(super) fn is_in(&self, around: &Self) -> bool {
+        let is_longer = self.fields.len() > around.fields.len() || self.steps.len() > around.steps.len();
+        // steps begin behind the last field
+        let is_same = self.fields == around.fields || around.steps.is_empty();
+        is_longer && is_same && self.fields.starts_with(&around.fields) && self.steps.starts_with(&around.steps)
+    }
+}
+
+/// The items of a column in a batch.
+pub(super) struct Located {
+    /// The kind of the items.
+    kind: ColumnKind,
+    /// The lists around them.
+    lists: Vec<ListBuffer>,
+    nulls: Option<NullBuffer>,
+    items: Items,
+}
+
+enum Items {
+    /// Structs, and the first row with a null one that is not inside another null one.
+    Structs {
+        count: usize,
+        first_null: Option<usize>,
+    },
+    Strings(ArrayRef),
+    Tensors(Tensors),
+}
+
+/// Finds the items of a column of this kind in a batch with some fields of the schema. If it is known
+/// how many outer dimensions are lists, `unfolded` is their number.
+pub(super) fn locate(
+    batch: &RecordBatch,
+    fields: &[usize],
+    path: &ColumnPath,
+    kind: &ColumnKind,
+    unfolded: Option<usize>,
+) -> Result<Located, Problem> {
+    let mut at = Position::at_root(batch, fields, &path.fields)?;
+    let mut kind = kind.clone();
+    let mut lists = Vec::new();
+    let enter = |at: &mut Position, lists: &mut Vec<ListBuffer>| -> Result<(), Problem> {
+        let entered = at.enter_lists().map_err(|problem| problem.in_lists(lists))?;
+        lists.push(entered);
+        Ok(())
+    };
+    for step in &path.steps {
+        match step {
+            Step::List => enter(&mut at, &mut lists)?,
+            Step::Field(child) => at.enter_field(*child)?,
+        }
+    }
+    if path.is_struct {
+        return Ok(at.structs(kind, lists));
+    }
+    for _ in kind.unfold(unfolded.unwrap_or(0)) {
+        enter(&mut at, &mut lists)?;
+    }
+    loop {
+        let (items, nulls) = at.items()?;
+        match items_of(&items, nulls.as_ref(), &kind) {
+            Ok((items, nulls)) => return Ok(Located { kind, lists, nulls, items }),
+            Err(NotTensors::Nested { dimensions, .. }) if unfolded.is_none() => {
+                for _ in kind.unfold(dimensions) {
+                    enter(&mut at, &mut lists)?;
+                }
+            }
+            Err(NotTensors::Refused(problem) | NotTensors::Nested { problem, .. }) => {
+                return Err(problem.in_lists(&lists));
+            }
+        }
+    }
+}
+
+/// Returns the rows of an array as items, and those of them that are null.
+fn items_of(
+    array: &ArrayRef,
+    nulls: Option<&NullBuffer>,
+    kind: &ColumnKind,
+) -> Result<(Items, Option<NullBuffer>), NotTensors> {
+    // an array of type null has no bitmap
+    let all_null = (array.data_type() == &DataType::Null).then(|| NullBuffer::new_null(array.len()));
+    let nulls = all_null.as_ref().or(nulls);
+    let items = match kind.dtype {
+        dtype if dtype.is_string() => Items::Strings(array.clone()),
+        DType::Complex64 => {
+            let halves = kind.of_halves();
+            let tensors = tensors(array, nulls, &halves)?;
+            if tensors.has_nulls(nulls) {
+                return Err(NotTensors::Refused("a null in a complex number".to_owned().into()));
+            }
+            Items::Tensors(tensors)
+        }
+        _ => Items::Tensors(tensors(array, nulls, kind)?),
+    };
+    Ok((items, nulls.filter(|nulls| nulls.null_count() > 0).cloned()))
+}
+
+impl Located {
+    /// Returns what the first pass looks at, of a column that has `level_count` levels of lists.
+    pub(super) fn outline(self, level_count: usize) -> Result<Outline, Problem> {
+        let has_null_elements = self.has_null_elements();
+        let mut outline =
+            Outline { unfolded: self.lists.len().saturating_sub(level_count), has_null_elements, ..Outline::default() };
+        match self.items {
+            Items::Strings(_) => {}
+            Items::Structs { first_null, .. } => outline.has_null_struct = first_null.is_some(),
+            Items::Tensors(tensors) => {
+                if self.kind.instants {
+                    let found = instants(&tensors.elements).map_err(|refused| Problem::from(refused.message))?;
+                    let ranges = tensors.ranges.iter().enumerate();
+                    let present =
+                        ranges.filter(|(item, _)| self.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*item)));
+                    outline.instants = present
+                        .flat_map(|(item, range)| {
+                            let row = row_of(item, &self.lists).unwrap_or(0); // an item is in a list
+                            found.get(range.clone()).unwrap_or(&[]).iter().map(move |instant| (*instant, row))
+                        })
+                        .collect();
+                }
+                outline.extents = tensors.open_extents;
+            }
+        }
+        Ok(outline)
+    }
+
+    /// Returns whether tensors that are not null have null elements.
+    fn has_null_elements(&self) -> bool {
+        // the nulls of scalars are null items
+        let is_scalar = self.kind.list_levels().is_empty() && !self.kind.variable_tensor;
+        matches!(&self.items, Items::Tensors(tensors) if !is_scalar && tensors.has_nulls(self.nulls.as_ref()))
+    }
+
+    /// Returns whether there are null structs, or nulls inside rows of a column that has `level_count`
+    /// levels of lists: null elements, or null members of lists that are dimensions.
+    pub(super) fn has_nulls(&self, level_count: usize) -> bool {
+        if let Items::Structs { first_null, .. } = self.items {
+            return first_null.is_some();
+        }
+        let unfolded = self.lists.get(level_count..).unwrap_or(&[]);
+        let inner = unfolded.iter().skip(1).any(|lists| lists.null_count() > 0);
+        inner || (!unfolded.is_empty() && self.nulls.is_some()) || self.has_null_elements()
+    }
+
+    /// Puts the elements of all items side by side. `unit` is that of timestamps whose unit the type
+    /// does not state.
+    pub(super) fn rows(self, unit: Option<TimeUnit>) -> Result<ColumnRows, Problem> {
+        let has_null_elements = self.has_null_elements();
+        let Self { kind, lists, nulls, items } = self;
+        let validity = nulls.as_ref().map(|nulls| Bitmap(SharedBytes::new(nulls.inner().sliced())));
+        let is_null = |item: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(item));
+        match items {
+            Items::Structs { count, .. } => Ok(ColumnRows::structs(count, lists, validity)),
+            Items::Strings(array) => {
+                let (bytes, mut ranges) = string_bytes(&array, nulls.as_ref())?;
+                ranges.iter_mut().enumerate().filter(|(i, _)| is_null(*i)).for_each(|(_, range)| *range = 0..0);
+                let length = |(item, range): (usize, &Range<usize>)| {
+                    let length = u32::try_from(range.len()).ok().filter(|&length| length <= limits::EXTENT);
+                    let too_long = || Problem::at(item, format!("a string of {} bytes is too long", range.len()));
+                    length.ok_or_else(|| too_long().in_lists(&lists))
+                };
+                let extents = ranges.iter().enumerate().map(length).collect::<Result<_, _>>()?;
+                let (values, item_bytes) = side_by_side(bytes, &ranges).ok_or_else(outside)?;
+                let item_count = ranges.len();
+                let rows = ColumnRows::scalars(kind.dtype, item_count, values, validity);
+                Ok(ColumnRows { lists, extents, item_bytes, ..rows })
+            }
+            Items::Tensors(mut tensors) => {
+                let elements = cut(&tensors.elements, &mut tensors.ranges)?;
+                let stored = match kind.dtype {
+                    DType::Complex64 => StoredElement::one(DType::F32),
+                    dtype => StoredElement { dtype, extent: kind.element_extent },
+                };
+                let refused = |Refused { element, message }: Refused| {
+                    let item =
+                        element.and_then(|element| tensors.ranges.iter().position(|range| range.contains(&element)));
+                    Problem { row: item, message, advice: vec![Advice::SkipColumns] }.in_lists(&lists)
+                };
+                let bytes = match values(&elements, stored).map_err(refused)? {
+                    Values::Plain(bytes) => bytes,
+                    Values::Instants(instants) => in_units(&instants, unit).map_err(refused)?,
+                };
+                let extent = stored.extent.and_then(|extent| usize::try_from(extent).ok()).unwrap_or(1);
+                let width = stored.dtype.element_bytes().saturating_mul(extent);
+                // no overflow: the ranges lie inside elements of this width
+                let ranges: Vec<Range<usize>> =
+                    tensors.ranges.iter().map(|range| range.start * width..range.end * width).collect();
+                let (values, item_bytes) = side_by_side(bytes, &ranges).ok_or_else(outside)?;
+                let null_elements = has_null_elements.then(|| {
+                    let elements_of_items = tensors.ranges.iter().flat_map(Clone::clone);
+                    NullElementBits { are_null: elements_of_items.map(|i| elements.is_null(i)).collect(), width }
+                });
+                let rows = ColumnRows::scalars(kind.dtype, ranges.len(), values, validity);
+                Ok(ColumnRows { lists, extents: tensors.open_extents, item_bytes, null_elements, ..rows })
+            }
+        }
+    }
+}
+
+/// Returns timestamps in their unit.
+fn in_units(instants: &[i128], unit: Option<TimeUnit>) -> Result<Buffer, Refused> {
+    let refused = |element, message| Refused { element, message };
+    let unit = unit.ok_or_else(|| refused(None, "INT96 timestamps in a column without a unit".to_owned()))?;
+    let exact = instants.iter().enumerate().map(|(element, &instant)| {
+        let due = ArrowType::Timestamp(unit, None);
+        let text = || format!("the INT96 timestamp of {instant} ns since 1970 is none of {due}");
+        in_unit(instant, unit).ok_or_else(|| refused(Some(element), text()))
+    });
+    Ok(Buffer::from_vec(exact.collect::<Result<Vec<i64>, _>>()?))
+}
+
+/// Returns the bytes of ranges side by side: a part of the buffer if they are so already.
+fn side_by_side(buffer: Buffer, ranges: &[Range<usize>]) -> Option<(SharedBytes, ItemBytes)> {
+    let first = ranges.first().map_or(0, ExactSizeIterator::len);
+    let item_bytes = if ranges.iter().all(|range| range.len() == first) {
+        ItemBytes::Equal(first)
+    } else {
+        let ends = ranges.iter().scan(0_usize, |end, range| {
+            *end = end.saturating_add(range.len());
+            Some(*end)
+        });
+        ItemBytes::Offsets(iter::once(0).chain(ends).collect())
+    };
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for range in ranges.iter().filter(|range| !range.is_empty()) {
+        match runs.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => runs.push(range.clone()),
+        }
+    }
+    let all = SharedBytes::new(buffer);
+    let values = match runs.as_slice() {
+        [] => SharedBytes::new([]),
+        [run] => all.slice(run.clone())?,
+        runs => {
+            let mut bytes = Vec::with_capacity(runs.iter().map(ExactSizeIterator::len).sum());
+            for run in runs {
+                bytes.extend_from_slice(all.get(run.clone())?);
+            }
+            SharedBytes::new(bytes)
+        }
+    };
+    Some((values, item_bytes))
+}
+
+fn outside() -> Problem {
+    "the elements of a sample lie outside the array".to_owned().into()
+}
+
+fn other_columns() -> Problem {
+    Problem::from("a batch has other columns than its schema".to_owned())
+}
+
+/// Returns the maximum number of members of lists that are looked at. Members of types without content
+/// take no memory, so that a small file can have any number of them.
+fn max_members(members: &ArrayRef) -> usize {
+    members.get_array_memory_size().saturating_mul(8).max(EMPTY_MEMBERS)
+}
+
+/// An array, and what of it belongs to the samples.
+struct Position {
+    array: ArrayRef,
+    /// Nulls of the structs around it.
+    around: Option<NullBuffer>,
+    /// Nulls of the array, and of the structs around it.
+    nulls: Option<NullBuffer>,
+    /// Positions in the array, ascending; `None`: all. Null lists can hide members, which are left out.
+    entries: Option<Vec<usize>>,
+}
+
+impl Position {
+    /// Finds the array that some fields of structs lead to; `fields` are the fields of the schema that
+    /// the batch has.
+    fn at_root(batch: &RecordBatch, fields: &[usize], path: &[usize]) -> Result<Self, Problem> {
+        let (root, rest) = path.split_first().ok_or_else(other_columns)?;
+        let position = fields.binary_search(root).map_err(|_| other_columns())?;
+        let mut array = batch.columns().get(position).ok_or_else(other_columns)?.clone();
+        let mut around: Option<NullBuffer> = None;
+        for &child in rest {
+            around = NullBuffer::union(around.as_ref(), array.logical_nulls().as_ref());
+            array = field_of(&array, child).ok_or_else(other_columns)?;
+        }
+        let array = decode(&array)?;
+        let nulls = NullBuffer::union(around.as_ref(), array.nulls()).filter(|nulls| nulls.null_count() > 0);
+        Ok(Self { array, around, nulls, entries: None })
+    }
+
+    fn entry_count(&self) -> usize {
+        self.entries.as_ref().map_or(self.array.len(), Vec::len)
+    }
+
+    fn is_null(&self, i: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| i < nulls.len() && nulls.is_null(i))
+    }
+
+    /// Returns the nulls of structs in these lists.
+    fn structs(&self, kind: ColumnKind, lists: Vec<ListBuffer>) -> Located {
+        let count = self.entry_count();
+        let (around, own) = (self.of_entries(self.around.as_ref()), self.of_entries(self.nulls.as_ref()));
+        let is_around = |i: usize| around.as_ref().is_none_or(|nulls| nulls.is_valid(i));
+        let first = own.as_ref().and_then(|own| (0..count).find(|&i| own.is_null(i) && is_around(i)));
+        let first_null = first.and_then(|entry| row_of(entry, &lists));
+        Located { kind, lists, nulls: own, items: Items::Structs { count, first_null } }
+    }
+
+    /// Returns the nulls that entries have, if there are some.
+    fn of_entries(&self, nulls: Option<&NullBuffer>) -> Option<NullBuffer> {
+        let nulls = nulls?;
+        let nulls = match &self.entries {
+            None => nulls.clone(),
+            Some(entries) => {
+                let present: BooleanBuffer = entries.iter().map(|&i| i >= nulls.len() || nulls.is_valid(i)).collect();
+                NullBuffer::new(present)
+            }
+        };
+        (nulls.null_count() > 0).then_some(nulls)
+    }
+
+    fn enter_lists(&mut self) -> Result<ListBuffer, Problem> {
+        let list = AnyList::of_any(&self.array)?;
+        let max = max_members(list.values());
+        let mut members = Vec::new();
+        let mut lists = ListBuffer::default();
+        lists.clear()?;
+        let entries: &mut dyn Iterator<Item = usize> = match &self.entries {
+            Some(entries) => &mut entries.iter().copied(),
+            None => &mut (0..self.array.len()),
+        };
+        for (row, i) in entries.enumerate() {
+            let is_null = self.is_null(i);
+            let range = if is_null { 0..0 } else { list.start(i)..list.start(i + 1) };
+            let too_long = || Problem::at(row, format!("a list of {} members is too long", range.len()));
+            let length = u32::try_from(range.len()).map_err(|_| too_long())?;
+            lists.push((!is_null).then_some(length))?;
+            if range.len().saturating_add(members.len()) > max {
+                return Err(Problem::at(row, format!("lists of more than {max} members that take no memory")));
+            }
+            if members.try_reserve(range.len()).is_err() {
+                return Err(Problem::at(row, format!("no memory for more than {} members of lists", members.len())));
+            }
+            members.extend(range);
+        }
+        // a slice of a batch uses a part of them
+        let first = members.first().copied().unwrap_or(0);
+        let end = members.last().map_or(first, |last| last.saturating_add(1));
+        let array = decode(&part(list.values(), first..end)?)?;
+        members.iter_mut().for_each(|member| *member -= first); // they ascend
+        let entries = (members.len() != array.len()).then_some(members);
+        *self = Self { around: None, nulls: array.nulls().cloned(), array, entries };
+        Ok(lists)
+    }
+
+    fn enter_field(&mut self, child: usize) -> Result<(), Problem> {
+        let parent = self.array.as_struct_opt().ok_or_else(other_columns)?;
+        let child = decode(parent.columns().get(child).ok_or_else(other_columns)?)?;
+        self.around = self.nulls.take();
+        self.nulls = NullBuffer::union(self.around.as_ref(), child.nulls());
+        self.array = child;
+        Ok(())
+    }
+
+    /// Returns the entries alone, and their nulls.
+    fn items(&self) -> Result<(ArrayRef, Option<NullBuffer>), Problem> {
+        let items = match &self.entries {
+            None => self.array.clone(),
+            Some(entries) => {
+                let first = entries.first().copied().unwrap_or(0);
+                let last = entries.last().map_or(first, |&last| last.saturating_add(1));
+                if last.saturating_sub(first) == entries.len() && last <= self.array.len() {
+                    self.array.slice(first, entries.len()) // without gaps: they ascend
+                } else {
+                    by_index(&self.array, &self.array, entries, None)?
+                }
+            }
+        };
+        let nulls = NullBuffer::union(self.of_entries(self.nulls.as_ref()).as_ref(), items.nulls());
+        Ok((items, nulls.filter(|nulls| nulls.null_count() > 0)))
+    }
+}
+
+/// The tensors of one column in one batch.
+struct Tensors {
+    /// The range of each sample in `elements`; any range for a null.
+    ranges: Vec<Range<usize>>,
+    /// The extents that the type does not tell, sample by sample.
+    open_extents: Vec<u32>,
+    elements: ArrayRef,
+}
+
+impl Tensors {
+    /// Returns whether an item that is not null has a null element.
+    fn has_nulls(&self, nulls: Option<&NullBuffer>) -> bool {
+        let Some(elements) = self.elements.nulls().filter(|elements| elements.null_count() > 0) else { return false };
+        let is_present = |item: usize| nulls.is_none_or(|nulls| nulls.is_valid(item));
+        let mut present = self.ranges.iter().enumerate().filter(|(item, _)| is_present(*item));
+        present.any(|(_, range)| range.clone().any(|element| elements.is_null(element)))
+    }
+}
+
+/// The reason why the rows of an array are not tensors.
+enum NotTensors {
+    /// One of them cannot be stored.
+    Refused(Problem),
+    /// One of them is not a tensor, unless this number of outer dimensions are lists.
+    Nested { dimensions: usize, problem: Problem },
+}
+
+impl From<Problem> for NotTensors {
+    fn from(problem: Problem) -> Self {
+        Self::Refused(problem)
+    }
+}
+
+/// Finds the tensors that are the rows of an array; `nulls` are those that are null.
+fn tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> Result<Tensors, NotTensors> {
+    if kind.variable_tensor {
+        return Ok(variable_tensors(array, nulls, kind)?);
+    }
+    let mut walk = Walk { ranges: (0..array.len()).map(|i| i..i + 1).collect(), nulls, kind };
+    let mut array = array.clone();
+    let mut open = Vec::with_capacity(kind.open_count());
+    for (dimension, level) in kind.list_levels().iter().enumerate() {
+        let list = AnyList::of(&array, level)?;
+        match level {
+            Level::Fixed(_) => walk.enter_fixed(&list, dimension)?,
+            Level::Open => open.push(walk.enter_lists(&list, dimension)?),
+        }
+        // a slice of a batch uses a part of them
+        array = decode(&cut(list.values(), &mut walk.ranges)?)?;
+    }
+    let rows = walk.ranges.len();
+    let open_extents = (0..rows).flat_map(|row| open.iter().filter_map(move |extents| extents.get(row).copied()));
+    Ok(Tensors { open_extents: open_extents.collect(), ranges: walk.ranges, elements: array })
+}
+
+/// The ranges of all samples, on their way from level to level.
+struct Walk<'a> {
+    ranges: Vec<Range<usize>>,
+    nulls: Option<&'a NullBuffer>,
+    kind: &'a ColumnKind,
+}
+
+impl Walk<'_> {
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.is_some_and(|nulls| nulls.is_null(row))
+    }
+
+    fn enter_fixed(&mut self, list: &AnyList, dimension: usize) -> Result<(), NotTensors> {
+        let mut ranges = std::mem::take(&mut self.ranges);
+        for (row, range) in ranges.iter_mut().enumerate() {
+            if !self.is_null(row) {
+                self.check_no_null_list(list, dimension, row, range)?;
+            }
+            let bounds = |i: usize| i.checked_mul(list.fixed_length());
+            let (Some(start), Some(end)) = (bounds(range.start), bounds(range.end)) else {
+                return Err(Problem::at(row, "a tensor is too large").into());
+            };
+            *range = start..end;
+        }
+        self.ranges = ranges;
+        Ok(())
+    }
+
+    /// Enters the lists of each sample, and returns its extent in this dimension.
+    fn enter_lists(&mut self, list: &AnyList, dimension: usize) -> Result<Vec<u32>, NotTensors> {
+        let mut ranges = std::mem::take(&mut self.ranges);
+        let mut extents = Vec::with_capacity(ranges.len());
+        for (row, range) in ranges.iter_mut().enumerate() {
+            if self.is_null(row) || range.start == range.end {
+                extents.push(UNKNOWN);
+                *range = 0..0;
+                continue;
+            }
+            self.check_no_null_list(list, dimension, row, range)?;
+            extents.push(self.common_length(list, dimension, row, range)?);
+            *range = list.start(range.start)..list.start(range.end);
+        }
+        self.ranges = ranges;
+        Ok(extents)
+    }
+
+    fn check_no_null_list(
+        &self,
+        list: &AnyList,
+        dimension: usize,
+        row: usize,
+        range: &Range<usize>,
+    ) -> Result<(), NotTensors> {
+        // null lists of the outermost dimension are null samples
+        let Some(nulls) = list.nulls().filter(|_| dimension > 0) else { return Ok(()) };
+        if range.clone().any(|i| nulls.is_null(i)) {
+            return Err(self.nested(dimension, row, "a null list inside a tensor, which has no length".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Returns the length of all lists of a range that is not empty.
+    fn common_length(
+        &self,
+        list: &AnyList,
+        dimension: usize,
+        row: usize,
+        range: &Range<usize>,
+    ) -> Result<u32, NotTensors> {
+        let length = |i: usize| list.start(i + 1).saturating_sub(list.start(i));
+        let first = length(range.start);
+        if let Some(other) = range.clone().map(length).find(|&other| other != first) {
+            let message = format!("lists of {first} and {other} elements side by side are no tensor");
+            return Err(self.nested(dimension, row, message));
+        }
+        let fits = u32::try_from(first).ok().filter(|&length| length <= limits::EXTENT);
+        fits.ok_or_else(|| Problem::at(row, format!("a list of {first} elements is too long")).into())
+    }
+
+    /// Returns the error of a row that is a tensor only from this dimension on.
+    fn nested(&self, dimension: usize, row: usize, message: String) -> NotTensors {
+        let problem = Problem::at(row, message).advising([Advice::SkipColumns]);
+        match self.kind.can_unfold(dimension) {
+            true => NotTensors::Nested { dimensions: dimension, problem },
+            false => problem.into(),
+        }
+    }
+}
+
+/// Returns the samples of an `arrow.variable_shape_tensor`: a struct of a list `data` and a
+/// fixed-size list `shape`.
+fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> Result<Tensors, Problem> {
+    let mismatch = || Problem::from(format!("a batch has the type {}, which its schema denies", array.data_type()));
+    let tensors: &StructArray = array.as_struct_opt().ok_or_else(mismatch)?;
+    let (Some(data), Some(shapes)) = (tensors.column_by_name("data"), tensors.column_by_name("shape")) else {
+        return Err(mismatch());
+    };
+    let data = AnyList::of(data, &Level::Open)?;
+    let shapes = shapes.as_fixed_size_list_opt().ok_or_else(mismatch)?;
+    let extents = shapes.values().as_primitive_opt::<Int32Type>().ok_or_else(mismatch)?;
+    let rank = kind.list_levels().len();
+    if usize::try_from(shapes.value_length()).ok() != Some(rank) {
+        return Err(mismatch());
+    }
+    let (first, end) = (data.start(0), data.start(tensors.len()));
+    let elements = decode(&part(data.values(), first..end)?)?;
+    let mut samples = Tensors { ranges: Vec::new(), open_extents: Vec::new(), elements };
+    for row in 0..tensors.len() {
+        if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+            samples.ranges.push(0..0);
+            samples.open_extents.extend(vec![UNKNOWN; kind.open_count()]);
+            continue;
+        }
+        if data.nulls().is_some_and(|nulls| nulls.is_null(row)) || shapes.is_null(row) {
+            return Err(Problem::at(row, "a tensor whose data or shape is null"));
+        }
+        let stored = extents.slice(row * rank, rank); // within: there are `rank` for each row
+        let extents: Option<Vec<u32>> = stored.iter().map(|extent| u32::try_from(extent?).ok()).collect();
+        let extents = extents.ok_or_else(|| Problem::at(row, "a tensor with a null or negative extent"))?;
+        let range = data.start(row)..data.start(row + 1);
+        if product_of_extents(&extents) != Some(range.len()) {
+            return Err(Problem::at(row, format!("a tensor of shape {extents:?} with {} elements", range.len())));
+        }
+        samples.open_extents.extend(open_extents(row, kind, &extents)?);
+        samples.ranges.push(range.start - first..range.end - first); // offsets do not descend
+    }
+    Ok(samples)
+}
+
+/// Returns the extents that the type does not state. Checks that the others are as it states.
+fn open_extents(row: usize, kind: &ColumnKind, extents: &[u32]) -> Result<Vec<u32>, Problem> {
+    let mut open = Vec::new();
+    for (level, &extent) in kind.levels.iter().zip(extents) {
+        match level {
+            Level::Open => open.push(extent),
+            Level::Fixed(due) if due.first() == Some(&extent) => {}
+            Level::Fixed(due) => {
+                let message = format!("a tensor of shape {extents:?}, where its type says {due:?} for an extent");
+                return Err(Problem::at(row, message));
+            }
+        }
+    }
+    Ok(open)
+}
+
+/// Cuts an array down to what some ranges use, and makes them ranges of the result.
+fn cut(array: &ArrayRef, ranges: &mut [Range<usize>]) -> Result<ArrayRef, Problem> {
+    let used = || ranges.iter().filter(|range| !range.is_empty());
+    let start = used().map(|range| range.start).min().unwrap_or(0);
+    let end = used().map(|range| range.end).max().unwrap_or(0);
+    let part = part(array, start..end)?;
+    let shifted = |range: &Range<usize>| {
+        // `start` is the least
+        if range.is_empty() { 0..0 } else { range.start - start..range.end - start }
+    };
+    ranges.iter_mut().for_each(|range| *range = shifted(range));
+    Ok(part)
+}
+
+/// Returns some rows of an array.
+fn part(array: &ArrayRef, rows: Range<usize>) -> Result<ArrayRef, Problem> {
+    let length = rows.end.checked_sub(rows.start).filter(|_| rows.end <= array.len());
+    Ok(array.slice(rows.start, length.ok_or_else(outside)?))
+}
+
+/// Returns the bytes of strings, and the range of each.
+fn string_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Buffer, Vec<Range<usize>>), Problem> {
+    Ok(match array.data_type() {
+        DataType::Utf8 => string_ranges(array.as_string::<i32>()),
+        DataType::LargeUtf8 => string_ranges(array.as_string::<i64>()),
+        DataType::Binary => string_ranges(array.as_binary::<i32>()),
+        DataType::LargeBinary => string_ranges(array.as_binary::<i64>()),
+        DataType::Utf8View | DataType::BinaryView => {
+            check_rows(array, iter::once(0..array.len()))?;
+            match array.as_string_view_opt() {
+                Some(texts) => view_ranges(texts, nulls),
+                None => view_ranges(array.as_binary_view(), nulls),
+            }
+        }
+        DataType::FixedSizeBinary(length) => fixed_binary_ranges(array, *length)?,
+        other => return Err(format!("a batch has the type {other}, which its schema denies").into()),
+    })
+}
+
+fn string_ranges<T: ByteArrayType>(array: &GenericByteArray<T>) -> (Buffer, Vec<Range<usize>>) {
+    let offsets = array.value_offsets().iter().map(|offset| offset.as_usize());
+    let ranges = offsets.clone().zip(offsets.skip(1)).map(|(start, end)| start..end);
+    (array.values().clone(), ranges.collect())
+}
+
+fn view_ranges<T: ByteViewType>(
+    array: &GenericByteViewArray<T>,
+    nulls: Option<&NullBuffer>,
+) -> (Buffer, Vec<Range<usize>>) {
+    let mut bytes = Vec::new();
+    let mut ranges = Vec::with_capacity(array.len());
+    for (row, value) in array.bytes_iter().enumerate() {
+        let start = bytes.len();
+        if !nulls.is_some_and(|nulls| nulls.is_null(row)) {
+            bytes.extend_from_slice(value);
+        }
+        ranges.push(start..bytes.len());
+    }
+    (Buffer::from_vec(bytes), ranges)
+}
+
+fn fixed_binary_ranges(array: &ArrayRef, length: i32) -> Result<(Buffer, Vec<Range<usize>>), Problem> {
+    let width = usize::try_from(length).map_err(|_| format!("fixed-size binary of {length} bytes"))?;
+    let buffer = plain_bytes(array, width).ok_or_else(outside)?;
+    // the buffer is as long as all of them together
+    Ok((buffer, (0..array.len()).map(|row| row * width..(row + 1) * width).collect()))
+}

@@ -1,0 +1,390 @@
+//! The first pass over the inputs: finds what only the data tells.
+//!
+//! Types leave open which lists are tensors, which of their dimensions have the same extent in every
+//! sample, in which unit INT96 timestamps fit, and whether a struct is ever null. The pass reads only
+//! the columns with such an unknown, only their offsets and validity, and ends as soon as no sample can
+//! change what is known. What it finds completes the [`Plan`].
+//!
+//! INT96 timestamps of Parquet are nanoseconds of any range. Arrow reads them as nanoseconds of 64
+//! bits, which most fit. If one does not, the column is stored in microseconds, provided that every
+//! value is a whole number of them and fits.
+
+use super::sample_error::{Origin, sample_error};
+use crate::Result;
+use crate::arrow_type::{self, ArrowType, FOUND_SHAPE, TimeUnit};
+use crate::error::{Advice, go_on};
+use crate::import::found::FoundShape;
+use crate::import::input_column::{ColumnKind, Level, UNKNOWN, open_count};
+use crate::import::options::{NullElements, Progress};
+use crate::import::plan::{Column, Plan, in_unit};
+use crate::import::rows::{Batch, Outline, Problem};
+use crate::import::source::{PassRows, Source, located, total_rows};
+use crate::le::u64_of;
+use crate::{Extent, Shape};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// The unknowns of a column.
+struct Finder {
+    /// `None` if the type or the caller states it.
+    shape: Option<ShapeFinder>,
+    /// `None` if all samples are tensors by their type, or have to be.
+    unfold: Option<UnfoldFinder>,
+    unit: Option<UnitFinder>,
+    /// Whether a null struct was found, if the column has the nulls of a struct.
+    null_structs: Option<bool>,
+}
+
+impl Finder {
+    fn new(column: &Column, null_elements: NullElements) -> Self {
+        let kind = Some(&column.kind).filter(|_| column.shape.is_none());
+        Self {
+            shape: kind.filter(|kind| kind.open_count() > 0).map(ShapeFinder::new),
+            unfold: kind.and_then(|kind| UnfoldFinder::new(kind, null_elements)),
+            unit: UnitFinder::new(column),
+            null_structs: column.may_be_written().then_some(false),
+        }
+    }
+
+    /// Returns whether no sample can change what is known any more. The samples may have nulls
+    /// inside, or be null structs, or not.
+    fn is_settled(&self, may_have_nulls: bool) -> bool {
+        let has_shape = self.shape.as_ref().is_none_or(ShapeFinder::is_settled);
+        let has_lists = self.unfold.as_ref().is_none_or(|unfold| unfold.is_settled(may_have_nulls));
+        self.unit.is_none() && has_lists && has_shape && (self.null_structs != Some(false) || !may_have_nulls)
+    }
+
+    /// Examines samples of a column, which begin with number `first` of all.
+    fn observe(&mut self, outline: &Outline, column: &Column, first: u64) {
+        if let Some(unfold) = &mut self.unfold {
+            unfold.observe(outline);
+        }
+        if let Some(shape) = &mut self.shape {
+            shape.unfold(&column.kind, self.unfold.as_ref().map_or(0, |unfold| unfold.dimensions));
+            shape.observe(outline, &column.kind, first);
+        }
+        if let Some(unit) = &mut self.unit {
+            unit.observe(outline, first);
+        }
+        if let Some(found) = &mut self.null_structs {
+            *found |= outline.has_null_struct;
+        }
+    }
+
+    /// Gives the column what was found.
+    fn settle(&self, column: &mut Column) -> std::result::Result<(), (u64, Problem)> {
+        column.unfold(self.unfold.as_ref().map_or(0, |unfold| unfold.dimensions));
+        if let Some(shape) = &self.shape {
+            column.set_shape(shape.shape(&column.kind));
+        }
+        if let Some(shape) = self.shape.as_ref().filter(|_| column.kind.lists.is_empty()) {
+            let found = shape.found(&column.kind).map(|found| (FOUND_SHAPE.to_owned(), found.to_string()));
+            column.metadata.extend(found);
+        }
+        if let (Some(found), Some(nulls)) = (self.null_structs, &mut column.struct_nulls) {
+            nulls.is_written |= found;
+        }
+        self.unit.as_ref().map_or(Ok(()), |unit| unit.settle(column))
+    }
+}
+
+/// Reads the columns about which the type does not tell all, and nothing else, and completes the
+/// plan.
+pub(super) fn complete(
+    sources: &[&dyn Source],
+    plan: &mut Plan,
+    null_elements: NullElements,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<()> {
+    let mut finders: Vec<Finder> = plan.columns.iter().map(|column| Finder::new(column, null_elements)).collect();
+    let total = total_rows(sources);
+    let mut rows = 0;
+    let mut starts: Vec<(u64, &dyn Source)> = Vec::new();
+    for (source, positions) in sources.iter().zip(&plan.positions) {
+        starts.push((rows, *source));
+        let wanted = positions.iter().map(|&position| source.may_have_nulls(position)).enumerate();
+        let is_wanted =
+            |&(i, may_have_nulls): &(usize, bool)| !finders.get(i).is_none_or(|f| f.is_settled(may_have_nulls));
+        let wanted: Vec<(usize, bool)> = wanted.filter(is_wanted).collect();
+        if wanted.is_empty() {
+            rows = rows.saturating_add(source.row_count().unwrap_or(0));
+            continue;
+        }
+        let scan = Scan { source: *source, columns: &plan.columns, positions, wanted: &wanted };
+        scan.run(&mut finders, &mut rows, &mut |rows| progress(Progress::Scanning { done: rows, total }))
+            .map_err(|error| located(error, *source))?;
+    }
+    for (column, finder) in plan.columns.iter_mut().zip(&finders) {
+        finder.settle(column).map_err(|(sample, problem)| {
+            let (source, own) = starts
+                .iter()
+                .rfind(|(start, _)| *start <= sample)
+                .map_or((0, None), |(start, source)| (*start, Some(*source)));
+            let problem = Problem { row: Some(0), ..problem };
+            let error = sample_error(&problem, Origin { batch: sample, source }, column);
+            match own {
+                Some(source) => located(error, source),
+                None => error,
+            }
+        })?;
+    }
+    plan.settle_structs()
+}
+
+/// The first pass over one source.
+struct Scan<'a> {
+    source: &'a dyn Source,
+    columns: &'a [Column],
+    /// The position of each column in the source.
+    positions: &'a [usize],
+    /// The numbers of the columns to look at, and whether they may have nulls.
+    wanted: &'a [(usize, bool)],
+}
+
+impl Scan<'_> {
+    fn run(
+        &self,
+        finders: &mut [Finder],
+        rows: &mut u64,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let positions: Vec<usize> = self.wanted.iter().filter_map(|(i, _)| self.positions.get(*i).copied()).collect();
+        let source = *rows;
+        for batch in self.source.outlines(&positions, PassRows::All)? {
+            let batch = batch?;
+            self.batch(&batch, Origin { batch: *rows, source }, finders)?;
+            *rows += u64_of(batch.row_count);
+            go_on(progress(*rows))?;
+            let is_settled =
+                |&(i, may_have_nulls): &(usize, bool)| finders.get(i).is_none_or(|f| f.is_settled(may_have_nulls));
+            if self.wanted.iter().all(is_settled) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn batch(&self, batch: &Batch<Outline>, origin: Origin, finders: &mut [Finder]) -> Result<()> {
+        for (&(i, _), outline) in self.wanted.iter().zip(&batch.columns) {
+            let (Some(column), Some(finder)) = (self.columns.get(i), finders.get_mut(i)) else { continue };
+            let outline = outline.as_ref().map_err(|problem| sample_error(problem, origin, column))?;
+            finder.observe(outline, column, origin.batch);
+        }
+        Ok(())
+    }
+}
+
+/// The maximum number of samples that may differ from all others in a dimension that is nearly fixed.
+const FEW: usize = 16;
+/// In a dimension that is nearly fixed, at most one sample in this number differs.
+const ONE_IN: u64 = 100;
+
+/// The extents of one dimension, as far as they are known.
+enum FoundExtent {
+    /// The extents that occur. All samples but a few have the same one.
+    Few(Vec<Occurrence>),
+    /// More than a few samples differ from all others.
+    Varies,
+}
+
+/// An extent, and the samples that have it.
+struct Occurrence {
+    extent: u32,
+    sample_count: u64,
+    /// The first samples, with the extents of all open dimensions.
+    first: Vec<(u64, Vec<u32>)>,
+}
+
+/// The finder of the shape of one column.
+struct ShapeFinder {
+    found: Vec<FoundExtent>,
+}
+
+impl ShapeFinder {
+    fn new(kind: &ColumnKind) -> Self {
+        Self { found: (0..kind.open_count()).map(|_| FoundExtent::Few(Vec::new())).collect() }
+    }
+
+    /// Forgets the outer dimensions of a column of this kind, which have become lists.
+    fn unfold(&mut self, kind: &ColumnKind, dimensions: usize) {
+        let inner = kind.levels.get(dimensions..).map_or(0, open_count);
+        self.found.drain(..self.found.len().saturating_sub(inner));
+    }
+
+    /// Examines samples of a column of this kind, which begin with number `first` of all.
+    fn observe(&mut self, outline: &Outline, kind: &ColumnKind, first: u64) {
+        let stated = kind.levels.get(outline.unfolded..).map_or(0, open_count);
+        let outer = stated.saturating_sub(self.found.len());
+        for (sample, extents) in (first..).zip(outline.extents.chunks_exact(stated.max(1))) {
+            for (found, &extent) in self.found.iter_mut().zip(extents.iter().skip(outer)) {
+                found.observe(extent, sample, extents);
+            }
+        }
+    }
+
+    /// Returns whether no sample can change what is known any more.
+    fn is_settled(&self) -> bool {
+        self.found.iter().all(|found| matches!(found, FoundExtent::Varies))
+    }
+
+    /// Returns the shape that all samples seen have.
+    fn shape(&self, kind: &ColumnKind) -> Shape {
+        let extents = self.found.iter().map(|found| match found.common() {
+            Some((extent, [])) => Extent::Fixed(extent),
+            _ => Extent::Varying,
+        });
+        kind.shape_with(extents)
+    }
+
+    /// Returns the shape to report: a dimension was found to be the same in all or nearly
+    /// all samples.
+    fn found(&self, kind: &ColumnKind) -> Option<FoundShape> {
+        let common: Vec<Option<(u32, &[Occurrence])>> = self.found.iter().map(FoundExtent::common).collect();
+        let counts = self.found.iter().zip(&common).filter(|(_, common)| common.is_some());
+        let sample_count = counts.map(|(found, _)| found.sample_count()).min()?;
+        let shape =
+            |common: &Option<(u32, &[Occurrence])>| common.map_or(Extent::Varying, |(extent, _)| Extent::Fixed(extent));
+        let odd: BTreeMap<u64, &Vec<u32>> = common
+            .iter()
+            .flatten()
+            .flat_map(|(_, others)| others.iter().flat_map(|other| &other.first))
+            .map(|(sample, extents)| (*sample, extents))
+            .collect();
+        let odd = odd.into_iter().map(|(sample, extents)| (sample, kind.item_shape(extents)));
+        Some(FoundShape::new(kind.shape_with(common.iter().map(shape)), sample_count, odd))
+    }
+}
+
+impl FoundExtent {
+    fn observe(&mut self, extent: u32, sample: u64, extents: &[u32]) {
+        let Self::Few(occurrences) = self else { return };
+        if extent == UNKNOWN {
+            return;
+        }
+        let known = occurrences.iter_mut().find(|occurrence| occurrence.extent == extent);
+        if let Some(Occurrence { sample_count, first, .. }) = known {
+            *sample_count += 1; // one for each sample
+            if first.len() < FEW {
+                first.push((sample, extents.to_vec()));
+            }
+        } else {
+            occurrences.push(Occurrence { extent, sample_count: 1, first: vec![(sample, extents.to_vec())] });
+        }
+        if occurrences.len() == 1 {
+            return;
+        }
+        // at most a few
+        occurrences.sort_by_key(|occurrence| std::cmp::Reverse(occurrence.sample_count));
+        let others: u64 = occurrences.iter().skip(1).map(|occurrence| occurrence.sample_count).sum();
+        if others > u64_of(FEW) {
+            *self = Self::Varies;
+        }
+    }
+
+    /// Returns the extent of all samples, or of nearly all, and the other extents.
+    fn common(&self) -> Option<(u32, &[Occurrence])> {
+        let Self::Few(occurrences) = self else { return None };
+        let (most, others) = occurrences.split_first()?;
+        let odd = self.sample_count() - most.sample_count;
+        (odd.saturating_mul(ONE_IN) <= self.sample_count()).then_some((most.extent, others))
+    }
+
+    /// Returns the number of samples that state this dimension.
+    fn sample_count(&self) -> u64 {
+        match self {
+            Self::Few(occurrences) => occurrences.iter().map(|occurrence| occurrence.sample_count).sum(),
+            Self::Varies => 0,
+        }
+    }
+}
+
+/// The finder of the outer dimensions that are lists, because a sample is not a tensor.
+struct UnfoldFinder {
+    kind: ColumnKind,
+    keeps_nulls: bool,
+    may_be_jagged: bool,
+    dimensions: usize,
+}
+
+impl UnfoldFinder {
+    /// Makes the finder of a column of this kind, or `None` if all its samples are tensors by their
+    /// type.
+    fn new(kind: &ColumnKind, null_elements: NullElements) -> Option<Self> {
+        let keeps_nulls = null_elements == NullElements::Keep;
+        let may_be_jagged = kind.levels.iter().skip(1).any(|level| *level == Level::Open);
+        let may_have_nulls = kind.may_have_nulls_inside() && (keeps_nulls || kind.list_levels().len() > 1);
+        let is_open = may_be_jagged || may_have_nulls;
+        (is_open && !kind.variable_tensor).then(|| Self {
+            kind: kind.clone(),
+            keeps_nulls,
+            may_be_jagged,
+            dimensions: 0,
+        })
+    }
+
+    /// Examines samples. Null elements remain nulls only as items of lists.
+    fn observe(&mut self, outline: &Outline) {
+        self.dimensions = self.dimensions.max(outline.unfolded);
+        let all = self.kind.list_levels().len();
+        if self.keeps_nulls && outline.has_null_elements && self.kind.can_unfold(all) {
+            self.dimensions = all;
+        }
+    }
+
+    /// Returns whether no sample can change it any more. The samples may have nulls inside, or not.
+    fn is_settled(&self, may_have_nulls: bool) -> bool {
+        self.dimensions == self.kind.list_levels().len() || !(self.may_be_jagged || may_have_nulls)
+    }
+}
+
+/// Finds a unit in which every timestamp of a column is exact.
+struct UnitFinder {
+    /// In order of preference, with the first sample that is not exact.
+    candidates: Vec<(TimeUnit, Option<u64>)>,
+}
+
+impl UnitFinder {
+    /// Makes the finder of a column, or `None` if there is nothing to find.
+    fn new(column: &Column) -> Option<Self> {
+        let declared = column.unit()?;
+        let mut units = vec![declared];
+        if !column.unit_is_given {
+            let others = [TimeUnit::Nanosecond, TimeUnit::Microsecond];
+            units.extend(others.into_iter().filter(|unit| *unit != declared));
+        }
+        Some(Self { candidates: units.into_iter().map(|unit| (unit, None)).collect() })
+    }
+
+    /// Examines samples, which begin with number `first` of all. Null elements are 0, which fits
+    /// every unit.
+    fn observe(&mut self, outline: &Outline, first: u64) {
+        for (unit, refusing) in self.candidates.iter_mut().filter(|(_, refusing)| refusing.is_none()) {
+            let refused = outline.instants.iter().find(|(value, _)| in_unit(*value, *unit).is_none());
+            *refusing = refused.map(|(_, row)| first.saturating_add(u64_of(*row)));
+        }
+    }
+
+    /// Gives the column the first unit that fits all samples. `Err`: none does.
+    fn settle(&self, column: &mut Column) -> std::result::Result<(), (u64, Problem)> {
+        match self.candidates.iter().find(|(_, refusing)| refusing.is_none()) {
+            Some((unit, _)) => {
+                let zone = column.timestamp().and_then(|(_, zone)| zone);
+                let text = ArrowType::Timestamp(*unit, zone).to_string();
+                column.metadata.insert(arrow_type::KEY.to_owned(), text);
+                Ok(())
+            }
+            None => Err(self.refusal()),
+        }
+    }
+
+    fn refusal(&self) -> (u64, Problem) {
+        let refusing = |(unit, sample): &(TimeUnit, Option<u64>)| {
+            // there is one for each
+            format!("{} not that of sample {}", ArrowType::Timestamp(*unit, None), sample.unwrap_or(0))
+        };
+        let all: Vec<String> = self.candidates.iter().map(refusing).collect();
+        let last = self.candidates.iter().filter_map(|(_, sample)| *sample).max();
+        let message = format!("no type holds all INT96 timestamps of the column exactly: {}", all.join(", "));
+        (last.unwrap_or(0), Problem::from(message).advising([Advice::SkipColumns]))
+    }
+}

@@ -1,0 +1,404 @@
+//! Passes over an input that other threads make, while the caller encodes.
+//!
+//! Each thread takes the next part (row group) of the source that no thread has begun, and reads it
+//! into a queue of its own, which is bounded in bytes and in batches. The caller takes the queues in
+//! the order of the parts, so batches come in order. A queue is closed when one of its ends is
+//! dropped: that ends the threads if the caller takes no more.
+
+use super::rows::{Batch, InMemory};
+use super::source::{Batches, SharedSource, guard};
+use crate::{Error, Result};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+/// The maximum number of threads that read: each has batches in memory.
+const MAX_READERS: usize = 8;
+/// The number of bytes at which a reader waits. A single batch may have more.
+const QUEUED_BYTES: usize = 6 << 20;
+/// The number of batches at which a reader waits. It bounds only batches of few small columns.
+const QUEUED_BATCHES: usize = 1024;
+
+/// Begins a pass over a source. `begin` begins it over one part. The parts are read on at most
+/// `threads` threads, and yielded in order.
+pub(super) fn pass<T, F>(source: &SharedSource, threads: usize, begin: F) -> Result<Batches<'static, T>>
+where
+    T: InMemory + Send + 'static,
+    F: for<'a> Fn(&'a SharedSource, usize) -> Result<Batches<'a, T>> + Send + Sync + 'static,
+{
+    let part_count = source.part_count();
+    let reader_count = threads.min(part_count).min(MAX_READERS);
+    let (sender, parts) = sync_channel(reader_count);
+    let queue = Arc::new(Mutex::new(PartQueue { left: 0..part_count, sender }));
+    let begin = Arc::new(begin);
+    let mut pass = ThreadedPass { parts: Some(parts), current: None, readers: Vec::new() };
+    for _ in 0..reader_count {
+        let (source, queue, begin) = (Arc::clone(source), Arc::clone(&queue), Arc::clone(&begin));
+        let read = move || {
+            // no code panics while it holds the lock
+            let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).take();
+            while let Some((part, sender)) = next() {
+                sender.send_all(|| begin(&source, part));
+            }
+        };
+        match thread::Builder::new().name("tensilo-read".to_owned()).spawn(read) {
+            Ok(reader) => pass.readers.push(reader),
+            Err(_) if !pass.readers.is_empty() => {} // fewer will do
+            Err(error) => return Err(Error::io("starting a thread that reads", error)),
+        }
+    }
+    Ok(Box::new(pass))
+}
+
+/// The parts that no thread has begun.
+struct PartQueue<T> {
+    left: Range<usize>,
+    /// Announces the parts in order.
+    sender: SyncSender<BatchReceiver<T>>,
+}
+
+impl<T> PartQueue<T> {
+    /// Takes the next part. Returns `None` if none is left, or the caller waits for no more.
+    fn take(&mut self) -> Option<(usize, BatchSender<T>)> {
+        let part = self.left.next()?;
+        let (sender, receiver) = batch_queue();
+        self.sender.send(receiver).ok()?;
+        Some((part, sender))
+    }
+}
+
+/// A pass that other threads make.
+struct ThreadedPass<T> {
+    /// Closed before the threads are waited for.
+    parts: Option<Receiver<BatchReceiver<T>>>,
+    current: Option<BatchReceiver<T>>,
+    readers: Vec<JoinHandle<()>>,
+}
+
+impl<T> ThreadedPass<T> {
+    fn next_batch(&mut self) -> Option<Result<Batch<T>>> {
+        loop {
+            if let Some(batch) = self.current.as_mut().and_then(BatchReceiver::next) {
+                return Some(batch);
+            }
+            self.current = Some(self.parts.as_ref()?.recv().ok()?);
+        }
+    }
+
+    /// Tells the threads that the caller takes no more. The parts that wait are dropped with the
+    /// channel.
+    fn close(&mut self) {
+        self.current = None;
+        self.parts = None;
+    }
+}
+
+impl<T> Iterator for ThreadedPass<T> {
+    type Item = Result<Batch<T>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.next_batch();
+        if matches!(next, Some(Err(_))) {
+            self.close();
+        }
+        next
+    }
+}
+
+impl<T> Drop for ThreadedPass<T> {
+    fn drop(&mut self) {
+        self.close();
+        for reader in self.readers.drain(..) {
+            let _ = reader.join(); // its panics were sent as errors
+        }
+    }
+}
+
+/// Makes a queue from the thread that reads to the one that takes.
+fn batch_queue<T>() -> (BatchSender<T>, BatchReceiver<T>) {
+    let state = QueueState { batches: VecDeque::new(), bytes: 0, is_closed: false };
+    let queue = Arc::new(Queue { state: Mutex::new(state), changed: Condvar::new() });
+    (BatchSender(Arc::clone(&queue)), BatchReceiver(queue))
+}
+
+struct Queue<T> {
+    state: Mutex<QueueState<T>>,
+    changed: Condvar,
+}
+
+struct QueueState<T> {
+    /// Batches, and the memory that each takes.
+    batches: VecDeque<(Result<Batch<T>>, usize)>,
+    /// The sum of the memory.
+    bytes: usize,
+    is_closed: bool,
+}
+
+impl<T> QueueState<T> {
+    fn is_full(&self) -> bool {
+        self.bytes >= QUEUED_BYTES || self.batches.len() >= QUEUED_BATCHES
+    }
+}
+
+impl<T> Queue<T> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
+        // no code panics while it holds the lock
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, QueueState<T>>) -> MutexGuard<'a, QueueState<T>> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn close(&self) {
+        self.lock().is_closed = true;
+        self.changed.notify_one();
+    }
+}
+
+/// The end of the thread that reads.
+struct BatchSender<T>(Arc<Queue<T>>);
+
+impl<T: InMemory> BatchSender<T> {
+    /// Sends the batches of a pass, until one cannot be read or no more are taken. The panic of a
+    /// decoder is sent as an error.
+    fn send_all<'a>(&self, begin: impl FnOnce() -> Result<Batches<'a, T>>) {
+        let sent = guard(|| {
+            let mut batches = begin()?;
+            // a batch is read when there is room for it: it is memory, too, while it waits
+            while self.waited_for_room()
+                && let Some(batch) = batches.next()
+            {
+                let is_last = batch.is_err();
+                self.send(batch);
+                if is_last {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        if let Err(error) = sent {
+            self.send(Err(error));
+        }
+    }
+
+    /// Waits until the queue is not full. Returns false if it is closed.
+    fn waited_for_room(&self) -> bool {
+        let mut state = self.0.lock();
+        while state.is_full() && !state.is_closed {
+            state = self.0.wait(state);
+        }
+        !state.is_closed
+    }
+
+    fn send(&self, batch: Result<Batch<T>>) {
+        let bytes = batch.as_ref().map_or(0, InMemory::byte_count);
+        let mut state = self.0.lock();
+        state.bytes = state.bytes.saturating_add(bytes);
+        state.batches.push_back((batch, bytes));
+        drop(state);
+        self.0.changed.notify_one();
+    }
+}
+
+impl<T> Drop for BatchSender<T> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// The end of the thread that takes the batches.
+struct BatchReceiver<T>(Arc<Queue<T>>);
+
+impl<T> Iterator for BatchReceiver<T> {
+    type Item = Result<Batch<T>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut state = self.0.lock();
+        loop {
+            if let Some((batch, bytes)) = state.batches.pop_front() {
+                state.bytes = state.bytes.saturating_sub(bytes);
+                self.0.changed.notify_one();
+                return Some(batch);
+            }
+            if state.is_closed {
+                return None;
+            }
+            state = self.0.wait(state);
+        }
+    }
+}
+
+impl<T> Drop for BatchReceiver<T> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Metadata;
+    use crate::import::input_column::{InputColumn, Wanted};
+    use crate::import::rows::{ColumnRows, Outline};
+    use crate::import::source::{PassRows, Source};
+    use std::path::Path;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn batch(columns: usize, extents: usize) -> Batch<Outline> {
+        let outline = |_| Ok(Outline { extents: vec![0; extents], ..Outline::default() });
+        Batch { row_count: 1, columns: (0..columns).map(outline).collect() }
+    }
+
+    /// Reads batches of so many columns and extents while none is taken, and returns their number.
+    fn read_ahead(columns: usize, extents: usize) -> usize {
+        let (sender, mut receiver) = batch_queue();
+        let read = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&read);
+        let thread = thread::spawn(move || {
+            let next = move |_| {
+                counter.fetch_add(1, Ordering::SeqCst);
+                Ok(batch(columns, extents))
+            };
+            sender.send_all(|| Ok(Box::new((0..).map(next))));
+        });
+        assert!(receiver.next().unwrap().is_ok());
+        while !receiver.0.lock().is_full() {
+            thread::yield_now();
+        }
+        drop(receiver);
+        thread.join().unwrap();
+        read.load(Ordering::SeqCst) - 1
+    }
+
+    #[test]
+    fn the_bytes_and_the_number_of_waiting_batches_are_bounded() {
+        let column = batch(1, 0).byte_count();
+        assert_eq!(read_ahead(1, QUEUED_BYTES / 4), 1);
+        assert_eq!(read_ahead(1, (QUEUED_BYTES / 2 - column) / 4), 2);
+        assert_eq!(read_ahead(1, (QUEUED_BYTES / 2 - column) / 4 - 1), 3);
+        assert_eq!(read_ahead(1, 0), QUEUED_BATCHES);
+        // without values, as when shapes are looked for
+        assert_eq!(read_ahead(1000, 0), QUEUED_BYTES.div_ceil(1000 * column));
+    }
+
+    #[test]
+    fn batches_that_wait_are_taken_after_the_sender_is_gone() {
+        let (sender, receiver) = batch_queue();
+        sender.send_all(|| Ok(Box::new((0..3).map(|_| Ok(batch(1, 1))))));
+        drop(sender);
+        assert_eq!(receiver.count(), 3);
+    }
+
+    /// Parts of as many batches each, of 0, 1, 2 ... rows, one of which is an error or a panic.
+    struct Counting {
+        read: AtomicUsize,
+        part_count: usize,
+        part_batches: usize,
+        panics: bool,
+        metadata: Metadata,
+    }
+
+    /// The number of the only batch that cannot be read.
+    const BAD: usize = 130;
+
+    impl Source for Counting {
+        fn columns(&self) -> &[InputColumn] {
+            &[]
+        }
+
+        fn metadata(&self) -> &Metadata {
+            &self.metadata
+        }
+
+        fn path(&self) -> Option<&Path> {
+            None
+        }
+
+        fn row_count(&self) -> Option<u64> {
+            None
+        }
+
+        fn part_count(&self) -> usize {
+            self.part_count
+        }
+
+        fn batches(&self, _columns: &[Wanted], rows: PassRows) -> Result<Batches<'_, ColumnRows>> {
+            let PassRows::Part(part) = rows else { return Err(Error::bad_input("not a part")) };
+            let counts = part * self.part_batches..(part + 1) * self.part_batches;
+            Ok(Box::new(counts.map(|row_count| {
+                self.read.fetch_add(1, Ordering::SeqCst);
+                match row_count {
+                    BAD if self.panics => panic!("on purpose"),
+                    BAD => Err(Error::bad_input("the end")),
+                    _ => Ok(Batch { row_count, columns: Vec::new() }),
+                }
+            })))
+        }
+    }
+
+    fn source(part_count: usize, part_batches: usize, panics: bool) -> (Arc<Counting>, SharedSource) {
+        let read = AtomicUsize::new(0);
+        let source = Arc::new(Counting { read, part_count, part_batches, panics, metadata: Metadata::new() });
+        (Arc::clone(&source), source)
+    }
+
+    fn batches(source: &SharedSource, threads: usize) -> Batches<'static, ColumnRows> {
+        pass(source, threads, |source, part| source.batches(&[], PassRows::Part(part))).unwrap()
+    }
+
+    #[test]
+    fn batches_come_in_order_and_an_error_or_panic_is_the_last() {
+        for (threads, panics) in [(1, false), (2, true), (3, false), (20, true)] {
+            let (_, shared) = source(5, 50, panics);
+            let mut all: Vec<_> = batches(&shared, threads).collect();
+            let error = all.pop().unwrap().unwrap_err();
+            assert!(error.message().contains(if panics { "on purpose" } else { "the end" }));
+            let counts: Vec<usize> = all.into_iter().map(|batch| batch.unwrap().row_count).collect();
+            assert_eq!(counts, (0..BAD).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn an_error_ends_the_threads() {
+        let (counting, shared) = source(3, 5000, false);
+        let mut pass = batches(&shared, 2);
+        assert!(pass.any(|batch| batch.is_err()));
+        // the other thread would wait for room in its queue
+        while Arc::strong_count(&counting) > 2 {
+            thread::yield_now();
+        }
+        assert!(pass.next().is_none());
+    }
+
+    #[test]
+    fn a_source_without_parts_has_no_batches() {
+        assert_eq!(batches(&source(0, 50, false).1, 2).count(), 0);
+    }
+
+    #[test]
+    fn a_pass_that_is_dropped_ends_its_threads() {
+        for threads in [1, 2, 8] {
+            let (counting, shared) = source(30, 50, false);
+            assert_eq!(batches(&shared, threads).take(3).count(), 3);
+            assert_eq!(Arc::strong_count(&counting), 2, "the threads have ended");
+            assert!(counting.read.load(Ordering::SeqCst) < 30 * 50);
+        }
+    }
+
+    #[test]
+    fn a_pass_that_is_dropped_wakes_threads_that_wait_for_room() {
+        let (counting, shared) = source(4, 5000, false);
+        let mut pass = batches(&shared, 3);
+        assert!(pass.next().is_some());
+        // the first part is read to its error, and the queues of the three others are full
+        let full = BAD + 1 + 3 * QUEUED_BATCHES;
+        while counting.read.load(Ordering::SeqCst) < full {
+            thread::yield_now();
+        }
+        drop(pass);
+        assert_eq!(Arc::strong_count(&counting), 2, "the threads have ended");
+    }
+}
