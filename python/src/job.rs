@@ -94,8 +94,8 @@ pub fn _plan_append(
     let planned = work::run(py, progress.as_ref(), move |progress| {
         let dataset = Dataset::open(&target)?;
         let mut tell = |at| tell(progress, at);
-        let table = (dataset.schema(), target.as_path());
-        let plan = import::plan_appended_shards(&inputs, table, shard_bytes.0, &options, &mut tell)?;
+        let (schema, table) = (dataset.schema(), target.as_path());
+        let plan = import::plan_appended_shards(&inputs, schema, table, shard_bytes.0, &options, &mut tell)?;
         Ok((plan_of(plan), dataset.version().saturating_add(1)))
     });
     passed_over.warned(py, planned)
@@ -125,9 +125,9 @@ pub fn _run_task(
     let inputs: Vec<PlannedInput> = inputs.into_iter().map(input).collect();
     work::run(py, None, move |progress| {
         let write = |file| {
-            let table = (&schema.0, job.0.as_path());
+            let table = job.0.as_path();
             let mut tell = |at| tell(progress, at);
-            import::convert_rows(&inputs, rows.0..rows.1, table, file, &options, &mut tell)?;
+            import::convert_rows(&inputs, rows.0..rows.1, &schema.0, table, file, &options, &mut tell)?;
             Ok(())
         };
         Ok(file_of(&job.open()?.write(number, Some(id), write)?))

@@ -1,8 +1,7 @@
-//! Conversions of files.
+//! Conversions of files: to one file, to several, or to a part of one.
 
 use super::input::OpenInput;
-use super::options::{AppendOptions, ConvertOptions, Progress};
-use super::shards::{PlannedInput, ShardFiles, ShardPlan};
+use super::options::{AppendOptions, ConvertOptions, PlannedInput, Progress, ShardFiles, ShardPlan};
 use super::source::Source;
 use super::{input, run};
 use crate::error::Advice;
@@ -44,14 +43,11 @@ pub fn convert_with<K: Sink, E: From<Error>>(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> std::result::Result<Summary<K>, E> {
     let sink = begin()?;
-    let inputs = open(inputs, options)?;
-    if options.distrust_statistics {
-        distrust(&inputs);
-    }
-    match convert_open(&inputs, sink, options, progress) {
-        Err(error) if is_of_denied_nulls(&error, &inputs) => {
-            distrust(&inputs);
-            Ok(convert_open(&inputs, begin()?, options, progress)?)
+    let conversion = Conversion::open(inputs, options)?;
+    match conversion.run(sink, progress) {
+        Err(error) if conversion.denies_nulls(&error) => {
+            conversion.distrust();
+            Ok(conversion.run(begin()?, progress)?)
         }
         converted => Ok(converted?),
     }
@@ -66,15 +62,9 @@ pub fn convert_into<K: Sink>(
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<K>> {
-    let inputs = open(inputs, options)?;
-    if options.distrust_statistics {
-        distrust(&inputs);
-    }
+    let conversion = Conversion::open(inputs, options)?;
     // the sink cannot be begun again
-    convert_open(&inputs, sink, options, progress).map_err(|error| match is_of_denied_nulls(&error, &inputs) {
-        true => error.with_advice([Advice::DistrustStatistics]),
-        false => error,
-    })
+    conversion.run(sink, progress).map_err(|error| conversion.advised(error))
 }
 
 /// Converts files as [`convert`] does, to several files one after the other.
@@ -93,18 +83,9 @@ pub fn convert_shards<F: ShardFiles>(
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> std::result::Result<(), F::Error> {
-    let inputs = open(inputs, options)?;
-    if options.distrust_statistics {
-        distrust(&inputs);
-    }
-    let mut options = options.clone();
-    options.writer = options.writer.origin(input::origin(&inputs));
-    let sources: Vec<&dyn Source> = input::with_columns(&inputs).into_iter().map(OpenInput::source).collect();
-    let complete = |error: Error| match is_of_denied_nulls(&error, &inputs) {
-        true => error.with_advice([Advice::DistrustStatistics]),
-        false => error,
-    };
-    run::run_shards(&sources, files, shard_bytes, &options, progress, &complete)
+    let conversion = Conversion::open(inputs, options)?;
+    let complete = |error| conversion.advised(error);
+    run::run_shards(&conversion.sources(), files, shard_bytes, &conversion.options, progress, &complete)
 }
 
 /// Plans the conversion of [`convert_shards`], so that other processes, or other machines, can
@@ -122,19 +103,15 @@ pub fn plan_shards(
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<ShardPlan> {
-    let inputs = open(inputs, options)?;
-    if options.distrust_statistics {
-        distrust(&inputs);
-    }
-    let mut options = options.clone();
-    options.writer = options.writer.origin(input::origin(&inputs));
-    run::plan_shards(&input::with_columns(&inputs), shard_bytes, &options, progress)
+    let conversion = Conversion::open(inputs, options)?;
+    run::plan_shards(&input::with_columns(&conversion.inputs), shard_bytes, &conversion.options, progress)
 }
 
 /// Converts some rows of planned inputs to one file.
 ///
 /// `rows` are counted from the first row of the first input; only inputs that have some of them are
-/// opened. `table` is the schema of the file, and the path that errors give it. With the schema and
+/// opened. The file has the columns of `schema`; errors name
+/// `table` as its path. With the schema and
 /// the rows of a [`ShardPlan`], and its file id in the options of the writer
 /// ([`WriterOptions::file_id`](crate::WriterOptions::file_id)), the file is that of the plan.
 /// Columns that the schema does not have are refused unless [`AppendOptions::skip_others`] is set.
@@ -146,38 +123,55 @@ pub fn plan_shards(
 pub fn convert_rows<K: Sink>(
     inputs: &[PlannedInput],
     rows: Range<u64>,
-    table: (&Schema, &Path),
+    schema: &Schema,
+    table: &Path,
     sink: K,
     options: &AppendOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<K>> {
-    run::convert_rows(inputs, &rows, table, sink, options, progress)
+    run::convert_rows(inputs, &rows, schema, table, sink, options, progress)
 }
 
-/// Returns whether an error may be due to nulls that the statistics of an input deny.
-fn is_of_denied_nulls(error: &Error, inputs: &[OpenInput]) -> bool {
-    error.kind() == ErrorKind::BadInput && inputs.iter().any(|input| input.source().is_belied())
+/// The open inputs of a conversion, and its options with their origin.
+struct Conversion {
+    inputs: Vec<OpenInput>,
+    options: ConvertOptions,
 }
 
-fn open(inputs: &[PathBuf], options: &ConvertOptions) -> Result<Vec<OpenInput>> {
-    input::open_all(inputs, &options.places, options.writer.thread_count())
-}
+impl Conversion {
+    fn open(inputs: &[PathBuf], options: &ConvertOptions) -> Result<Self> {
+        let mut options = options.clone();
+        let inputs = input::open_all(inputs, &options.input, options.input.writer.thread_count())?;
+        options.input.writer = options.input.writer.origin(input::origin(&inputs));
+        let conversion = Self { inputs, options };
+        if conversion.options.distrust_statistics {
+            conversion.distrust();
+        }
+        Ok(conversion)
+    }
 
-fn distrust(inputs: &[OpenInput]) {
-    inputs.iter().for_each(|input| input.source().distrust());
-}
+    fn sources(&self) -> Vec<&dyn Source> {
+        input::with_columns(&self.inputs).into_iter().map(OpenInput::source).collect()
+    }
 
-fn convert_open<K: Sink>(
-    inputs: &[OpenInput],
-    sink: K,
-    options: &ConvertOptions,
-    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<Summary<K>> {
-    input::check_output(inputs, sink.identity(), sink.path())?;
-    let mut options = options.clone();
-    options.writer = options.writer.origin(input::origin(inputs));
-    let sources: Vec<&dyn Source> = input::with_columns(inputs).into_iter().map(OpenInput::source).collect();
-    run::run(&sources, sink, &options, progress)
+    fn distrust(&self) {
+        self.inputs.iter().for_each(|input| input.source().distrust());
+    }
+
+    fn run<K: Sink>(&self, sink: K, progress: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<Summary<K>> {
+        input::check_output(&self.inputs, sink.identity(), sink.path())?;
+        run::run(&self.sources(), sink, &self.options, progress)
+    }
+
+    /// Returns whether an error may be due to nulls that the statistics of an input deny.
+    fn denies_nulls(&self, error: &Error) -> bool {
+        error.kind() == ErrorKind::BadInput && self.inputs.iter().any(|input| input.source().is_belied())
+    }
+
+    /// Returns an error with the advice to distrust statistics, if nulls that they deny may be its cause.
+    fn advised(&self, error: Error) -> Error {
+        if self.denies_nulls(&error) { error.with_advice([Advice::DistrustStatistics]) } else { error }
+    }
 }
 
 /// Appends files to the tensilo file `file`, and returns the number of samples that were appended.
@@ -208,28 +202,30 @@ pub fn append(
 /// Converts inputs to several files, one after the other, of the columns of a table that has more
 /// files.
 ///
-/// `table` is the schema of the table, and the path that errors give it. Inputs are treated as by
+/// The table has the columns of `schema`, and `table` as its path in errors. Inputs are treated as by
 /// [`append()`], and divided among files as by [`convert_shards`]. The files have the schema of the
 /// table; each has the facts of its own casts.
 pub fn append_shards<F: ShardFiles>(
     inputs: &[PathBuf],
-    table: (&Schema, &Path),
+    schema: &Schema,
+    table: &Path,
     files: &mut F,
     shard_bytes: u64,
     options: &AppendOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> std::result::Result<(), F::Error> {
-    run::append_shards(inputs, table, files, shard_bytes, options, progress)
+    run::append_shards(inputs, schema, table, files, shard_bytes, options, progress)
 }
 
 /// Plans the conversion of [`append_shards`], as [`plan_shards`] does that of [`convert_shards`].
 /// The schema of the plan is that of the table.
 pub fn plan_appended_shards(
     inputs: &[PathBuf],
-    table: (&Schema, &Path),
+    schema: &Schema,
+    table: &Path,
     shard_bytes: u64,
     options: &AppendOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<ShardPlan> {
-    run::plan_append(inputs, table, shard_bytes, options, progress)
+    run::plan_append(inputs, schema, table, shard_bytes, options, progress)
 }

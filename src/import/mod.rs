@@ -209,32 +209,22 @@
 #[cfg(feature = "arrow")]
 pub mod arrow;
 mod files;
-mod formats;
 mod found;
 mod input;
 mod input_column;
-mod input_file;
-mod magic;
+#[cfg(feature = "arrow")]
+mod memory;
 mod native;
 mod options;
 #[cfg(feature = "arrow")]
-mod other_formats;
-#[cfg(not(feature = "arrow"))]
-#[path = "other_formats_absent.rs"]
 mod other_formats;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod plan;
 mod rows;
 mod run;
-mod shards;
 mod source;
-mod stamp;
-mod store;
-mod threads;
 
-#[cfg(feature = "arrow")]
-pub use arrow::memory::{write_batches, write_reader};
 #[cfg(feature = "arrow")]
 pub use arrow::united::TypeOrigin;
 pub use files::{
@@ -243,9 +233,12 @@ pub use files::{
 };
 pub use found::{FoundShape, OddSample, dropped_metadata};
 #[cfg(feature = "arrow")]
-pub use input_file::InputReader;
-pub use options::{AppendOptions, ConvertOptions, NullElements, Progress};
+pub use input::file::InputReader;
+pub use input::file::InputStore;
+#[cfg(feature = "arrow")]
+pub use memory::{write_batches, write_reader};
+pub use options::{
+    AppendOptions, ConvertOptions, NullElements, PlannedInput, PlannedShard, Progress, ShardFiles, ShardPlan,
+};
 #[cfg(feature = "arrow")]
 pub use other_formats::{FormatFile, InputFormat, RecordSource, mark_dtype, refused_field};
-pub use shards::{PlannedInput, PlannedShard, ShardFiles, ShardPlan};
-pub use store::InputStore;

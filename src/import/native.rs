@@ -6,8 +6,8 @@
 //! struct has a column of nulls as an input, also where the file has none because no struct is null:
 //! so files with and without null structs can be converted together.
 
+use super::input::file::InputFile;
 use super::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls, UNKNOWN, Wanted};
-use super::input_file::InputFile;
 use super::rows::{Batch, Bitmap, ColumnRows, ItemBytes, SharedBytes};
 use super::source::{Batches, PassRows, Source};
 use crate::format::{followed_paths, path};

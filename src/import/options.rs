@@ -1,17 +1,67 @@
-//! Options of conversions, and their progress.
+//! Options of conversions, their progress, and conversions to several files, each of which another
+//! process can write.
 
+use super::input::file::{InputStore, OptionalStore};
+#[cfg(feature = "arrow")]
 use super::other_formats::OtherFormats;
-use super::store::{InputStore, OptionalStore};
-use crate::{DType, Shape, WriterOptions};
+use crate::format::FileId;
+use crate::write::Sink;
+use crate::{DType, Error, Schema, Shape, Summary, WriterOptions};
+use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Places and formats of inputs, beside files of the formats of this crate.
+/// What conversions and appends are both told: of inputs, null elements, and the writer.
 #[derive(Clone, Debug, Default)]
-pub(super) struct InputPlaces {
+pub(super) struct InputOptions {
     /// Whether `-` is the standard input.
     pub dash_is_stdin: bool,
+    #[cfg(feature = "arrow")]
     pub formats: OtherFormats,
     pub store: OptionalStore,
+    pub null_elements: NullElements,
+    pub writer: WriterOptions,
+}
+
+/// The setters of [`InputOptions`], which are methods of the options around them.
+macro_rules! input_setters {
+    ($writer:literal) => {
+        /// Sets the treatment of null elements inside tensors. The default is [`NullElements::Keep`].
+        pub fn null_elements(mut self, treatment: NullElements) -> Self {
+            self.input.null_elements = treatment;
+            self
+        }
+
+        #[doc = $writer]
+        ///
+        /// If they have more than one [thread](WriterOptions::threads), as many other threads read, but
+        /// at most 8 and at most one for each row group of a Parquet file.
+        pub fn writer(mut self, options: WriterOptions) -> Self {
+            self.input.writer = options;
+            self
+        }
+
+        /// Sets whether an input called `-` is the standard input, as on a command line, and not a file
+        /// of that name (default: no).
+        pub fn dash_is_stdin(mut self, dash_is_stdin: bool) -> Self {
+            self.input.dash_is_stdin = dash_is_stdin;
+            self
+        }
+
+        /// Sets formats that inputs may have beside those of this crate, which are looked at first
+        /// (default: none).
+        #[cfg(feature = "arrow")]
+        pub fn formats(mut self, formats: impl IntoIterator<Item = Arc<dyn super::InputFormat>>) -> Self {
+            self.input.formats = OtherFormats::new(formats);
+            self
+        }
+
+        /// Sets a store that has the inputs whose paths it knows (default: none).
+        pub fn store(mut self, store: Arc<dyn InputStore>) -> Self {
+            self.input.store = OptionalStore(Some(store));
+            self
+        }
+    };
 }
 
 /// The treatment of null elements inside tensors. A tensor has none, a list may.
@@ -45,11 +95,9 @@ pub struct ConvertOptions {
     pub(super) skip: Vec<String>,
     pub(super) renames: Vec<(String, String)>,
     pub(super) shapes: Vec<(String, Shape)>,
-    pub(super) null_elements: NullElements,
     pub(super) distrust_statistics: bool,
-    pub(super) writer: WriterOptions,
     pub(super) overwrite: bool,
-    pub(super) places: InputPlaces,
+    pub(super) input: InputOptions,
 }
 
 impl ConvertOptions {
@@ -103,12 +151,6 @@ impl ConvertOptions {
         self
     }
 
-    /// Sets the treatment of null elements inside tensors. The default is [`NullElements::Keep`].
-    pub fn null_elements(mut self, treatment: NullElements) -> Self {
-        self.null_elements = treatment;
-        self
-    }
-
     /// Sets whether nulls may be where the statistics of an input deny them (default: no). Then
     /// every struct and list that may have nulls by its type is looked at in a first pass.
     /// [`convert`](super::convert) and [`convert_with`](super::convert_with) do that by themselves
@@ -118,42 +160,15 @@ impl ConvertOptions {
         self
     }
 
-    /// Sets the options of the writer. [`convert`](super::convert) sets their
-    /// [origin](WriterOptions::origin) from the inputs.
-    ///
-    /// If they have more than one [thread](WriterOptions::threads), as many other threads read, but
-    /// at most 8 and at most one for each row group of a Parquet file.
-    pub fn writer(mut self, options: WriterOptions) -> Self {
-        self.writer = options;
-        self
-    }
-
     /// Sets whether a file at the destination is replaced (default: no).
     pub fn overwrite(mut self, overwrite: bool) -> Self {
         self.overwrite = overwrite;
         self
     }
 
-    /// Sets whether an input called `-` is the standard input, as on a command line, and not a file
-    /// of that name (default: no).
-    pub fn dash_is_stdin(mut self, dash_is_stdin: bool) -> Self {
-        self.places.dash_is_stdin = dash_is_stdin;
-        self
-    }
-
-    /// Sets formats that inputs may have beside those of this crate, which are looked at first
-    /// (default: none).
-    #[cfg(feature = "arrow")]
-    pub fn formats(mut self, formats: impl IntoIterator<Item = Arc<dyn super::InputFormat>>) -> Self {
-        self.places.formats = OtherFormats::new(formats);
-        self
-    }
-
-    /// Sets a store that has the inputs whose paths it knows (default: none).
-    pub fn store(mut self, store: Arc<dyn InputStore>) -> Self {
-        self.places.store = OptionalStore(Some(store));
-        self
-    }
+    input_setters!(
+        "Sets the options of the writer. A conversion sets their [origin](WriterOptions::origin) from the inputs."
+    );
 }
 
 /// The options of an append, see [`append`](fn@super::append).
@@ -161,9 +176,7 @@ impl ConvertOptions {
 #[non_exhaustive]
 pub struct AppendOptions {
     pub(super) skip_others: bool,
-    pub(super) null_elements: NullElements,
-    pub(super) writer: WriterOptions,
-    pub(super) places: InputPlaces,
+    pub(super) input: InputOptions,
 }
 
 impl AppendOptions {
@@ -180,41 +193,7 @@ impl AppendOptions {
         self
     }
 
-    /// Sets the treatment of null elements inside tensors. The default is [`NullElements::Keep`].
-    pub fn null_elements(mut self, treatment: NullElements) -> Self {
-        self.null_elements = treatment;
-        self
-    }
-
-    /// Sets the options of the writer, see [`Writer::append`](crate::Writer::append).
-    ///
-    /// If they have more than one [thread](WriterOptions::threads), as many other threads read, but
-    /// at most 8 and at most one for each row group of a Parquet file.
-    pub fn writer(mut self, options: WriterOptions) -> Self {
-        self.writer = options;
-        self
-    }
-
-    /// Sets whether an input called `-` is the standard input, as on a command line, and not a file
-    /// of that name (default: no).
-    pub fn dash_is_stdin(mut self, dash_is_stdin: bool) -> Self {
-        self.places.dash_is_stdin = dash_is_stdin;
-        self
-    }
-
-    /// Sets formats that inputs may have beside those of this crate, which are looked at first
-    /// (default: none).
-    #[cfg(feature = "arrow")]
-    pub fn formats(mut self, formats: impl IntoIterator<Item = Arc<dyn super::InputFormat>>) -> Self {
-        self.places.formats = OtherFormats::new(formats);
-        self
-    }
-
-    /// Sets a store that has the inputs whose paths it knows (default: none).
-    pub fn store(mut self, store: Arc<dyn InputStore>) -> Self {
-        self.places.store = OptionalStore(Some(store));
-        self
-    }
+    input_setters!("Sets the options of the writer, see [`Writer::append`](crate::Writer::append).");
 }
 
 /// The progress of a conversion.
@@ -235,4 +214,52 @@ pub enum Progress {
         /// The number of samples of all inputs, if it is known.
         total: Option<u64>,
     },
+}
+
+/// The files of a conversion to several files.
+pub trait ShardFiles {
+    /// The destination of a file.
+    type Sink: Sink;
+
+    /// The error of the caller, which ends the conversion.
+    type Error: From<Error>;
+
+    /// Begins the next file.
+    fn begin(&mut self) -> Result<Self::Sink, Self::Error>;
+
+    /// Takes a file that is complete.
+    fn finished(&mut self, file: Summary<Self::Sink>) -> Result<(), Self::Error>;
+}
+
+/// The files of a conversion to several files, see [`plan_shards`](super::plan_shards).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ShardPlan {
+    /// The inputs, in the order of their rows.
+    pub inputs: Vec<PlannedInput>,
+    /// The columns and the metadata of each file.
+    pub schema: Schema,
+    /// The files, in the order of their samples.
+    pub shards: Vec<PlannedShard>,
+}
+
+/// An input of a [`ShardPlan`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedInput {
+    /// The path.
+    pub path: PathBuf,
+    /// The number of its rows.
+    pub rows: u64,
+    /// A digest of its length and metadata. If that is another one when the input is converted, the
+    /// input was replaced since it was planned, and is refused.
+    pub digest: [u8; 16],
+}
+
+/// A file of a [`ShardPlan`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedShard {
+    /// Its samples, among those of all inputs.
+    pub rows: Range<u64>,
+    /// Its id.
+    pub file_id: FileId,
 }

@@ -3,9 +3,9 @@
 use super::arrow::records::{ArrowSource, RecordBatches, Records};
 use super::arrow::types::REFUSED;
 use super::arrow::united::TypeOrigin;
-use super::input_file::{InputFile, InputReader};
+use super::input::file::OptionalStore;
+use super::input::file::{InputFile, InputReader};
 use super::source::PassRows;
-use super::store::OptionalStore;
 use crate::arrow_type::DTYPE;
 use crate::{DType, Result};
 use arrow_array::RecordBatch;

@@ -465,12 +465,11 @@ impl ColumnRows {
                 return Err(advising(problem.in_lists(self.lists.get(..level).unwrap_or(&[]))));
             }
         }
-        if self.validity.is_some() && !may_be_null(levels.len()) {
-            if let Some(null) = (0..self.item_count).find(|&item| self.is_null(item)) {
-                return Err(self.problem(null, "a null in a column that is declared to have none"));
-            }
+        let mut nulls = (0..self.item_count).filter(|&item| self.is_null(item));
+        match nulls.next().filter(|_| !may_be_null(levels.len())) {
+            Some(null) => Err(self.problem(null, "a null in a column that is declared to have none")),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Casts the values, each of `extent` elements, to another type. Nulls become zero.

@@ -24,6 +24,7 @@ pub(super) type SharedSource = Arc<dyn Source + Send + Sync>;
 
 /// The rows of a pass.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only Parquet files have parts, and skip rows"))]
 pub(super) enum PassRows {
     All,
     /// Those of one part. Parts follow one another.

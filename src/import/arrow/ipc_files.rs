@@ -1,23 +1,32 @@
 //! Arrow IPC files and streams.
+//!
+//! The decoder allocates as much memory as a message claims, and the process is aborted if that fails. So
+//! the claims of all messages are compared with the bytes that the file has, before the decoder uses them.
 
-use super::ipc_check::{self, Stated};
+use super::paths::{ColumnPath, Listed, SchemaOrder};
 use super::records::{ArrowSource, Guarded, RecordBatches, Records, malformed};
-use super::rows::ColumnPath;
-use super::schema_bytes::without_filler;
-use super::schema_order::{Listed, SchemaOrder};
+use super::schema_bytes::{mend_footer, mend_message, without_filler};
 use crate::error::Advice;
-use crate::import::input_file::{InputFile, InputReader};
+use crate::import::input::file::{InputFile, InputReader};
+use crate::import::input::formats::unknown;
 use crate::import::source::PassRows;
+use crate::le::u64_of;
 use crate::{Error, Result};
+use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{FileReader, StreamReader};
+use arrow_ipc::{
+    CompressionType, Message, MetadataVersion, RecordBatch, Schema as EncodedSchema, root_as_footer, root_as_message,
+};
 use arrow_schema::{Schema, SchemaRef};
-use std::io::BufReader;
+use std::io;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Opens an IPC file.
 pub(in crate::import) fn open_file(file: &Arc<InputFile>) -> Result<ArrowSource<Ipc>> {
-    let (stated, schema) = ipc_check::file(file)?;
+    let (stated, schema) = check_file(file)?;
     Ipc { file: Arc::clone(file), stated, schema: Arc::clone(&schema), order: SchemaOrder::default(), is_stream: false }
         .into_source(schema)
 }
@@ -25,7 +34,7 @@ pub(in crate::import) fn open_file(file: &Arc<InputFile>) -> Result<ArrowSource<
 /// Opens an IPC stream that is in a file. The error about a file of another format lists the
 /// formats that are `accepted`.
 pub(in crate::import) fn open_stream(file: &Arc<InputFile>, accepted: &str) -> Result<ArrowSource<Ipc>> {
-    let stated = ipc_check::stream(file, accepted)?;
+    let stated = check_stream(file, accepted)?;
     let ipc = Ipc {
         file: Arc::clone(file),
         stated,
@@ -120,4 +129,278 @@ impl Records for Ipc {
         let (batches, fields) = (self.batches(fields)?, fields.to_vec());
         Ok(Box::new(batches.map(move |batch| batch.map_err(|error| self.blame(&fields, error)))))
     }
+}
+
+/// The bytes with which messages of the newer format begin. Their length follows.
+const CONTINUATION: [u8; 4] = [0xFF; 4];
+/// The most decompressed bytes for each compressed byte: an RLE block of Zstandard has 4 bytes and
+/// becomes 128 KiB.
+const ZSTD_RATIO: u64 = 32 << 10;
+const LZ4_RATIO: u64 = 255;
+/// The most rows of a batch that take no bytes, as nulls and runs do.
+const MOST_EMPTY_ROWS: u64 = 1 << 24;
+
+/// The facts that the messages of a file or stream state.
+#[derive(Default)]
+pub(super) struct Stated {
+    pub rows: u64,
+    /// Whether any batch has a null in a field, in the order of its messages: depth first.
+    pub nulls: Vec<bool>,
+    /// Whether any dictionary has a null among its values.
+    pub null_values: bool,
+    /// The bytes of the schema, and their offset, if they were changed.
+    pub patch: Option<(u64, Arc<[u8]>)>,
+}
+
+impl Stated {
+    /// Adds a batch whose buffers have so many bytes when they are not compressed.
+    fn add(&mut self, batch: &RecordBatch, bytes: u64) -> Result<()> {
+        let most = bytes.saturating_mul(8).max(MOST_EMPTY_ROWS);
+        let length = u64::try_from(batch.length()).ok().filter(|&length| length <= most);
+        let length = length.ok_or_else(|| {
+            malformed_ipc(&format!("a batch of {} rows, of which its {bytes} bytes can have {most}", batch.length()))
+        })?;
+        self.rows = self.rows.saturating_add(length);
+        for (i, has_nulls) in node_nulls(batch).enumerate() {
+            match self.nulls.get_mut(i) {
+                Some(nulls) => *nulls |= has_nulls,
+                None => self.nulls.push(has_nulls),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether each field of a batch has nulls.
+fn node_nulls<'a>(batch: &RecordBatch<'a>) -> impl Iterator<Item = bool> + use<'a> {
+    batch.nodes().into_iter().flatten().map(|node| node.null_count() != 0)
+}
+
+/// Checks a file by the blocks in its footer, and returns its schema. The decoder reads all
+/// dictionaries of a file before it tells the schema.
+fn check_file(file: &InputFile) -> Result<(Stated, SchemaRef)> {
+    let mut bytes = Bytes::open(file)?;
+    let tail = bytes.read(bytes.length.saturating_sub(10), 10)?;
+    let Some((footer_bytes, b"ARROW1")) = tail.split_first_chunk::<4>() else {
+        return Err(malformed_ipc("its end is not that of an Arrow file"));
+    };
+    let footer_bytes =
+        u64::try_from(i32::from_le_bytes(*footer_bytes)).map_err(|_| malformed_ipc("a negative length"))?;
+    let start = bytes.length.checked_sub(10).and_then(|end| end.checked_sub(footer_bytes));
+    let start = start.ok_or_else(cut_off)?;
+    let mut content = bytes.read(start, footer_bytes)?;
+    let is_changed = mend_footer(&mut content);
+    let footer = root_as_footer(&content).map_err(|error| malformed_ipc(&error.to_string()))?;
+    check_version(footer.version())?;
+    check_byte_order(footer.schema())?;
+    let schema = footer.schema().ok_or_else(|| malformed_ipc("its footer has no schema"))?;
+    let schema = try_fb_to_schema(schema).map_err(|error| malformed_ipc(&error.to_string()))?;
+    let mut stated = Stated::default();
+    let blocks = footer.dictionaries().into_iter().flatten().chain(footer.recordBatches().into_iter().flatten());
+    let mut taken: Vec<Range<u64>> = Vec::new();
+    for block in blocks {
+        let positive = |number: i64| u64::try_from(number).map_err(|_| malformed_ipc("a negative offset or length"));
+        let (start, head) = (positive(block.offset())?, positive(block.metaDataLength().into())?);
+        let head = bytes.read(start, head)?;
+        let prefix = if head.starts_with(&CONTINUATION) { 8 } else { 4 };
+        let metadata = head.get(prefix..).ok_or_else(cut_off)?;
+        let body_bytes = positive(block.bodyLength())?;
+        let body = start + u64_of(head.len()); // both lie in the file
+        bytes.check_message(metadata, body, body_bytes, &mut stated)?;
+        taken.push(start..body + body_bytes); // checked with the message
+    }
+    check_apart(taken)?;
+    stated.patch = is_changed.then(|| (start, content.into()));
+    Ok((stated, Arc::new(schema)))
+}
+
+/// Refuses blocks that overlap: a small file could name one message any number of times, and the
+/// decoder appends the values of a dictionary each time.
+fn check_apart(mut blocks: Vec<Range<u64>>) -> Result<()> {
+    blocks.sort_unstable_by_key(|block| block.start);
+    match blocks.iter().zip(blocks.iter().skip(1)).all(|(block, next)| block.end <= next.start) {
+        true => Ok(()),
+        false => Err(malformed_ipc("messages that overlap")),
+    }
+}
+
+/// Checks a stream message by message.
+fn check_stream(file: &InputFile, accepted: &str) -> Result<Stated> {
+    let mut bytes = Bytes::open(file)?;
+    let (mut at, mut stated) = (0, Stated::default());
+    while at < bytes.length {
+        let is_first = at == 0;
+        let known = |error: Error| if is_first { foreign(file, accepted) } else { error };
+        let mut metadata = bytes.stream_metadata(&mut at).map_err(known)?;
+        if metadata.is_empty() {
+            if is_first {
+                return Err(foreign(file, accepted));
+            }
+            break;
+        }
+        let is_changed = is_first && mend_message(&mut metadata);
+        let message = root_as_message(&metadata).map_err(|error| known(malformed_ipc(&error.to_string())))?;
+        if is_first {
+            check_byte_order(Some(message.header_as_schema().ok_or_else(|| foreign(file, accepted))?))?;
+        }
+        check_version(message.version())?;
+        let body_bytes = u64::try_from(message.bodyLength()).map_err(|_| malformed_ipc("a negative length"))?;
+        bytes.check_message(&metadata, at, body_bytes, &mut stated)?;
+        if is_changed {
+            stated.patch = at.checked_sub(u64_of(metadata.len())).map(|start| (start, metadata.into()));
+        }
+        at += body_bytes; // lies in the file
+    }
+    match bytes.length - at {
+        _ if at == 0 => Err(foreign(file, accepted)),
+        0 => Ok(stated),
+        rest => Err(malformed_ipc(&format!("{rest} bytes follow the end of the stream"))),
+    }
+}
+
+/// Refuses messages of a version that the decoder does not know.
+fn check_version(version: MetadataVersion) -> Result<()> {
+    if (MetadataVersion::V4..=MetadataVersion::V5).contains(&version) {
+        return Ok(());
+    }
+    let number = i32::from(version.0) + 1;
+    Err(Error::bad_input(format!(
+        "the Arrow file or stream has version {number} of Arrow's IPC format, and versions 4 and 5 are read"
+    )))
+}
+
+fn check_byte_order(schema: Option<EncodedSchema>) -> Result<()> {
+    if schema.is_none_or(|schema| schema.endianness().equals_to_target_endianness()) {
+        return Ok(());
+    }
+    let order = if cfg!(target_endian = "big") { "little" } else { "big" };
+    Err(Error::bad_input(format!(
+        "the Arrow file or stream is {order}-endian, and this machine is not; write it anew with a program that reads it, \
+         such as pyarrow"
+    )))
+}
+
+/// Returns the error about a file of an unknown format, which lists those that are `accepted`.
+fn foreign(file: &InputFile, accepted: &str) -> Error {
+    file.first_bytes().map_or_else(|error| error, |first| unknown(&first, accepted))
+}
+
+fn malformed_ipc(what: &str) -> Error {
+    Error::bad_input(format!("the Arrow file or stream is malformed: {what}"))
+}
+
+fn cut_off() -> Error {
+    Error::bad_input("the Arrow file or stream is cut off or malformed: a message reaches beyond its end")
+}
+
+/// A file whose every claim about itself is compared with its length.
+struct Bytes<'a> {
+    file: &'a InputFile,
+    reader: BufReader<InputReader>,
+    length: u64,
+}
+
+impl<'a> Bytes<'a> {
+    fn open(file: &'a InputFile) -> Result<Self> {
+        let reader = file.reader()?;
+        let length = reader.byte_count();
+        Ok(Self { file, reader: BufReader::new(reader), length })
+    }
+
+    fn check_inside(&self, start: u64, bytes: u64) -> Result<()> {
+        let end = start.checked_add(bytes).filter(|&end| end <= self.length);
+        end.map(|_| ()).ok_or_else(cut_off)
+    }
+
+    fn read(&mut self, start: u64, bytes: u64) -> Result<Vec<u8>> {
+        self.check_inside(start, bytes)?;
+        let mut read = || -> io::Result<Vec<u8>> {
+            let mut out = Vec::new();
+            self.reader.seek(SeekFrom::Start(start))?;
+            (&mut self.reader).take(bytes).read_to_end(&mut out)?;
+            Ok(out)
+        };
+        let out = read().map_err(|error| self.file.io("reading the file", error))?;
+        if u64_of(out.len()) == bytes { Ok(out) } else { Err(cut_off()) }
+    }
+
+    /// Returns the metadata of the message at `at`, and moves `at` behind it. Returns nothing at
+    /// the end mark.
+    fn stream_metadata(&mut self, at: &mut u64) -> Result<Vec<u8>> {
+        let mut length = CONTINUATION.to_vec();
+        for _ in 0..2 {
+            if length == CONTINUATION {
+                length = self.read(*at, 4)?;
+                *at += 4; // inside the file
+            }
+        }
+        let length = length.as_slice().try_into().map(i32::from_le_bytes).ok();
+        let length = length.and_then(|length| u64::try_from(length).ok()).ok_or_else(cut_off)?;
+        let metadata = self.read(*at, length)?;
+        *at += length; // inside the file
+        Ok(metadata)
+    }
+
+    /// Checks a message whose body begins at `body`, and adds what it states.
+    fn check_message(&mut self, metadata: &[u8], body: u64, body_bytes: u64, stated: &mut Stated) -> Result<()> {
+        self.check_inside(body, body_bytes)?;
+        let message: Message = root_as_message(metadata).map_err(|error| malformed_ipc(&error.to_string()))?;
+        if let Some(values) = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()) {
+            self.check_buffers(&values, body, body_bytes)?;
+            stated.null_values |= node_nulls(&values).any(|has_nulls| has_nulls);
+        }
+        let Some(batch) = message.header_as_record_batch() else { return Ok(()) };
+        let bytes = self.check_buffers(&batch, body, body_bytes)?;
+        stated.add(&batch, bytes)
+    }
+
+    /// Checks that buffers lie in the body, side by side, and what compressed ones say of their
+    /// decompressed length. Returns the length of all, for which there is memory.
+    fn check_buffers(&mut self, batch: &RecordBatch, body: u64, body_bytes: u64) -> Result<u64> {
+        let ratio = batch.compression().map(|compression| match compression.codec() {
+            CompressionType::ZSTD => ZSTD_RATIO,
+            _ => LZ4_RATIO,
+        });
+        let (mut bytes, mut stored_bytes) = (0_u64, 0_u64);
+        for buffer in batch.buffers().into_iter().flatten() {
+            let (offset, length) = (u64::try_from(buffer.offset()).ok(), u64::try_from(buffer.length()).ok());
+            let (offset, length) = offset.zip(length).ok_or_else(|| malformed_ipc("a negative offset or length"))?;
+            let inside = offset.checked_add(length).is_some_and(|end| end <= body_bytes);
+            if !inside {
+                return Err(cut_off());
+            }
+            stored_bytes = stored_bytes.saturating_add(length);
+            if let Some(ratio) = ratio.filter(|_| length > 0) {
+                if length < 8 {
+                    return Err(malformed_ipc("a compressed buffer without its length"));
+                }
+                let claim = self.read(body + offset, 8)?; // lies in the file
+                bytes = bytes.saturating_add(check_claim(&claim, length, ratio)?);
+            } else {
+                bytes = bytes.saturating_add(length);
+            }
+        }
+        if stored_bytes > body_bytes {
+            return Err(malformed_ipc("buffers that overlap"));
+        }
+        check_memory(bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// Refuses more bytes than there is memory for: the decoder would abort the process.
+fn check_memory(bytes: u64) -> Result<()> {
+    let reserved = usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
+    if reserved { Ok(()) } else { Err(malformed_ipc(&format!("buffers of {bytes} bytes"))) }
+}
+
+/// Returns a decompressed length. Refuses one that `length` compressed bytes cannot have.
+fn check_claim(claim: &[u8], length: u64, ratio: u64) -> Result<u64> {
+    const NOT_COMPRESSED: i64 = -1;
+    let claim = claim.try_into().map(i64::from_le_bytes).map_err(|_| cut_off())?;
+    if claim == NOT_COMPRESSED {
+        return Ok(length);
+    }
+    let possible = u64::try_from(claim).ok().filter(|&claim| claim <= length.saturating_mul(ratio));
+    possible.ok_or_else(|| malformed_ipc(&format!("{length} compressed bytes that claim to be {claim}")))
 }

@@ -1,12 +1,17 @@
-//! The metadata of columns and file.
+//! The metadata of columns and file, and the schema of a source as it is kept for an export.
 
-use super::extension;
-use super::types::{ENCRYPTED, INT96, element_type};
-use crate::arrow_type::{self, ArrowType, CAST_TYPE, DIM_NAMES, DTYPE, FOUND_SHAPE};
+use super::types::{ENCRYPTED, INT96, decoded, dim_names, element_type, expressed_by_shape, is_nullable};
+use crate::arrow_type::{ArrowType, CAST_TYPE, DIM_NAMES, DTYPE, FOUND_SHAPE, with_members};
 use crate::format::path;
 use crate::import::found::{DROPPED, add_dropped};
-use crate::{Metadata, limits, saved_schema};
-use arrow_schema::{Field, Schema};
+use crate::saved_schema::{DICTIONARY, METADATA_BYTES, encoded};
+use crate::{Metadata, arrow_type, limits, saved_schema};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, downcast_integer_array};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Keys of a field that are about its source, or the importer's own.
 pub(super) const IMPORTERS: [&str; 10] = [
@@ -29,13 +34,13 @@ pub(super) const OF_SCHEMA: [&str; 3] = ["PARQUET:field_id", "PARQUET:logical_ty
 pub(super) fn of_column(field: &Field, list: Option<&Field>) -> Metadata {
     let own = field.metadata().iter().filter(|(key, _)| list.is_none_or(|list| !list.metadata().contains_key(key)));
     let all = list.into_iter().flat_map(|list| list.metadata().iter()).chain(own);
-    let kept = all.filter(|(key, _)| !IMPORTERS.contains(&key.as_str()) && !extension::expressed_by_shape(field, key));
+    let kept = all.filter(|(key, _)| !IMPORTERS.contains(&key.as_str()) && !expressed_by_shape(field, key));
     let mut metadata = within_limits(kept, &[]);
     metadata.remove(arrow_type::KEY); // the importer's word, not the input's
     if let Some(data_type) = ArrowType::from_arrow(element_type(field.data_type())) {
         metadata.insert(arrow_type::KEY.to_owned(), data_type.to_string());
     }
-    if let Some(names) = extension::dim_names(field) {
+    if let Some(names) = dim_names(field) {
         metadata.insert(DIM_NAMES.to_owned(), names);
     }
     metadata
@@ -68,4 +73,95 @@ fn within_limits<'a>(entries: impl Iterator<Item = (&'a String, &'a String)>, dr
     }
     add_dropped(&mut metadata, &dropped);
     metadata
+}
+
+/// A dictionary with more bytes saved_schema_of dictionary_values is not kept.
+const DICTIONARY_BYTES: usize = 64 << 10;
+
+/// Returns the value saved_schema_of a schema in the metadata. `first_batch` reads the first batch saved_schema_of only these
+/// fields.
+pub(super) fn saved_schema_of(
+    schema: &Schema,
+    first_batch: impl FnOnce(&[usize]) -> Option<RecordBatch>,
+) -> Option<String> {
+    let fields = schema.fields();
+    let keyed: Vec<usize> = (0..).zip(fields).filter(|(_, field)| has_dictionary(field)).map(|(i, _)| i).collect();
+    let batch = if keyed.is_empty() { None } else { first_batch(&keyed) };
+    let array_of = |i: usize| batch.as_ref()?.columns().get(keyed.binary_search(&i).ok()?);
+    let fields: Vec<FieldRef> = (0..).zip(fields).map(|(i, field)| kept(field, array_of(i), true)).collect();
+    encoded(&fields)
+}
+
+fn has_dictionary(field: &Field) -> bool {
+    match field.data_type() {
+        DataType::Dictionary(..) => true,
+        DataType::Struct(fields) => fields.iter().any(|field| has_dictionary(field)),
+        other => arrow_type::members(other).is_some_and(|item| has_dictionary(item)),
+    }
+}
+
+/// Returns a field with the metadata to keep. `array` has samples saved_schema_of it. Long metadata saved_schema_of a column
+/// are not kept twice.
+fn kept(field: &FieldRef, array: Option<&ArrayRef>, may_be_column: bool) -> FieldRef {
+    let is_column = may_be_column && !matches!(decoded(field.data_type()), DataType::Struct(_));
+    let own = |(key, value): &(&String, &String)| {
+        let is_kept = OF_SCHEMA.contains(&key.as_str()) || !IMPORTERS.contains(&key.as_str());
+        is_kept && key.as_str() != DICTIONARY && !(is_column && value.len() > METADATA_BYTES)
+    };
+    let metadata = field.metadata().iter().filter(own);
+    let mut metadata: HashMap<String, String> = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
+    if let (DataType::Dictionary(..), Some(array)) = (field.data_type(), array) {
+        metadata.extend(dictionary_values(array).map(|dictionary_values| (DICTIONARY.to_owned(), dictionary_values)));
+    }
+    let item = |item: &FieldRef| kept(item, array.and_then(list_members).as_ref(), false);
+    let data_type = match field.data_type() {
+        DataType::Struct(fields) => {
+            let child = |i: usize| array?.as_struct_opt()?.columns().get(i);
+            DataType::Struct((0..).zip(fields).map(|(i, field)| kept(field, child(i), true)).collect::<Fields>())
+        }
+        // as Arrow's readers take them
+        DataType::FixedSizeBinary(_) if field.metadata().contains_key(INT96) => {
+            DataType::Timestamp(TimeUnit::Nanosecond, None)
+        }
+        // dictionary_values with parts are exported as they are
+        DataType::Dictionary(..) | DataType::RunEndEncoded(..) if decoded(field.data_type()).is_nested() => {
+            let dictionary_values = Field::new(field.name(), decoded(field.data_type()).clone(), is_nullable(field));
+            return kept(&Arc::new(dictionary_values.with_metadata(metadata)), None, may_be_column);
+        }
+        other => with_members(other, item).unwrap_or_else(|| other.clone()),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type).with_metadata(metadata))
+}
+
+/// Returns the list_members saved_schema_of lists.
+fn list_members(lists: &ArrayRef) -> Option<ArrayRef> {
+    Some(match lists.data_type() {
+        DataType::List(_) => lists.as_list_opt::<i32>()?.values().clone(),
+        DataType::LargeList(_) => lists.as_list_opt::<i64>()?.values().clone(),
+        DataType::ListView(_) => lists.as_list_view_opt::<i32>()?.values().clone(),
+        DataType::LargeListView(_) => lists.as_list_view_opt::<i64>()?.values().clone(),
+        DataType::FixedSizeList(..) => lists.as_fixed_size_list_opt()?.values().clone(),
+        DataType::Map(..) => Arc::new(lists.as_map_opt()?.entries().clone()),
+        _ => return None,
+    })
+}
+
+/// Returns the texts or integers in a dictionary as a JSON array, if it is small and has no null.
+fn dictionary_values(array: &ArrayRef) -> Option<String> {
+    let values = array.as_any_dictionary_opt()?.values();
+    if values.null_count() > 0 || values.get_array_memory_size() > 2 * DICTIONARY_BYTES {
+        return None;
+    }
+    let text = |text: &str| Value::from(text);
+    let values: Vec<Value> = match values.data_type() {
+        DataType::Utf8 => values.as_string_opt::<i32>()?.iter().flatten().map(text).collect(),
+        DataType::LargeUtf8 => values.as_string_opt::<i64>()?.iter().flatten().map(text).collect(),
+        DataType::Utf8View => values.as_string_view_opt()?.iter().flatten().map(text).collect(),
+        _ => downcast_integer_array!(
+            values => values.iter().flatten().map(Value::from).collect(),
+            _ => return None
+        ),
+    };
+    let values = Value::from(values).to_string();
+    (values.len() <= DICTIONARY_BYTES).then_some(values)
 }

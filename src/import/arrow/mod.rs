@@ -6,20 +6,14 @@
 //! depends on `arrow` can pass its own batches.
 
 pub(super) mod decode;
-mod distinct;
 pub(super) mod elements;
-mod extension;
 mod fields;
-mod ipc_check;
 pub(super) mod ipc_files;
-mod kinds;
-pub(super) mod memory;
 mod metadata;
+pub(super) mod paths;
 pub(super) mod records;
 pub(super) mod rows;
-mod saved;
 pub(super) mod schema_bytes;
-pub(super) mod schema_order;
 pub(super) mod types;
 pub(super) mod united;
 

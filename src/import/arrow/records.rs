@@ -7,11 +7,12 @@
 //! meets all the same.
 
 use super::decode::Slices;
-use super::distinct::distinct;
+use super::fields::distinct;
 use super::fields::{FieldWay, check_columns};
-use super::rows::{ColumnPath, Located, locate};
+use super::metadata;
+use super::paths::ColumnPath;
+use super::rows::{Located, locate};
 use super::united::{TypeOrigin, adapted, null_bytes};
-use super::{metadata, saved};
 use crate::arrow_type::TimeUnit;
 use crate::import::input_column::{ColumnKind, InputColumn, Wanted};
 use crate::import::rows::{Batch, ColumnRows, Outline, Problem};
@@ -167,7 +168,8 @@ impl<R: Records> Source for ArrowSource<R> {
             Some(adapted.ok().flatten()?.batch)
         };
         self.metadata.get_or_init(|| {
-            let saved = self.records.keeps_schema().then(|| saved::of(&self.schema, first_batch)).flatten();
+            let saved =
+                self.records.keeps_schema().then(|| metadata::saved_schema_of(&self.schema, first_batch)).flatten();
             metadata::of_file(&self.schema, saved, &self.dropped)
         })
     }

@@ -11,6 +11,7 @@
 
 use super::decode::{AnyList, by_index, check_rows, decode, field_of};
 use super::elements::{Refused, Values, instants, plain_bytes, values};
+use super::paths::{ColumnPath, Step};
 use crate::DType;
 use crate::arrow_type::{ArrowType, StoredElement, TimeUnit};
 use crate::error::Advice;
@@ -31,36 +32,6 @@ use std::result::Result;
 
 /// The maximum number of members of lists in a batch that take no memory.
 const EMPTY_MEMBERS: usize = 1 << 24;
-
-/// A step from an array to one inside it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::import) enum Step {
-    /// To the members of lists.
-    List,
-    /// To a field of a struct.
-    Field(usize),
-}
-
-/// The way from a record batch to the array of a column.
-#[derive(Clone)]
-pub(in crate::import) struct ColumnPath {
-    /// The field of the schema, then fields of structs.
-    pub fields: Vec<usize>,
-    /// Steps into lists, if the column is inside some.
-    pub steps: Vec<Step>,
-    /// Whether it ends at a struct, whose nulls alone are stored.
-    pub is_struct: bool,
-}
-
-impl ColumnPath {
-    /// Returns whether the path leads through a struct.
-    pub(super) fn is_in(&self, around: &Self) -> bool {
-        let is_longer = self.fields.len() > around.fields.len() || self.steps.len() > around.steps.len();
-        // steps begin behind the last field
-        let is_same = self.fields == around.fields || around.steps.is_empty();
-        is_longer && is_same && self.fields.starts_with(&around.fields) && self.steps.starts_with(&around.steps)
-    }
-}
 
 /// The items of a column in a batch.
 pub(super) struct Located {

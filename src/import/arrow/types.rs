@@ -1,8 +1,20 @@
-//! Arrow's types and the types of elements.
+//! Arrow's types as columns: elements, tensors in levels of lists, and the canonical tensor extension types.
+//!
+//! [`kind_of`] descends from a field through its lists to the elements. Each list is a dimension of a
+//! tensor: a fixed one states its extent, any other leaves it to the samples. A field can be
+//! [marked](marked_type) with an element type that Arrow lacks.
 
-use crate::DType;
-use crate::arrow_type::{DTYPE, StoredElement, stored_element};
-use arrow_schema::{DataType, Field};
+use crate::arrow_type::{
+    ArrowType, DTYPE, FIXED_SHAPE_TENSOR as FIXED, StoredElement, VARIABLE_SHAPE_TENSOR as VARIABLE, is_tensor,
+    stored_element,
+};
+use crate::import::input_column::{ColumnKind, Level};
+use crate::{DType, limits};
+use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
+use arrow_schema::{DataType, Field, FieldRef};
+use serde_json::Value;
+use std::iter;
+use std::result::Result;
 
 /// In the metadata of a field: its elements are INT96 timestamps, read as 12 bytes each.
 pub(in crate::import) const INT96: &str = "PARQUET:int96";
@@ -86,4 +98,208 @@ pub(in crate::import) fn element(data_type: &DataType) -> Option<StoredElement> 
         _ => return stored_element(data_type),
     };
     Some(StoredElement::one(dtype))
+}
+
+/// Returns how a field that is no plain struct is stored, or why it cannot be. It may be a member
+/// of lists; `marked` is the type that their field names.
+pub(super) fn kind_of(field: &Field, in_list: bool, marked: Option<DType>) -> Result<ColumnKind, String> {
+    if let Some(reason) = field.metadata().get(REFUSED) {
+        return Err(reason.clone());
+    }
+    if is_variable_tensor(field) {
+        return variable_tensor(field, marked);
+    }
+    let data_type = decoded(field.data_type());
+    if let Some(dtype) = scalar(data_type) {
+        check_readable(field)?;
+        return Ok(ColumnKind::scalar(dtype));
+    }
+    let mut levels = Vec::new();
+    let leaf = descend(field, in_list, marked, &mut levels)?;
+    let items = iter::successors(list_item(field), |item| list_item(item));
+    let nullable_members = items.map(|item| is_nullable(item)).collect();
+    let kind = ColumnKind { nullable_members, instants: leaf.instants, ..ColumnKind::tensors(leaf.element, levels)? };
+    Ok(if leaf.marked == Some(DType::Complex64) { kind.in_pairs() } else { kind })
+}
+
+/// Returns the members of lists, of a field that has such.
+fn list_item(field: &Field) -> Option<&FieldRef> {
+    match decoded(field.data_type()) {
+        DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) => Some(item),
+        DataType::LargeListView(item) | DataType::FixedSizeList(item, _) => Some(item),
+        _ => None,
+    }
+}
+
+fn check_readable(leaf: &Field) -> Result<(), String> {
+    if leaf.metadata().contains_key(ENCRYPTED) { Err("encrypted".to_owned()) } else { Ok(()) }
+}
+
+/// The elements in lists.
+struct Leaf {
+    element: StoredElement,
+    /// The type that a field around them names, or their own.
+    marked: Option<DType>,
+    /// Whether they are INT96 timestamps.
+    instants: bool,
+}
+
+/// Collects the levels of lists down to the elements. `marked` is the type that a field around them
+/// names.
+fn descend(field: &Field, in_list: bool, marked: Option<DType>, levels: &mut Vec<Level>) -> Result<Leaf, String> {
+    let marked = marked_type(field).or(marked);
+    let data_type = decoded(field.data_type());
+    match data_type {
+        DataType::FixedSizeList(item, length) => {
+            levels.push(Level::Fixed(fixed_extents(field, *length)?));
+            descend(item, true, marked, levels)
+        }
+        DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) | DataType::LargeListView(item) => {
+            levels.push(Level::Open);
+            descend(item, true, marked, levels)
+        }
+        _ => {
+            check_readable(field)?;
+            let element = marked_element(data_type, marked).ok_or_else(|| unsupported(data_type, in_list))?;
+            Ok(Leaf { element, marked, instants: field.metadata().contains_key(INT96) })
+        }
+    }
+}
+
+fn unsupported(data_type: &DataType, in_list: bool) -> String {
+    let name = name(data_type);
+    if in_list { format!("lists of {name}") } else { name }
+}
+
+/// Returns the name that Arrow's documentation has for a type that cannot be stored, or not in a
+/// list.
+fn name(data_type: &DataType) -> String {
+    if let Some(known) = ArrowType::from_arrow(data_type) {
+        return known.to_string();
+    }
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "utf8".to_owned(),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => "binary".to_owned(),
+        DataType::Struct(fields) if fields.is_empty() => "a struct without fields".to_owned(),
+        DataType::Struct(_) => "struct".to_owned(),
+        DataType::Map(..) => "map".to_owned(),
+        DataType::Union(..) => "union".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Returns the type of columns whose samples are strings, or always null.
+fn scalar(data_type: &DataType) -> Option<DType> {
+    match data_type {
+        DataType::Null => Some(DType::Bool),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(DType::Utf8),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            Some(DType::Bytes)
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn is_variable_tensor(field: &Field) -> bool {
+    field.extension_type_name() == Some(VARIABLE)
+}
+
+/// Returns whether a metadata key of the field is expressed by the column's shape.
+pub(super) fn expressed_by_shape(field: &Field, key: &str) -> bool {
+    is_tensor(field) && matches!(key, EXTENSION_TYPE_NAME_KEY | EXTENSION_TYPE_METADATA_KEY)
+}
+
+/// Returns the names of the dimensions, as a JSON array, if the field has some.
+pub(super) fn dim_names(field: &Field) -> Option<String> {
+    if !is_tensor(field) {
+        return None;
+    }
+    let parameters = parameters(field).ok()?;
+    let names = parameters.get("dim_names")?.as_array()?;
+    (!names.is_empty()).then(|| Value::Array(names.clone()).to_string())
+}
+
+/// Returns the extents of a fixed-size list: its length, or the shape of a tensor that has this
+/// number of elements.
+pub(super) fn fixed_extents(field: &Field, length: i32) -> Result<Vec<u32>, String> {
+    let length = u32::try_from(length).map_err(|_| format!("a fixed-size list of length {length}"))?;
+    if field.extension_type_name() != Some(FIXED) {
+        return Ok(vec![length]);
+    }
+    let parameters = parameters(field)?;
+    let shape = parameters.get("shape").and_then(Value::as_array);
+    let shape = shape.ok_or_else(|| format!("{FIXED} without a shape"))?;
+    let extents: Option<Vec<u32>> = shape.iter().map(extent).collect();
+    let extents = extents.ok_or_else(|| format!("{FIXED} with a shape that is not made of lengths"))?;
+    let elements = extents.iter().try_fold(1_u32, |product, &extent| product.checked_mul(extent));
+    if elements != Some(length) {
+        return Err(format!("{FIXED} of shape {extents:?}, stored as lists of {length}"));
+    }
+    check_permutation(&parameters, FIXED)?;
+    Ok(extents)
+}
+
+/// Returns the kind of a variable-shape tensor: a struct of `data`, a list of elements, and
+/// `shape`, a fixed-size list of i32. `marked` is the type that a field around it names.
+pub(super) fn variable_tensor(field: &Field, marked: Option<DType>) -> Result<ColumnKind, String> {
+    let malformed = || format!("{VARIABLE} that is not stored as a struct of data (list) and shape (i32 list)");
+    let DataType::Struct(fields) = field.data_type() else { return Err(malformed()) };
+    let child = |name| fields.iter().find(|field| field.name() == name).map(|field| field.data_type());
+    let (Some(DataType::List(data) | DataType::LargeList(data)), Some(DataType::FixedSizeList(shape, rank))) =
+        (child("data"), child("shape"))
+    else {
+        return Err(malformed());
+    };
+    if *shape.data_type() != DataType::Int32 {
+        return Err(malformed());
+    }
+    let marked = marked_type(data).or_else(|| marked_type(field)).or(marked);
+    let element = marked_element(decoded(data.data_type()), marked);
+    let element = element.ok_or_else(|| format!("tensors of {}", data.data_type()))?;
+    let rank = usize::try_from(*rank).map_err(|_| malformed())?;
+    if rank > limits::RANK {
+        return Err(format!("{rank} dimensions, of which the format allows {}", limits::RANK));
+    }
+    let parameters = parameters(field)?;
+    check_permutation(&parameters, VARIABLE)?;
+    let levels = match parameters.get("uniform_shape").and_then(Value::as_array) {
+        None => vec![Level::Open; rank],
+        Some(uniform) if uniform.len() == rank => {
+            uniform.iter().map(uniform_level).collect::<Option<_>>().ok_or_else(malformed)?
+        }
+        Some(_) => return Err(format!("{VARIABLE} whose uniform_shape does not have {rank} extents")),
+    };
+    let kind = ColumnKind { variable_tensor: true, ..ColumnKind::tensors(element, levels)? };
+    Ok(if marked == Some(DType::Complex64) { kind.in_pairs() } else { kind })
+}
+
+fn uniform_level(value: &Value) -> Option<Level> {
+    match value {
+        Value::Null => Some(Level::Open),
+        value => extent(value).map(|extent| Level::Fixed(vec![extent])),
+    }
+}
+
+fn extent(value: &Value) -> Option<u32> {
+    value.as_u64().and_then(|extent| u32::try_from(extent).ok())
+}
+
+/// Returns the extension's parameters: a JSON object, or nothing.
+fn parameters(field: &Field) -> Result<Value, String> {
+    match field.extension_type_metadata() {
+        None | Some("") => Ok(Value::Null),
+        Some(text) => {
+            serde_json::from_str(text).map_err(|error| format!("tensor parameters that are no JSON ({error})"))
+        }
+    }
+}
+
+/// Refuses a logical order of the dimensions that is not that of the elements.
+fn check_permutation(parameters: &Value, name: &str) -> Result<(), String> {
+    let Some(permutation) = parameters.get("permutation").and_then(Value::as_array) else { return Ok(()) };
+    let identity = (0_u64..).zip(permutation).all(|(i, value)| value.as_u64() == Some(i));
+    if identity {
+        return Ok(());
+    }
+    Err(format!("{name} whose dimensions are permuted (store it row-major)"))
 }

@@ -1,13 +1,26 @@
-//! The files that the names of inputs stand for.
+//! The files that an input stands for: itself, those of a folder or prefix, or those that match a pattern.
+//!
+//! A folder has Parquet files, Arrow files or tensilo files; both of the first together are refused. Names
+//! that begin with `.` or `_` are passed over, except folders `key=value`. Each folder is searched once:
+//! those reached through symbolic links come last, and only if they were not reached otherwise, so a loop
+//! of links ends. Addresses in a store are treated as paths of files are. A folder that the Python library
+//! `datasets` saved (`Dataset.save_to_disk`) has an order of its own, which `state.json` states.
 
-use super::{folder, tables};
+use super::file::InputStore;
+use super::tables;
 use crate::foreign::explain_missing;
 use crate::open::check_regular;
-use crate::pattern::{has_wildcard, paths_matching};
+use crate::pattern::{AS_IN_A_SHELL, has_wildcard, paths_matching};
 use crate::{Error, Result};
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use glob::Pattern;
+use serde_json::Value;
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::{DirEntry, File};
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+use std::{fs, io};
 
 /// Returns the files that one input means: itself, those of a folder, or those that match a
 /// pattern.
@@ -15,7 +28,7 @@ pub(super) fn files(input: &Path) -> Result<Vec<PathBuf>> {
     let found = match fs::metadata(input) {
         Ok(metadata) if metadata.is_dir() => {
             tables::refuse([input])?;
-            folder::data_files(input)?
+            data_files(input)?
         }
         Ok(_) => return Ok(vec![input.to_path_buf()]),
         Err(error) if error.kind() == io::ErrorKind::NotFound && has_wildcard(input) => matching(input)?,
@@ -29,7 +42,7 @@ pub(super) fn files(input: &Path) -> Result<Vec<PathBuf>> {
 /// searched; what matches inside it is not read again.
 fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = paths_matching(pattern)?;
-    paths.sort_by(|a, b| folder::compare(a, b));
+    paths.sort_by(|a, b| compare(a, b));
     let (mut files, mut searched): (Vec<PathBuf>, Option<PathBuf>) = (Vec::new(), None);
     for path in paths {
         if searched.as_ref().is_some_and(|folder| path.starts_with(folder)) {
@@ -38,7 +51,7 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
         // a link without a target has no metadata, and is an error when it is opened
         let metadata = fs::metadata(&path).ok();
         if metadata.as_ref().is_some_and(fs::Metadata::is_dir) {
-            files.extend(folder::data_files(&path)?);
+            files.extend(data_files(&path)?);
             searched = Some(path);
         } else {
             // opening a pipe without a writer waits for ever
@@ -51,4 +64,468 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
         return Err(Error::bad_argument("no file matches this pattern").with_path(pattern));
     }
     Ok(files)
+}
+
+/// The reason why the Arrow files of a cache are not read: some are splits, others results of
+/// computations.
+const CACHE: &str = "the folder is a cache of the library datasets, with several splits and results; give the files \
+                     that are meant, such as FOLDER/*-train.arrow";
+
+/// The file by which such a cache is recognised.
+pub(super) const CACHE_MARK: &str = "dataset_info.json";
+
+/// Returns the data files below a folder, in the byte order of their paths, component by component.
+///
+/// They are the Parquet files or the Arrow files, of which a folder may not have both. If it has
+/// neither, they are the tensilo files. Names that begin with `.` or `_` are passed over, except
+/// folders `key=value`.
+pub(super) fn data_files(root: &Path) -> Result<Vec<PathBuf>> {
+    if let Some(shards) = saved_shards(root)? {
+        return Ok(shards);
+    }
+    let mut walk = FolderWalk::default();
+    walk.all(root)?;
+    if let (true, Some(folder)) = (walk.found.are_arrow(), &walk.cache) {
+        return Err(Error::bad_input(CACHE).with_path(folder));
+    }
+    walk.found.chosen().map_err(|error| error.with_path(root))
+}
+
+/// Data files that were found, by their formats.
+#[derive(Default)]
+pub(super) struct DataFiles {
+    parquet: Vec<PathBuf>,
+    arrow: Vec<PathBuf>,
+    native: Vec<PathBuf>,
+}
+
+impl DataFiles {
+    /// Takes a path, if its name is that of a data file. Returns whether it is.
+    pub(super) fn take(&mut self, path: &Path) -> bool {
+        let files = match path.file_name().and_then(format_of) {
+            Some(DataFormat::Parquet) => &mut self.parquet,
+            Some(DataFormat::Arrow) => &mut self.arrow,
+            Some(DataFormat::Native) => &mut self.native,
+            None => return false,
+        };
+        files.push(path.to_path_buf());
+        true
+    }
+
+    /// Returns whether the files that are read are those of Arrow.
+    pub(super) fn are_arrow(&self) -> bool {
+        self.parquet.is_empty() && !self.arrow.is_empty()
+    }
+
+    /// Returns the files that are read, in the byte order of their paths.
+    pub(super) fn chosen(self) -> Result<Vec<PathBuf>> {
+        let mut files = match (self.parquet, self.arrow) {
+            (parquet, arrow) if parquet.is_empty() && arrow.is_empty() => self.native,
+            (parquet, arrow) if arrow.is_empty() => parquet,
+            (parquet, arrow) if parquet.is_empty() => arrow,
+            _ => {
+                let message =
+                    "the folder has Parquet and Arrow files; choose by a pattern, such as FOLDER/**/*.parquet";
+                return Err(Error::bad_input(message));
+            }
+        };
+        if files.is_empty() {
+            let message = "neither the folder nor a folder in it has a *.parquet, *.arrow, *.feather or *.tsl file";
+            return Err(Error::bad_input(message));
+        }
+        files.sort_by(|a, b| compare(a, b));
+        Ok(files)
+    }
+}
+
+/// Returns whether a name is that of a file or folder that is searched.
+pub(super) fn is_visible(name: &[u8]) -> bool {
+    !matches!(name.first(), Some(b'.' | b'_'))
+}
+
+/// Compares paths by the bytes of their components: the content of a folder follows it directly.
+pub(super) fn compare(a: &Path, b: &Path) -> Ordering {
+    fn components(path: &Path) -> impl Iterator<Item = &[u8]> {
+        path.components().map(|component| component.as_os_str().as_encoded_bytes())
+    }
+    components(a).cmp(components(b))
+}
+
+/// A folder as it was reached, and its path without symbolic links.
+struct Folder {
+    path: PathBuf,
+    canonical: PathBuf,
+}
+
+/// A search. It goes into every folder once: those reached through symbolic links come last, and
+/// only if they were not reached otherwise. So a loop of links ends, and a link to a sibling adds
+/// nothing.
+#[derive(Default)]
+struct FolderWalk {
+    found: DataFiles,
+    /// A folder that the library `datasets` describes, without the state of a saved dataset.
+    cache: Option<PathBuf>,
+    folders: Vec<Folder>,
+    links: Vec<PathBuf>,
+    seen: HashSet<PathBuf>,
+}
+
+impl FolderWalk {
+    fn all(&mut self, root: &Path) -> Result<()> {
+        self.links.push(root.to_path_buf());
+        while !self.links.is_empty() {
+            self.links.sort_by(|a, b| compare(b, a)); // the first is taken from the end
+            let Some(path) = self.links.pop() else { break };
+            let canonical = fs::canonicalize(&path).map_err(|error| listing(&path, error))?;
+            self.folders.push(Folder { path, canonical });
+            while let Some(folder) = self.folders.pop() {
+                if !self.seen.contains(&folder.canonical) {
+                    self.folder(&folder)?;
+                    self.seen.insert(folder.canonical);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn folder(&mut self, folder: &Folder) -> Result<()> {
+        let failed = |error| listing(&folder.path, error);
+        for entry in fs::read_dir(&folder.path).map_err(failed)? {
+            self.entry(folder, &entry.map_err(failed)?)?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, folder: &Folder, entry: &DirEntry) -> Result<()> {
+        let (name, path) = (entry.file_name(), entry.path());
+        let file_type = entry.file_type().map_err(|error| listing(&path, error))?;
+        let (mut is_folder, mut is_file) = (file_type.is_dir(), file_type.is_file());
+        if file_type.is_symlink() {
+            // a link without a target is an error only if its name is that of a data file
+            match fs::metadata(&path) {
+                Ok(target) => (is_folder, is_file) = (target.is_dir(), target.is_file()),
+                Err(_) if format_of(&name).is_none() => {}
+                Err(error) => return Err(Error::io("following the link", error).with_path(&path)),
+            }
+        }
+        let is_visible = is_visible(name.as_encoded_bytes());
+        if is_folder && (is_visible || name.as_encoded_bytes().contains(&b'=')) {
+            if file_type.is_symlink() {
+                self.links.push(path);
+            } else {
+                self.folders.push(Folder { path, canonical: folder.canonical.join(&name) });
+            }
+        } else if is_file && is_visible && !self.found.take(&path) {
+            match name == CACHE_MARK {
+                true => self.cache = Some(folder.path.clone()),
+                false => check_not_saved(&folder.path, &name)?,
+            }
+        } else if !is_file && !is_folder && is_visible && format_of(&name).is_some() {
+            let checked = fs::metadata(&path).and_then(|metadata| check_regular(&metadata));
+            checked.map_err(|error| Error::io("opening the input", error).with_path(&path))?;
+        }
+        Ok(())
+    }
+}
+
+fn listing(path: &Path, error: io::Error) -> Error {
+    Error::io("listing the folder", error).with_path(path)
+}
+
+/// Refuses a saved dataset inside a folder: its files have an order of their own.
+fn check_not_saved(folder: &Path, name: &OsStr) -> Result<()> {
+    if SAVED_MARKS.iter().any(|mark| name == *mark) && saved_shards(folder)?.is_some() {
+        let message =
+            "the folder was saved by the library datasets, and is an input by itself; give it by its own path";
+        return Err(Error::bad_input(message).with_path(folder));
+    }
+    Ok(())
+}
+
+enum DataFormat {
+    Parquet,
+    Arrow,
+    Native,
+}
+
+fn format_of(name: &OsStr) -> Option<DataFormat> {
+    let extension = Path::new(name).extension()?;
+    match extension.to_ascii_lowercase().as_encoded_bytes() {
+        b"parquet" => Some(DataFormat::Parquet),
+        b"arrow" | b"feather" => Some(DataFormat::Arrow),
+        b"tsl" => Some(DataFormat::Native),
+        _ => None,
+    }
+}
+
+/// The files by which such a folder is recognised.
+const SAVED_STATE: &str = "state.json";
+const SAVED_DICT: &str = "dataset_dict.json";
+/// Both.
+pub(super) const SAVED_MARKS: [&str; 2] = [SAVED_STATE, SAVED_DICT];
+/// The most bytes of a document, far more than a list of saved_shards takes.
+const JSON_BYTES: u64 = 64 << 20;
+
+/// Returns the saved_shards of a saved dataset, in its order. `None`: the folder is another.
+///
+/// Several datasets that were saved together (`DatasetDict`) are refused, because they are as many
+/// inputs.
+pub(super) fn saved_shards(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
+    let refuse = |message: String| Error::bad_input(message).with_path(folder);
+    if let Some(splits) = read_json(folder, SAVED_DICT)?.as_ref().and_then(|dict| dict.get("splits")?.as_array()) {
+        let splits: Vec<String> = splits.iter().filter_map(Value::as_str).map(|split| format!("{split:?}")).collect();
+        let message = format!("the folder has several datasets ({}); give one of these subfolders", splits.join(", "));
+        return Err(refuse(message));
+    }
+    let Some(state) = read_json(folder, SAVED_STATE)? else { return Ok(None) };
+    let Some(files) = state.get("_data_files").and_then(Value::as_array) else { return Ok(None) };
+    let is_mapped = |key: &&str| match state.get(key) {
+        None | Some(Value::Null) => false,
+        Some(indices) => indices.as_array().is_none_or(|files| !files.is_empty()),
+    };
+    if ["_indices_files", "_indices_data_files"].iter().any(is_mapped) {
+        let message = "the dataset was saved with a selection of rows beside its data; save it again after \
+                       flatten_indices()";
+        return Err(refuse(message.to_owned()));
+    }
+    let shard = |file: &Value| {
+        let name = file.get("filename").and_then(Value::as_str).unwrap_or_default();
+        let is_plain = matches!(Path::new(name).components().collect::<Vec<_>>().as_slice(), [Component::Normal(_)]);
+        let outside = || refuse(format!("{SAVED_STATE} has a shard {name:?}, which is not a file of this folder"));
+        if is_plain { Ok(folder.join(name)) } else { Err(outside()) }
+    };
+    let saved_shards = files.iter().map(shard).collect::<Result<Vec<PathBuf>>>()?;
+    if saved_shards.is_empty() {
+        return Err(refuse(format!("{SAVED_STATE} has no saved_shards")));
+    }
+    Ok(Some(saved_shards))
+}
+
+/// Reads a document in a folder. Returns `None` if it does not exist.
+fn read_json(folder: &Path, name: &str) -> Result<Option<Value>> {
+    let path = folder.join(name);
+    let mut bytes = Vec::new();
+    let read = File::open(&path).and_then(|file| file.take(JSON_BYTES).read_to_end(&mut bytes));
+    match read {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io("reading what the folder holds", error).with_path(&path)),
+    }
+    let value = serde_json::from_slice(&bytes);
+    value.map(Some).map_err(|error| Error::bad_input(format!("is not JSON: {error}")).with_path(&path))
+}
+
+/// Returns the addresses that one input means: itself, those below a prefix, or those that match a
+/// pattern. What has no extension, or ends in `/`, is a prefix if there are stored_inputs below it.
+pub(super) fn stored_inputs(input: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
+    let is_prefix = input.extension().is_none() || input.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let found = match input {
+        input if has_query(input) => Ok(vec![input.to_path_buf()]),
+        input if has_wildcard(input) => matching_addresses(input, store),
+        input if is_prefix => below(input, store),
+        input => Ok(vec![input.to_path_buf()]),
+    };
+    found.map_err(|error| error.with_path(input))
+}
+
+/// Returns whether a URL has a query, which is no pattern: the store says what it does with it.
+fn has_query(input: &Path) -> bool {
+    let text = input.to_string_lossy();
+    let query = text.split_once('?').filter(|_| text.starts_with("http"));
+    query.is_some_and(|(_, query)| query.contains('='))
+}
+
+/// Returns the addresses that match a pattern. One that is an address itself means that, as the
+/// name of a file does.
+fn matching_addresses(pattern: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
+    let text = pattern.to_str().ok_or_else(|| Error::bad_argument("a pattern that is not UTF-8"))?;
+    let plain = text.find(['*', '?', '[']).and_then(|wildcard| text.get(..wildcard)).unwrap_or(text);
+    let prefix = plain.rfind('/').and_then(|slash| plain.get(..=slash)).unwrap_or(plain);
+    let all = store.below(Path::new(prefix))?;
+    if all.contains(&pattern.to_path_buf()) {
+        return Ok(vec![pattern.to_path_buf()]);
+    }
+    let rule = Pattern::new(text).map_err(|error| Error::bad_argument(format!("not a pattern: {error}")))?;
+    let is_match = |path: &&PathBuf| path.to_str().is_some_and(|path| rule.matches_with(path, AS_IN_A_SHELL));
+    let mut found: Vec<PathBuf> = all.iter().filter(is_match).cloned().collect();
+    if found.is_empty() {
+        return Err(Error::bad_argument("no object matches this pattern"));
+    }
+    found.sort_by(|a, b| compare(a, b));
+    tables::refuse_stored(&all, &found)?;
+    refuse_around(Path::new(prefix), store)?;
+    Ok(found)
+}
+
+/// Refuses a prefix that is a part of a table. What cannot be listed around it tells nothing.
+fn refuse_around(prefix: &Path, store: &dyn InputStore) -> Result<()> {
+    tables::marks_around(prefix).iter().try_for_each(|mark| match store.below(mark) {
+        Ok(found) => tables::refuse_stored(&found, &[]),
+        Err(error) if may_succeed_later(&error) => Err(error),
+        Err(_) => Ok(()),
+    })
+}
+
+/// Returns whether a listing failed for a reason that may pass, and not because the store has no
+/// such listing, or forbids it.
+fn may_succeed_later(error: &Error) -> bool {
+    use io::ErrorKind::{InvalidData, InvalidInput, NotFound, PermissionDenied, Unsupported};
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<io::Error>());
+    let lasting = [InvalidData, InvalidInput, NotFound, PermissionDenied, Unsupported];
+    cause.is_some_and(|cause| !lasting.contains(&cause.kind()))
+}
+
+fn below(prefix: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
+    let all = store.below(prefix)?;
+    if all.is_empty() {
+        return Ok(vec![prefix.to_path_buf()]);
+    }
+    let mut found = DataFiles::default();
+    for path in all.iter().filter(|path| is_searched(path, prefix)) {
+        found.take(path);
+    }
+    let is_mark = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name == CACHE_MARK || SAVED_MARKS.iter().any(|mark| name == *mark))
+    };
+    if found.are_arrow() && all.iter().any(is_mark) {
+        let message = "the library datasets has written this folder, and its files have an order of their own; give \
+                       the files that are meant, by a pattern, or a local copy of the folder";
+        return Err(Error::bad_input(message));
+    }
+    let chosen = found.chosen();
+    tables::refuse_stored(&all, chosen.as_deref().unwrap_or(&[]))?;
+    refuse_around(prefix, store)?;
+    chosen
+}
+
+/// Returns whether no name below the prefix is hidden.
+fn is_searched(path: &Path, prefix: &Path) -> bool {
+    let Ok(rest) = path.strip_prefix(prefix) else { return false };
+    let mut names = rest.components().map(Component::as_os_str).map(std::ffi::OsStr::as_encoded_bytes);
+    let is_file_searched = names.next_back().is_some_and(is_visible);
+    is_file_searched && names.all(|name| is_visible(name) || name.contains(&b'='))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::open::{InMemory, Source};
+    use std::sync::Arc;
+
+    struct Names(&'static [&'static str]);
+
+    impl InputStore for Names {
+        fn has(&self, input: &Path) -> bool {
+            input.starts_with("s3://")
+        }
+
+        fn below(&self, prefix: &Path) -> Result<Vec<PathBuf>> {
+            let names: Vec<&str> = prefix.to_str().unwrap().strip_prefix("s3://").unwrap().split('/').collect();
+            match names.as_slice() {
+                ["forbidden", mark] if mark.starts_with(['_', '.']) => {
+                    return Err(Error::io("listing", io::ErrorKind::PermissionDenied.into()));
+                }
+                ["busy", mark] if mark.starts_with(['_', '.']) => {
+                    return Err(Error::io("listing", io::ErrorKind::TimedOut.into()));
+                }
+                _ => {}
+            }
+            Ok(self.0.iter().map(PathBuf::from).filter(|path| path.starts_with(prefix)).collect())
+        }
+
+        fn open(&self, _: &Path) -> Result<Arc<dyn Source>> {
+            Ok(Arc::new(InMemory(Vec::new())))
+        }
+    }
+
+    fn found(names: &'static [&'static str], input: &str) -> Vec<String> {
+        match stored_inputs(Path::new(input), &Names(names)) {
+            Ok(paths) => paths.iter().map(|path| path.display().to_string()).collect(),
+            Err(error) => vec![format!("error: {error}")],
+        }
+    }
+
+    const BUCKET: &[&str] = &[
+        "s3://b/train/year=2/b.parquet",
+        "s3://b/train/_key=1/a.parquet",
+        "s3://b/train/_tmp/x.parquet",
+        "s3://b/train/c.parquet",
+        "s3://b/train/.d.parquet",
+        "s3://b/train/notes.txt",
+        "s3://b/other/z.arrow",
+        "s3://b/other/state.json",
+        "s3://b/both/z.arrow",
+        "s3://b/both/z.parquet",
+        "s3://b/odd/a[1].parquet",
+        "s3://b/odd/a1.parquet",
+        "s3://b/delta/_delta_log/00000000000000000001.json",
+        "s3://b/delta/part-0.parquet",
+        "s3://b/delta/year=2/part-1.parquet",
+        "s3://b/ice/data/part-0.parquet",
+        "s3://b/ice/metadata/v1.metadata.json",
+        "s3://b/hudi/.hoodie/hoodie.properties",
+        "s3://b/hudi/part-0.parquet",
+        "s3://b/lance/_versions/1.manifest",
+        "s3://b/zarr/x/zarr.json",
+        "s3://b/zarr/zarr.json",
+        "s3://data/a.parquet",
+        "s3://data/year=1/a.parquet",
+        "s3://forbidden/data/a.parquet",
+        "s3://busy/data/a.parquet",
+    ];
+
+    #[test]
+    fn prefixes_and_patterns_mean_what_folders_do() {
+        let all = ["s3://b/train/_key=1/a.parquet", "s3://b/train/c.parquet", "s3://b/train/year=2/b.parquet"];
+        assert_eq!(found(BUCKET, "s3://b/train"), all);
+        assert_eq!(found(BUCKET, "s3://b/train/"), all);
+        assert_eq!(found(BUCKET, "s3://b/train/*.parquet"), ["s3://b/train/c.parquet"]);
+        assert_eq!(found(BUCKET, "s3://b/train/**/[ab].parquet"), [all[0], all[2]]);
+        assert_eq!(found(BUCKET, "s3://b/train/c.parquet"), ["s3://b/train/c.parquet"]);
+        assert_eq!(found(BUCKET, "s3://b/object"), ["s3://b/object"]);
+        assert_eq!(found(BUCKET, "s3://b/odd/a[1].parquet"), ["s3://b/odd/a[1].parquet"]);
+    }
+
+    #[test]
+    fn tables_of_other_libraries_are_refused() {
+        for (input, mark) in [
+            ("s3://b/delta", "s3://b/delta: the folder is a Delta table (_delta_log)"),
+            ("s3://b/delta/*.parquet", "(_delta_log)"),
+            ("s3://b/d*/**/*.parquet", "(_delta_log)"),
+            ("s3://b/delta/year=2", "(_delta_log)"),
+            ("s3://b/delta/year=2/*.parquet", "(_delta_log)"),
+            ("s3://b/ice", "s3://b/ice: the folder is an Iceberg table (metadata)"),
+            ("s3://b/ice/data/", "(metadata)"),
+            ("s3://b/hudi", "(.hoodie)"),
+            ("s3://b/lance", "a Lance dataset"),
+            ("s3://b/zarr", "s3://b/zarr: the folder is a Zarr store"),
+        ] {
+            let error = found(BUCKET, input).join(" ");
+            assert!(error.starts_with("error: ") && error.contains(mark), "{input}: {error}");
+        }
+        // by its own name, a file is read
+        assert_eq!(found(BUCKET, "s3://b/delta/part-0.parquet"), ["s3://b/delta/part-0.parquet"]);
+    }
+
+    #[test]
+    fn folders_around_a_prefix_need_not_be_listed() {
+        for input in ["s3://data/*.parquet", "s3://data/year=1", "s3://forbidden/data/", "s3://forbidden/data/*"] {
+            assert!(found(BUCKET, input)[0].ends_with("/a.parquet"), "{input}: {:?}", found(BUCKET, input));
+        }
+        // but a failure that passes hides a table
+        assert!(found(BUCKET, "s3://busy/data")[0].starts_with("error: "));
+    }
+
+    #[test]
+    fn what_is_unclear_is_refused() {
+        for (input, finding) in [
+            ("s3://b/train/*.arrow", "no object matches"),
+            ("s3://b/train/[", "not a pattern"),
+            ("s3://b/other", "library datasets"),
+            ("s3://b/both", "Parquet and Arrow files"),
+        ] {
+            let error = found(BUCKET, input).join(" ");
+            assert!(error.contains(finding) && error.contains(input), "{error}");
+        }
+    }
 }

@@ -1,14 +1,11 @@
-//! The files of a conversion: which they are, and their columns.
+//! The files of a conversion: which they are, their formats, and their columns.
 
+pub(super) mod file;
 mod find;
-mod folder;
-mod inputs;
-mod opened;
+pub(super) mod formats;
+mod open;
 mod partition;
-mod saved;
-mod stored;
 mod tables;
-mod value_text;
+mod threads;
 
-pub(super) use inputs::{adapt, check_output, open_all, origin, with_columns, with_samples};
-pub(super) use opened::OpenInput;
+pub(super) use open::{OpenInput, adapt, check_output, open_all, origin, with_columns, with_samples};

@@ -1,15 +1,14 @@
 //! A Parquet file, and its batches.
 
 use super::batch_rows::BatchRows;
-use super::changed::decodable;
-use super::errors::{encrypted_footer, malformed};
 use super::footer::{ReadableFooter, readable};
 use super::leaf_nulls::LeafNulls;
-use super::{check, dictionaries, mend, pages, raw};
+use super::schema::{decodable, encrypted_footer, malformed};
+use super::{footer, pages, schema};
+use crate::import::arrow::paths::ColumnPath;
 use crate::import::arrow::records::{ArrowSource, Guarded, RecordBatches, Records};
-use crate::import::arrow::rows::ColumnPath;
 use crate::import::arrow::schema_bytes::without_filler;
-use crate::import::input_file::{InputFile, InputReader};
+use crate::import::input::file::{InputFile, InputReader};
 use crate::import::source::{PassRows, guard};
 use crate::{Error, Result};
 use ::parquet::arrow::ProjectionMask;
@@ -29,21 +28,21 @@ const ANNOUNCED_BYTES: u64 = 128 << 20;
 /// too.
 pub(in crate::import) fn open(file: &Arc<InputFile>) -> Result<(ArrowSource<ParquetFile>, Vec<u8>)> {
     let mut reader = file.reader()?;
-    let footer = footer(&mut reader).map_err(|error| match error.kind() {
+    let footer = read_footer(&mut reader).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => Error::bad_input("the Parquet file is cut off: it ends before its footer"),
         _ => file.io("reading the footer", error),
     })?;
     let thrift = check_end(&footer)?;
-    check::check(thrift)?;
+    footer::check(thrift)?;
     let ReadableFooter { bytes, dropped: of_footer } = readable(thrift);
     let metadata = ParquetMetaDataReader::decode_metadata(&bytes).and_then(decodable);
     let metadata = metadata.map_err(malformed)?;
     drop(bytes);
     let row_count = check_rows(metadata.metadata(), reader.byte_count())?;
-    let metadata = mend::mended(metadata, row_count, &reader)?;
-    let metadata = dictionaries::readable(metadata)?;
-    let encrypted = check::encrypted(thrift);
-    let (schema, metadata) = raw::exact(metadata, &encrypted).map_err(malformed)?;
+    let metadata = schema::mended(metadata, row_count, &reader)?;
+    let metadata = schema::with_readable_dictionaries(metadata)?;
+    let encrypted = footer::encrypted(thrift);
+    let (schema, metadata) = schema::exact(metadata, &encrypted).map_err(malformed)?;
     let (schema, mut dropped) = without_filler(Arc::unwrap_or_clone(schema));
     dropped.extend(of_footer);
     let nulls = LeafNulls::of(metadata.metadata(), metadata.schema());
@@ -104,7 +103,7 @@ fn pages_of(column: &ColumnChunkMetaData) -> Range<u64> {
 }
 
 /// Returns the length of the file, then its footer: metadata, their length, and the magic number.
-fn footer(file: &mut InputReader) -> io::Result<Vec<u8>> {
+fn read_footer(file: &mut InputReader) -> io::Result<Vec<u8>> {
     let length = file.byte_count();
     let mut tail = [0; 8];
     file.seek(SeekFrom::Start(length.saturating_sub(8)))?;

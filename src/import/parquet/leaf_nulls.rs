@@ -1,7 +1,7 @@
 //! The places where nulls may be, as far as the statistics of a Parquet file tell.
 
-use crate::import::arrow::rows::ColumnPath;
-use crate::import::arrow::schema_order::{Listed, SchemaOrder};
+use crate::import::arrow::paths::ColumnPath;
+use crate::import::arrow::paths::{Listed, SchemaOrder};
 use ::parquet::basic::Repetition;
 use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use ::parquet::file::statistics::Statistics;

@@ -4,7 +4,7 @@
 //! So the claims of a page are compared with the bytes that the file has.
 
 use super::thrift::{BOOL, I32, STOP, STRUCT, Thrift};
-use crate::import::input_file::InputReader;
+use crate::import::input::file::InputReader;
 use crate::le::u64_of;
 use crate::{Error, Result};
 use ::parquet::basic::{Compression, Encoding};

@@ -1,7 +1,8 @@
 //! Appends to a file or to files, whose columns state the names and types.
 
-use super::convert::{Copy, PlannedSource};
+use super::convert::Copy;
 use super::diagnosis::Diagnosis;
+use super::planned::PlannedSource;
 use super::target::{SampleTarget, ShardWriter, divide};
 use crate::arrow_type::{self, ArrowType};
 use crate::error::go_on;
@@ -10,8 +11,8 @@ use crate::format::{followed_paths, path};
 use crate::import::input::{self, OpenInput};
 use crate::import::input_column::{ColumnKind, InputColumn};
 use crate::import::options::{AppendOptions, Progress};
+use crate::import::options::{PlannedInput, ShardFiles, ShardPlan};
 use crate::import::plan::{Column, check_shape, describe};
-use crate::import::shards::{PlannedInput, ShardFiles, ShardPlan};
 use crate::import::source::{Source, check_unchanged, located, total_rows};
 use crate::open::FileIdentity;
 use crate::write::Sink;
@@ -27,9 +28,9 @@ pub(in crate::import) fn append(
     options: &AppendOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<u64> {
-    let mut inputs = input::open_all(inputs, &options.places, options.writer.thread_count())?;
+    let mut inputs = input::open_all(inputs, &options.input, options.input.writer.thread_count())?;
     input::check_output(&inputs, FileIdentity::at(file).ok().flatten(), Some(file))?;
-    let mut writer = Writer::append(file, &options.writer)?;
+    let mut writer = Writer::append(file, &options.input.writer)?;
     input::adapt(&mut inputs, writer.schema())?;
     let planned = PlannedAppend::of(&input::with_samples(&inputs), writer.schema(), file, options)?;
     let before = writer.sample_count();
@@ -41,7 +42,7 @@ pub(in crate::import) fn append(
 
 /// Opens inputs for a file of given columns.
 fn open_adapted(inputs: &[PathBuf], schema: &Schema, options: &AppendOptions) -> Result<Vec<OpenInput>> {
-    let mut inputs = input::open_all(inputs, &options.places, options.writer.thread_count())?;
+    let mut inputs = input::open_all(inputs, &options.input, options.input.writer.thread_count())?;
     input::adapt(&mut inputs, schema)?;
     Ok(inputs)
 }
@@ -50,17 +51,17 @@ fn open_adapted(inputs: &[PathBuf], schema: &Schema, options: &AppendOptions) ->
 /// [`append_shards`](fn@crate::import::append_shards).
 pub(in crate::import) fn append_shards<F: ShardFiles>(
     inputs: &[PathBuf],
-    table: (&Schema, &Path),
+    schema: &Schema,
+    table: &Path,
     files: &mut F,
     shard_bytes: u64,
     options: &AppendOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> std::result::Result<(), F::Error> {
-    let (schema, path) = table;
     let inputs = open_adapted(inputs, schema, options)?;
-    let writer = options.writer.clone().origin(input::origin(&inputs));
+    let writer = options.input.writer.clone().origin(input::origin(&inputs));
     let mut target = ShardWriter::new(files, shard_bytes, schema.clone(), writer);
-    let planned = PlannedAppend::of(&input::with_samples(&inputs), schema, path, options)?;
+    let planned = PlannedAppend::of(&input::with_samples(&inputs), schema, table, options)?;
     let copied = planned.copy_to(&mut target, progress).and_then(|()| target.finish());
     copied.map_err(|error| target.failed().unwrap_or_else(|| error.into()))
 }
@@ -69,16 +70,16 @@ pub(in crate::import) fn append_shards<F: ShardFiles>(
 /// [`plan_appended_shards`](fn@crate::import::plan_appended_shards).
 pub(in crate::import) fn plan_append(
     inputs: &[PathBuf],
-    table: (&Schema, &Path),
+    schema: &Schema,
+    table: &Path,
     shard_bytes: u64,
     options: &AppendOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<ShardPlan> {
-    let (schema, path) = table;
     let inputs = open_adapted(inputs, schema, options)?;
-    let writer = options.writer.clone().origin(input::origin(&inputs));
+    let writer = options.input.writer.clone().origin(input::origin(&inputs));
     let inputs = input::with_samples(&inputs);
-    let planned = PlannedAppend::of(&inputs, schema, path, options)?;
+    let planned = PlannedAppend::of(&inputs, schema, table, options)?;
     let sources: Vec<PlannedSource<'_>> = planned.all().collect();
     divide(&inputs, &sources, (schema.clone(), shard_bytes), &writer, progress)
 }
@@ -88,12 +89,12 @@ pub(in crate::import) fn plan_append(
 pub(in crate::import) fn convert_rows<K: Sink>(
     inputs: &[PlannedInput],
     rows: &Range<u64>,
-    table: (&Schema, &Path),
+    schema: &Schema,
+    table: &Path,
     sink: K,
     options: &AppendOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<K>> {
-    let (schema, path) = table;
     let mut ranges = Vec::new();
     let mut first = 0_u64;
     for input in inputs {
@@ -103,7 +104,7 @@ pub(in crate::import) fn convert_rows<K: Sink>(
         first = first.saturating_add(input.rows);
     }
     let paths: Vec<PathBuf> = ranges.iter().map(|(input, ..)| input.path.clone()).collect();
-    let mut opened = input::open_all(&paths, &options.places, 1)?;
+    let mut opened = input::open_all(&paths, &options.input, 1)?;
     if opened.len() != ranges.len() {
         return Err(Error::bad_argument("a planned input is a folder or a pattern now; plan again"));
     }
@@ -115,11 +116,11 @@ pub(in crate::import) fn convert_rows<K: Sink>(
     }
     input::adapt(&mut opened, schema)?;
     input::check_output(&opened, sink.identity(), sink.path())?;
-    let planned = PlannedAppend::of(&opened.iter().collect::<Vec<_>>(), schema, path, options)?;
-    let mut writer = Writer::new(sink, schema.clone(), &options.writer)?;
+    let planned = PlannedAppend::of(&opened.iter().collect::<Vec<_>>(), schema, table, options)?;
+    let mut writer = Writer::new(sink, schema.clone(), &options.input.writer)?;
     let total = Some(rows.end.saturating_sub(rows.start));
     for (planned, (_, first, own)) in planned.all().zip(&ranges) {
-        let copy = Copy { planned, null_elements: options.null_elements };
+        let copy = Copy { planned, null_elements: options.input.null_elements };
         let mut tell = |done| progress(Progress::Converting { done, total });
         copy.rows(own, *first, &mut writer, &mut tell).map_err(for_append)?;
     }
@@ -169,7 +170,7 @@ impl<'a> PlannedAppend<'a> {
     ) -> Result<()> {
         let first_sample = target.sample_count();
         self.copy_all(target, progress).map_err(|error| {
-            let (parts, null_elements) = (self.all().collect(), self.options.null_elements);
+            let (parts, null_elements) = (self.all().collect(), self.options.input.null_elements);
             for_append(Diagnosis { parts, first_sample, null_elements }.complete(error))
         })?;
         check_unchanged(&self.sources)
@@ -183,7 +184,7 @@ impl<'a> PlannedAppend<'a> {
         let (before, total) = (target.sample_count(), total_rows(&self.sources));
         go_on(progress(Progress::Converting { done: 0, total }))?; // before anything is written
         for planned in self.all() {
-            let copy = Copy { planned, null_elements: self.options.null_elements };
+            let copy = Copy { planned, null_elements: self.options.input.null_elements };
             copy.all(target, &mut |samples| {
                 let done = samples.saturating_sub(before);
                 progress(Progress::Converting { done, total })

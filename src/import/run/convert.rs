@@ -5,20 +5,19 @@ use super::first_pass;
 use super::kept_schema::fit_header;
 #[cfg(feature = "arrow")]
 use super::kept_schema::keep_fields;
-use super::sample_error::{Origin, sample_error};
+use super::planned::{Origin, PlannedSource, fitted, sample_error};
 use super::target::{SampleTarget, ShardWriter, divide};
 use crate::error::go_on;
 use crate::format::path;
 use crate::import::input::OpenInput;
-use crate::import::input_column::Wanted;
 use crate::import::options::{ConvertOptions, NullElements, Progress};
+use crate::import::options::{ShardFiles, ShardPlan};
 use crate::import::plan::{self, Column, Plan};
 use crate::import::rows::{Batch, ColumnRows, Problem};
-use crate::import::shards::{ShardFiles, ShardPlan};
 use crate::import::source::{PassRows, Source, check_unchanged, located, total_rows};
 use crate::le::u64_of;
 use crate::write::Sink;
-use crate::{ColumnBatch, Error, Result, Schema, Shape, Summary, Writer};
+use crate::{ColumnBatch, Error, Result, Schema, Summary, Writer};
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 
@@ -46,7 +45,7 @@ pub(in crate::import) fn run_shards<F: ShardFiles>(
     let converted = in_two_passes(sources, options, progress, |plan, progress| {
         refuse_rounded(plan)?;
         let plan = &renumbered(plan);
-        let mut target = ShardWriter::new(files, shard_bytes, schema(plan), options.writer.clone());
+        let mut target = ShardWriter::new(files, shard_bytes, schema(plan), options.input.writer.clone());
         let copied = copy(sources, plan, &mut target, options, progress).and_then(|()| target.finish());
         failed = target.failed();
         copied
@@ -65,7 +64,7 @@ pub(in crate::import) fn plan_shards(
     in_two_passes(&sources, options, progress, |plan, progress| {
         refuse_rounded(plan)?;
         let plan = &renumbered(plan);
-        divide(inputs, &planned(&sources, plan), (schema(plan), shard_bytes), &options.writer, progress)
+        divide(inputs, &planned(&sources, plan), (schema(plan), shard_bytes), &options.input.writer, progress)
     })
 }
 
@@ -92,10 +91,10 @@ fn in_two_passes<T>(
     write: impl FnOnce(&Plan, &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<T>,
 ) -> Result<T> {
     let mut plan = plan::of(sources, options)?;
-    let found = first_pass::complete(sources, &mut plan, options.null_elements, progress);
+    let found = first_pass::complete(sources, &mut plan, options.input.null_elements, progress);
     found.and_then(|()| write(&plan, progress)).map_err(|error| {
         let parts = planned(sources, &plan);
-        Diagnosis { parts, first_sample: 0, null_elements: options.null_elements }.complete(error)
+        Diagnosis { parts, first_sample: 0, null_elements: options.input.null_elements }.complete(error)
     })
 }
 
@@ -122,7 +121,7 @@ fn write<K: Sink>(
 ) -> Result<Summary<K>> {
     let schema = schema(plan);
     let rounded: Vec<_> = plan.columns.iter().map(|column| column.rounded.map(|(_, facts)| facts)).collect();
-    let writer = Writer::of_rounded(sink, schema, &options.writer, &rounded);
+    let writer = Writer::of_rounded(sink, schema, &options.input.writer, &rounded);
     let mut writer = writer.map_err(|error| match (error.column(), sources.first()) {
         // a column that the format does not allow
         (Some(_), Some(source)) => located(error, *source),
@@ -153,7 +152,7 @@ fn copy(
     let total = total_rows(sources);
     go_on(progress(Progress::Converting { done: 0, total }))?;
     for planned in planned(sources, plan) {
-        let copy = Copy { planned, null_elements: options.null_elements };
+        let copy = Copy { planned, null_elements: options.input.null_elements };
         copy.all(target, &mut |samples| progress(Progress::Converting { done: samples, total }))?;
     }
     check_unchanged(sources)
@@ -162,39 +161,9 @@ fn copy(
 const NO_COLUMN_FOR_NULLS: &str = "a null struct, and the file has no column for the nulls of this struct; convert \
                                    the inputs of the file and this one to a new file";
 
-/// A source, and what is made of it.
-#[derive(Clone, Copy)]
-pub(super) struct PlannedSource<'a> {
-    pub source: &'a dyn Source,
-    /// The columns of the file, and then the nulls of structs that it has no column for.
-    pub columns: &'a [Column],
-    /// The position of each column in the source.
-    pub positions: &'a [usize],
-}
-
-impl PlannedSource<'_> {
-    /// Returns what a pass is told of the columns.
-    pub(super) fn wanted(&self) -> Vec<Wanted> {
-        self.columns.iter().zip(self.positions).map(|(column, &position)| column.wanted(position)).collect()
-    }
-}
-
 fn planned<'a>(sources: &[&'a dyn Source], plan: &'a Plan) -> Vec<PlannedSource<'a>> {
     let sources = sources.iter().zip(&plan.positions);
     sources.map(|(source, positions)| PlannedSource { source: *source, columns: &plan.columns, positions }).collect()
-}
-
-/// Returns some rows in the form of a column of the file.
-pub(super) fn fitted(
-    samples: &ColumnRows,
-    rows: &Range<usize>,
-    column: &Column,
-    shape: &Shape,
-    null_elements: NullElements,
-) -> std::result::Result<ColumnRows, Problem> {
-    let fitted = samples.rows(rows)?.fit(column, shape, null_elements);
-    // rows are counted from the start of the batch
-    fitted.map_err(|problem| Problem { row: problem.row.map(|row| row.saturating_add(rows.start)), ..problem })
 }
 
 /// The second pass over one source.

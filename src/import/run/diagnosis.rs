@@ -4,8 +4,7 @@
 //! the next run the next one. So a third pass looks at the samples around the first error, and adds
 //! what is wrong with other columns.
 
-use super::convert::{PlannedSource, fitted};
-use super::sample_error::{Origin, sample_error};
+use super::planned::{Origin, PlannedSource, fitted, sample_error};
 use crate::error::display_path;
 use crate::import::options::NullElements;
 use crate::import::plan::Column;

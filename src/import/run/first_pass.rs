@@ -9,7 +9,7 @@
 //! bits, which most fit. If one does not, the column is stored in microseconds, provided that every
 //! value is a whole number of them and fits.
 
-use super::sample_error::{Origin, sample_error};
+use super::planned::{Origin, sample_error};
 use crate::Result;
 use crate::arrow_type::{self, ArrowType, FOUND_SHAPE, TimeUnit};
 use crate::error::{Advice, go_on};

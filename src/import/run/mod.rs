@@ -6,7 +6,7 @@ mod convert;
 mod diagnosis;
 mod first_pass;
 mod kept_schema;
-mod sample_error;
+mod planned;
 mod target;
 
 pub(super) use append::{append, append_shards, convert_rows, plan_append};

@@ -5,14 +5,14 @@
 //! files ([`ShardWriter`]), and if a plan [divides](divide) the rows among processes that write one
 //! file each.
 
-use super::convert::PlannedSource;
+use super::planned::PlannedSource;
 use crate::error::go_on;
 use crate::format::CastFacts;
 use crate::import::input::OpenInput;
 use crate::import::input_column::Wanted;
 use crate::import::options::Progress;
+use crate::import::options::{PlannedInput, PlannedShard, ShardFiles, ShardPlan};
 use crate::import::rows::fixed_row_bytes;
-use crate::import::shards::{PlannedInput, PlannedShard, ShardFiles, ShardPlan};
 use crate::import::source::{PassRows, Source, check_unchanged, located, total_rows};
 use crate::le::u64_of;
 use crate::write::Sink;

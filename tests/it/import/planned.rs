@@ -45,9 +45,10 @@ fn planned(inputs: &[PathBuf], bytes: u64) -> ShardPlan {
 fn file(plan: &ShardPlan, number: usize) -> Result<Vec<u8>> {
     let shard = &plan.shards[number];
     let options = AppendOptions::new().writer(writer().file_id(shard.file_id));
-    let table = (&plan.schema, Path::new("table"));
     let rows = shard.rows.clone();
-    Ok(convert_rows(&plan.inputs, rows, table, Stream(Vec::new()), &options, &mut go_on)?.sink.0)
+    Ok(convert_rows(&plan.inputs, rows, &plan.schema, Path::new("table"), Stream(Vec::new()), &options, &mut go_on)?
+        .sink
+        .0)
 }
 
 /// Writes the files of a plan, the last one first.
@@ -89,11 +90,11 @@ fn planned_files_of_a_table_are_those_of_an_append() {
     let folder = Folder::new();
     for inputs in inputs(&folder) {
         let schema: Schema = planned(&inputs, u64::MAX).schema;
-        let table = (&schema, Path::new("table"));
+        let table = Path::new("table");
         let mut due = Memory::default();
         let options = AppendOptions::new().writer(writer());
-        append_shards(&inputs, table, &mut due, 2_000, &options, &mut go_on).unwrap();
-        let plan = plan_appended_shards(&inputs, table, 2_000, &options, &mut go_on).unwrap();
+        append_shards(&inputs, &schema, table, &mut due, 2_000, &options, &mut go_on).unwrap();
+        let plan = plan_appended_shards(&inputs, &schema, table, 2_000, &options, &mut go_on).unwrap();
         assert!(files(&plan) == due.0 && due.0.len() > 3, "{inputs:?}");
     }
 }

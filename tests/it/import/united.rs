@@ -130,8 +130,9 @@ fn they_are_appended_to_a_file_and_planned_for_several() {
 
         let go_on = &mut |_| ControlFlow::Continue(());
         let plan = plan_shards(&inputs, u64::MAX, &ConvertOptions::new(), go_on).unwrap();
-        let table = (&plan.schema, Path::new("table"));
-        let written = convert_rows(&plan.inputs, 0..4, table, Stream(Vec::new()), &AppendOptions::new(), go_on);
+        let table = Path::new("table");
+        let written =
+            convert_rows(&plan.inputs, 0..4, &plan.schema, table, Stream(Vec::new()), &AppendOptions::new(), go_on);
         check(&opened(written.unwrap().sink.0), 0, 2);
     }
 }

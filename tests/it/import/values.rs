@@ -187,8 +187,11 @@ fn the_unit_of_a_cast_int96_is_that_of_appends_and_shards() {
     append(&inputs[1..], &folder.out(), &AppendOptions::new(), &mut |_| GO_ON).unwrap();
     check(&read(&folder.out()));
     let plan = plan_shards(&inputs, u64::MAX, &options, &mut |_| GO_ON).unwrap();
-    let table = (&plan.schema, Path::new("table"));
-    let written = convert_rows(&plan.inputs, 0..2, table, Stream(Vec::new()), &AppendOptions::new(), &mut |_| GO_ON);
+    let table = Path::new("table");
+    let written =
+        convert_rows(&plan.inputs, 0..2, &plan.schema, table, Stream(Vec::new()), &AppendOptions::new(), &mut |_| {
+            GO_ON
+        });
     check(&opened(written.unwrap().sink.0));
     // a file in nanoseconds does not take what is beyond them
     let near = folder.0.path("near.tsl");

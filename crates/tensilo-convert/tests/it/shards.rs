@@ -56,8 +56,8 @@ fn appended(folder: &Folder, inputs: &[PathBuf]) -> Result<Values> {
 fn planned(inputs: &[PathBuf]) -> Values {
     let plan = plan_shards(inputs, u64::MAX, &options(), &mut go_on).unwrap();
     let rows = plan.shards[0].rows.clone();
-    let table = (&plan.schema, std::path::Path::new("table"));
-    let file = convert_rows(&plan.inputs, rows, table, Stream(Vec::new()), &append_options(), &mut go_on);
+    let table = std::path::Path::new("table");
+    let file = convert_rows(&plan.inputs, rows, &plan.schema, table, Stream(Vec::new()), &append_options(), &mut go_on);
     values(&Reader::from_bytes(file.unwrap().sink.0).unwrap())
 }
 

@@ -38,7 +38,7 @@ impl Changes {
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<()> {
         let (schema, folder) = (self.schema(), self.folder.clone());
-        append_shards(inputs, (&schema, &folder), &mut Shards(self), shard_bytes, options, progress)
+        append_shards(inputs, &schema, &folder, &mut Shards(self), shard_bytes, options, progress)
     }
 }
 

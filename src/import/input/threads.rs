@@ -5,14 +5,15 @@
 //! the order of the parts, so batches come in order. A queue is closed when one of its ends is
 //! dropped: that ends the threads if the caller takes no more.
 
-use super::rows::{Batch, InMemory};
-use super::source::{Batches, SharedSource, guard};
+use crate::import::rows::{Batch, InMemory};
+use crate::import::source::{Batches, SharedSource, guard};
 use crate::{Error, Result};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
+use std::thread::JoinHandle;
 
 /// The maximum number of threads that read: each has batches in memory.
 const MAX_READERS: usize = 8;
@@ -23,7 +24,7 @@ const QUEUED_BATCHES: usize = 1024;
 
 /// Begins a pass over a source. `begin` begins it over one part. The parts are read on at most
 /// `threads` threads, and yielded in order.
-pub(super) fn pass<T, F>(source: &SharedSource, threads: usize, begin: F) -> Result<Batches<'static, T>>
+pub(in crate::import) fn pass<T, F>(source: &SharedSource, threads: usize, begin: F) -> Result<Batches<'static, T>>
 where
     T: InMemory + Send + 'static,
     F: for<'a> Fn(&'a SharedSource, usize) -> Result<Batches<'a, T>> + Send + Sync + 'static,

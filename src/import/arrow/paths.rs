@@ -1,10 +1,43 @@
-//! The order in which files list what they know of the fields of a schema: depth first.
+//! The way from a schema to a column, and the positions of fields in lists of a file.
+//!
+//! Files list what they know of the fields of a schema depth first: counts of nulls of all fields (Arrow
+//! IPC), or statistics of the fields without fields inside (Parquet). [`SchemaOrder`] finds the positions
+//! of what a [path](ColumnPath) leads to.
 
-use super::rows::{ColumnPath, Step};
 use crate::arrow_type::members;
 use arrow_schema::{DataType, Schema};
 use std::iter;
 use std::ops::Range;
+
+/// A step from an array to one inside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::import) enum Step {
+    /// To the members of lists.
+    List,
+    /// To a field of a struct.
+    Field(usize),
+}
+
+/// The way from a record batch to the array of a column.
+#[derive(Clone)]
+pub(in crate::import) struct ColumnPath {
+    /// The field of the schema, then fields of structs.
+    pub fields: Vec<usize>,
+    /// Steps into lists, if the column is inside some.
+    pub steps: Vec<Step>,
+    /// Whether it ends at a struct, whose nulls alone are stored.
+    pub is_struct: bool,
+}
+
+impl ColumnPath {
+    /// Returns whether the path leads through a struct.
+    pub(super) fn is_in(&self, around: &Self) -> bool {
+        let is_longer = self.fields.len() > around.fields.len() || self.steps.len() > around.steps.len();
+        // steps begin behind the last field
+        let is_same = self.fields == around.fields || around.steps.is_empty();
+        is_longer && is_same && self.fields.starts_with(&around.fields) && self.steps.starts_with(&around.steps)
+    }
+}
 
 /// The fields that a file lists.
 #[derive(Clone, Copy)]

@@ -1,9 +1,9 @@
 //! Record batches that a program has already.
 
-use super::records::{ArrowSource, Guarded, RecordBatches, Records, malformed};
-use crate::import::options::ConvertOptions;
-use crate::import::run;
-use crate::import::source::PassRows;
+use super::arrow::records::{ArrowSource, Guarded, RecordBatches, Records, malformed};
+use super::options::ConvertOptions;
+use super::run;
+use super::source::PassRows;
 use crate::write::Sink;
 use crate::{Error, Result, Summary};
 use arrow_array::{RecordBatch, RecordBatchReader};

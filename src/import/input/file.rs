@@ -1,22 +1,26 @@
-//! A file that is read several times through one handle.
+//! A file that is read several times through one handle, and what tells that it was changed.
+//!
+//! All passes over an input read the handle it was opened with, so nothing changes if another file takes
+//! its name. A [stamp](Stamp) of size and modification time tells if the file itself is changed. A stream
+//! is copied to an unnamed temporary file first. An input can also be in a [store](InputStore), which says
+//! itself if it was replaced.
 
-use super::stamp::Stamp;
-use super::store::{InputStore, OptionalStore};
 use crate::foreign::FIRST_BYTES;
 use crate::le::u64_of;
-use crate::open::FileIdentity;
-use crate::open::{PositionedFile, Source};
+use crate::open::{FileIdentity, PositionedFile, Source};
 use crate::{Error, Result};
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs::{File, Metadata};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{fmt, fs, io, thread};
 
 /// A file, open for as many passes as needed.
 ///
 /// All passes read through the handle it was opened with. If another file takes its name meanwhile,
 /// nothing changes. If it is changed in place, [`InputFile::check_unchanged`] says so.
-pub(super) struct InputFile {
+pub(in crate::import) struct InputFile {
     /// The name that the caller gave.
     name: PathBuf,
     /// The stamp at opening; `None` for a private copy, which nobody else can change, and for what
@@ -40,7 +44,7 @@ enum Handle {
 impl InputFile {
     /// Opens what the store has, or a file. Copies a file to an unnamed temporary one if it is not
     /// regular, such as a pipe.
-    pub(super) fn open(name: &Path, store: &OptionalStore) -> Result<Self> {
+    pub(in crate::import) fn open(name: &Path, store: &OptionalStore) -> Result<Self> {
         if let Some(store) = store.of(name) {
             return Self::stored(name, store);
         }
@@ -53,7 +57,7 @@ impl InputFile {
     }
 
     /// Copies a stream, which can be read once, to a temporary file.
-    pub(super) fn copied(name: &Path, mut stream: impl Read) -> Result<Self> {
+    pub(in crate::import) fn copied(name: &Path, mut stream: impl Read) -> Result<Self> {
         let mut copy = || -> io::Result<PositionedFile> {
             let mut copy = tempfile::tempfile()?;
             io::copy(&mut stream, &mut copy)?;
@@ -90,30 +94,30 @@ impl InputFile {
     }
 
     /// Returns the same bytes, as a copy of the file with this identity.
-    pub(super) fn copy_of(self, identity: Option<FileIdentity>) -> Self {
+    pub(in crate::import) fn copy_of(self, identity: Option<FileIdentity>) -> Self {
         Self { identity, ..self }
     }
 
-    pub(super) fn identity(&self) -> Option<&FileIdentity> {
+    pub(in crate::import) fn identity(&self) -> Option<&FileIdentity> {
         self.identity.as_ref()
     }
 
     /// Returns its name in errors.
-    pub(super) fn name(&self) -> &Path {
+    pub(in crate::import) fn name(&self) -> &Path {
         &self.name
     }
 
-    pub(super) fn io(&self, doing: &str, error: io::Error) -> Error {
+    pub(in crate::import) fn io(&self, doing: &str, error: io::Error) -> Error {
         Error::io(doing, error).with_path(&self.name)
     }
 
     /// Returns a reader of the file, from its start.
-    pub(super) fn reader(&self) -> Result<InputReader> {
+    pub(in crate::import) fn reader(&self) -> Result<InputReader> {
         Ok(InputReader { file: self.hold()?, position: 0 })
     }
 
     /// Returns the bytes that tell what the file is.
-    pub(super) fn first_bytes(&self) -> Result<Vec<u8>> {
+    pub(in crate::import) fn first_bytes(&self) -> Result<Vec<u8>> {
         let mut first = Vec::new();
         let read = self.reader()?.take(u64_of(FIRST_BYTES)).read_to_end(&mut first);
         read.map_err(|error| self.io("reading the file", error))?;
@@ -127,11 +131,11 @@ impl InputFile {
 
     /// Adds a file that is watched for changes, and closed between passes, as this one is.
     #[cfg(feature = "arrow")]
-    pub(super) fn add_companion(&self, file: Arc<InputFile>) {
+    pub(in crate::import) fn add_companion(&self, file: Arc<InputFile>) {
         self.locked_companions().push(file);
     }
 
-    pub(super) fn companions(&self) -> Vec<Arc<InputFile>> {
+    pub(in crate::import) fn companions(&self) -> Vec<Arc<InputFile>> {
         self.locked_companions().clone()
     }
 
@@ -142,7 +146,7 @@ impl InputFile {
 
     /// Closes the file between passes, and its companions. Private copies stay open: they have no
     /// name.
-    pub(super) fn release(&self) {
+    pub(in crate::import) fn release(&self) {
         self.companions().iter().for_each(|companion| companion.release());
         if self.stamp.is_some() {
             let mut handle = self.handle();
@@ -153,7 +157,7 @@ impl InputFile {
     }
 
     /// Returns the open file. It stays open as long as the result is kept.
-    pub(super) fn hold(&self) -> Result<Arc<dyn Source>> {
+    pub(in crate::import) fn hold(&self) -> Result<Arc<dyn Source>> {
         let mut handle = self.handle();
         let released = match &*handle {
             Handle::Held(file) => return Ok(Arc::<PositionedFile>::clone(file)),
@@ -184,7 +188,7 @@ impl InputFile {
     }
 
     /// Refuses the file if it, or a companion, was changed since it was opened.
-    pub(super) fn check_unchanged(&self) -> Result<()> {
+    pub(in crate::import) fn check_unchanged(&self) -> Result<()> {
         self.companions().iter().try_for_each(|companion| companion.check_unchanged())?;
         let (Some(stamp), Some(now)) = (&self.stamp, self.stamp_now()?) else { return Ok(()) };
         match stamp.changes(&now) {
@@ -237,7 +241,7 @@ impl InputReader {
 #[cfg(feature = "arrow")]
 impl InputReader {
     /// Returns a reader of the same file that has other bytes from an offset on.
-    pub(super) fn patched(&self, offset: u64, bytes: &Arc<[u8]>) -> Self {
+    pub(in crate::import) fn patched(&self, offset: u64, bytes: &Arc<[u8]>) -> Self {
         Self { file: Arc::new(Patched { file: Arc::clone(&self.file), offset, bytes: Arc::clone(bytes) }), position: 0 }
     }
 }
@@ -350,5 +354,144 @@ mod parquet {
             self.file.read_exact_at(start, &mut bytes)?;
             Ok(bytes.into())
         }
+    }
+}
+
+/// Size and modification time of a file, and its identity if the system has such.
+#[derive(Clone, Debug)]
+pub(in crate::import) struct Stamp {
+    bytes: u64,
+    modified: Option<SystemTime>,
+    /// Device and inode.
+    identity: Option<(u64, u64)>,
+}
+
+impl Stamp {
+    pub(in crate::import) fn of(metadata: &Metadata) -> Self {
+        Self { bytes: metadata.len(), modified: metadata.modified().ok(), identity: identity(metadata) }
+    }
+
+    /// Returns the stamp of a file that is to be read from now on: every later change gives it
+    /// another one.
+    ///
+    /// The clock that stamps files has ticks. Two changes in one tick leave the same modification
+    /// time, so this waits until the tick of the last change is over. `None` if the file is changed
+    /// all the time.
+    pub(in crate::import) fn settled(file: &File) -> io::Result<Option<Self>> {
+        const TRIES: usize = 8;
+        for _ in 0..TRIES {
+            let stamp = Self::of(&file.metadata()?);
+            match stamp.rest_of_tick(SystemTime::now()) {
+                None => return Ok(Some(stamp)),
+                Some(rest) => thread::sleep(rest),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns how long the tick of the last change may still last, or `None` if it is over.
+    fn rest_of_tick(&self, now: SystemTime) -> Option<Duration> {
+        const TICK: Duration = Duration::from_millis(20);
+        const COARSE_TICK: Duration = Duration::from_secs(2);
+        let modified = self.modified?;
+        let since_epoch = modified.duration_since(UNIX_EPOCH).ok()?;
+        // file systems without fractions of a second are those of FAT and HFS+
+        let tick = if since_epoch.subsec_nanos() == 0 { COARSE_TICK } else { TICK };
+        let age = now.duration_since(modified).ok()?;
+        tick.checked_sub(age).filter(|rest| !rest.is_zero())
+    }
+
+    /// Returns whether two stamps are of one file. Where the system has no identities, it is
+    /// assumed.
+    pub(in crate::import) fn is_same_file(&self, other: &Self) -> bool {
+        self.identity == other.identity
+    }
+
+    /// Returns how the file has changed since this stamp was taken, or `None` if it has not.
+    pub(in crate::import) fn changes(&self, now: &Self) -> Option<String> {
+        let size = (self.bytes != now.bytes).then(|| format!("its size was {} bytes and is {}", self.bytes, now.bytes));
+        let time = (self.modified != now.modified).then(|| "its modification time is another".to_owned());
+        let changes: Vec<String> = size.into_iter().chain(time).collect();
+        (!changes.is_empty()).then(|| changes.join(", "))
+    }
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "other systems have none")]
+fn identity(metadata: &Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_metadata: &Metadata) -> Option<(u64, u64)> {
+    None
+}
+
+/// A place of inputs beside the file system, such as an object store, see
+/// [`ConvertOptions::store`](super::ConvertOptions::store).
+///
+/// The paths of its inputs are addresses, whose components end in `/`. Patterns, prefixes and names
+/// `key=value` in them mean what they mean in paths of files.
+///
+/// Errors need no path: the conversion adds it.
+pub trait InputStore: Send + Sync {
+    /// Returns whether an input is in the store.
+    fn has(&self, input: &Path) -> bool;
+
+    /// Returns the addresses of all inputs below a prefix, in any order; none if there are none.
+    fn below(&self, prefix: &Path) -> Result<Vec<PathBuf>>;
+
+    /// Opens an input. Its bytes do not change: if the input is replaced, reads fail.
+    fn open(&self, input: &Path) -> Result<Arc<dyn Source>>;
+}
+
+/// The store of a conversion, if it has one.
+#[derive(Clone, Default)]
+pub(in crate::import) struct OptionalStore(pub Option<Arc<dyn InputStore>>);
+
+impl OptionalStore {
+    /// Returns the store, if an input is in it.
+    pub(in crate::import) fn of(&self, input: &Path) -> Option<&Arc<dyn InputStore>> {
+        self.0.as_ref().filter(|store| store.has(input))
+    }
+}
+
+impl fmt::Debug for OptionalStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Some(InputStore)" } else { "None" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tick_is_waited_for_and_no_longer() {
+        let rest = |modified: Duration, later_ms: u64| {
+            let modified = UNIX_EPOCH + modified;
+            let stamp = Stamp { bytes: 0, modified: Some(modified), identity: None };
+            stamp.rest_of_tick(modified + Duration::from_millis(later_ms))
+        };
+        let (fine, coarse) = (Duration::new(1_700_000_000, 1), Duration::new(1_700_000_000, 0));
+        assert_eq!(
+            [0, 5, 19, 20, 60].map(|later| rest(fine, later).map(|rest| rest.as_millis())),
+            [Some(20), Some(15), Some(1), None, None]
+        );
+        assert_eq!((rest(coarse, 500), rest(coarse, 2000)), (Some(Duration::from_millis(1500)), None));
+        // of a clock that is ahead nothing can be known
+        let ahead = Stamp { bytes: 0, modified: Some(UNIX_EPOCH + fine), identity: None };
+        assert_eq!(ahead.rest_of_tick(UNIX_EPOCH), None);
+    }
+
+    #[test]
+    fn size_and_time_tell_a_change() {
+        let stamp =
+            |bytes, seconds| Stamp { bytes, modified: Some(UNIX_EPOCH + Duration::from_secs(seconds)), identity: None };
+        assert_eq!(stamp(1, 1).changes(&stamp(1, 1)), None);
+        assert!(stamp(1, 2).changes(&stamp(1, 1)).unwrap().contains("time"));
+        let both = stamp(1, 1).changes(&stamp(2, 2)).unwrap();
+        assert!(both.contains("1 bytes and is 2") && both.contains("time"), "{both}");
     }
 }

@@ -1,0 +1,211 @@
+//! The formats of inputs, recognised by the first bytes of a file, and errors about other formats.
+
+use super::file::InputFile;
+use crate::import::native;
+use crate::import::options::InputOptions;
+use crate::import::source::SharedSource;
+use crate::{Error, Result, foreign};
+use std::io;
+use std::io::{Read, Seek, SeekFrom};
+use std::sync::Arc;
+
+/// An open file, and bytes on which the id of a file made from it depends.
+type Opened = Result<(SharedSource, Vec<u8>)>;
+
+/// Opens a file of one of the formats of this crate, or of those that the program has added. Returns
+/// its content, and bytes on which the id of a file made from it depends.
+pub(in crate::import) fn open(file: &Arc<InputFile>, options: &InputOptions) -> Opened {
+    let first = file.first_bytes()?;
+    match first.as_slice() {
+        [b'P', b'A', b'R', b'1', ..] => parquet(file),
+        [b'P', b'A', b'R', b'E', ..] => encrypted_parquet(),
+        [b'A', b'R', b'R', b'O', b'W', b'1', ..] => arrow_file(file),
+        first if first.starts_with(&native::MAGIC) => tensilo_file(file),
+        first if foreign::placeholder(first).is_some() => Err(unknown(first, &accepted(options))),
+        _ => match other_format(file, options)? {
+            Some(content) => {
+                let mut origin = ends(file)?;
+                for companion in file.companions() {
+                    origin.extend(ends(&companion)?);
+                }
+                Ok((content, origin))
+            }
+            None => arrow_stream(file, &accepted(options)),
+        },
+    }
+}
+
+/// Opens a file of a format that the program has added.
+#[cfg(feature = "arrow")]
+fn other_format(file: &Arc<InputFile>, options: &InputOptions) -> Result<Option<SharedSource>> {
+    Ok(options.formats.open(file, &options.store)?.map(|content| -> SharedSource { Arc::new(content) }))
+}
+
+#[cfg(not(feature = "arrow"))]
+fn other_format(_: &Arc<InputFile>, _: &InputOptions) -> Result<Option<SharedSource>> {
+    Ok(None)
+}
+
+/// Returns a list of the formats that are accepted.
+fn accepted(options: &InputOptions) -> String {
+    #[cfg(feature = "arrow")]
+    return list_formats(options.formats.names());
+    #[cfg(not(feature = "arrow"))]
+    {
+        let InputOptions { .. } = options;
+        list_formats(std::iter::empty())
+    }
+}
+
+/// Returns length, first and last bytes of a file: schema, some data, and the footer.
+fn ends(file: &InputFile) -> Result<Vec<u8>> {
+    const END_BYTES: u64 = 64 << 10;
+    let mut reader = file.reader()?;
+    let mut read = || -> io::Result<Vec<u8>> {
+        let length = reader.byte_count();
+        let mut out = length.to_le_bytes().to_vec();
+        for start in [0, length.saturating_sub(END_BYTES)] {
+            reader.seek(SeekFrom::Start(start))?;
+            (&mut reader).take(END_BYTES).read_to_end(&mut out)?;
+        }
+        Ok(out)
+    };
+    read().map_err(|error| file.io("reading the file", error))
+}
+
+#[cfg(feature = "arrow")]
+use with_arrow::{arrow_file, arrow_stream};
+#[cfg(feature = "parquet")]
+use with_parquet::{encrypted_parquet, parquet};
+#[cfg(not(feature = "arrow"))]
+use without_arrow::{arrow_file, arrow_stream};
+#[cfg(not(feature = "parquet"))]
+use without_parquet::{encrypted_parquet, parquet};
+
+fn tensilo_file(file: &Arc<InputFile>) -> Opened {
+    let (content, origin) = native::open(file)?;
+    Ok((Arc::new(content), origin))
+}
+
+#[cfg(feature = "parquet")]
+mod with_parquet {
+    use super::Opened;
+    use crate::import::input::file::InputFile;
+    use crate::import::parquet;
+    use std::sync::Arc;
+
+    pub(in crate::import) fn parquet(file: &Arc<InputFile>) -> Opened {
+        let (content, footer) = parquet::open(file)?;
+        Ok((Arc::new(content), footer))
+    }
+
+    pub(in crate::import) fn encrypted_parquet() -> Opened {
+        Err(parquet::encrypted_footer())
+    }
+}
+
+#[cfg(not(feature = "parquet"))]
+mod without_parquet {
+    use super::Opened;
+    use crate::Error;
+    use crate::import::input::file::InputFile;
+    use std::sync::Arc;
+
+    pub(in crate::import) fn parquet(_file: &Arc<InputFile>) -> Opened {
+        encrypted_parquet()
+    }
+
+    pub(in crate::import) fn encrypted_parquet() -> Opened {
+        Err(Error::not_built("parquet", "reading Parquet files"))
+    }
+}
+
+#[cfg(feature = "arrow")]
+mod with_arrow {
+    use super::{Opened, ends};
+    use crate::import::arrow::ipc_files;
+    use crate::import::input::file::InputFile;
+    use std::sync::Arc;
+
+    pub(in crate::import) fn arrow_file(file: &Arc<InputFile>) -> Opened {
+        Ok((Arc::new(ipc_files::open_file(file)?), ends(file)?))
+    }
+
+    pub(in crate::import) fn arrow_stream(file: &Arc<InputFile>, accepted: &str) -> Opened {
+        Ok((Arc::new(ipc_files::open_stream(file, accepted)?), ends(file)?))
+    }
+}
+
+#[cfg(not(feature = "arrow"))]
+mod without_arrow {
+    use super::Opened;
+    use super::unknown;
+    use crate::Error;
+    use crate::import::input::file::InputFile;
+    use std::sync::Arc;
+
+    pub(in crate::import) fn arrow_file(_file: &Arc<InputFile>) -> Opened {
+        Err(Error::not_built("arrow", "reading Arrow files"))
+    }
+
+    pub(in crate::import) fn arrow_stream(file: &Arc<InputFile>, accepted: &str) -> Opened {
+        Err(unknown(&file.first_bytes()?, accepted))
+    }
+}
+
+/// The number of first bytes that are shown of a file of an unknown format.
+const SHOWN: usize = 8;
+
+/// Returns a list of the formats of this crate, and of `others`.
+fn list_formats<'a>(others: impl Iterator<Item = &'a str>) -> String {
+    let own = ["Parquet files", "Arrow IPC files and streams", "tensilo files"];
+    let all: Vec<&str> = own.into_iter().chain(others).collect();
+    match all.split_last() {
+        Some((last, rest)) => format!("inputs are {}, and {last}", rest.join(", ")),
+        None => String::new(), // there are three at least
+    }
+}
+
+/// Returns the error about a file with these first bytes, which are of none of the `accepted`
+/// formats.
+pub(in crate::import) fn unknown(first: &[u8], accepted: &str) -> Error {
+    if first.is_empty() {
+        return Error::bad_input(format!("the file is empty; {accepted}"));
+    }
+    if let Some(what) = foreign::placeholder(first) {
+        return Error::bad_input(format!("the file is {what}"));
+    }
+    if let Some(what) = foreign::kind(first) {
+        return Error::bad_input(format!("the file is {what}; {accepted}"));
+    }
+    let shown = first.get(..SHOWN).unwrap_or(first);
+    let hex: Vec<String> = shown.iter().map(|byte| format!("{byte:02x}")).collect();
+    let is_text = shown.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ');
+    let text = if is_text { format!(" ({:?})", String::from_utf8_lossy(shown)) } else { String::new() };
+    Error::bad_input(format!(
+        "the file begins with the bytes {}{text}, which are of no known format; {accepted}",
+        hex.join(" ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_it_is_or_how_it_begins() {
+        let cases = [
+            (&b""[..], "the file is empty"),
+            (b"\x1f\x8b\x08", "compressed with gzip"),
+            (b"\x93NUMPY\x01\x00", "a NumPy array"),
+            (b"id,name\n1,a", "perhaps CSV"),
+            (b"id:name\n1,a", "69 64 3a 6e 61 6d 65 0a, which"),
+            (b"hello, world", "68 65 6c 6c 6f 2c 20 77 (\"hello, w\"), which"),
+        ];
+        for (first, text) in cases {
+            let error = unknown(first, &list_formats(["x files"].into_iter())).to_string();
+            assert!(error.contains(text) && error.contains("Parquet"), "{error}");
+            assert!(error.ends_with("tensilo files, and x files"), "{error}");
+        }
+    }
+}

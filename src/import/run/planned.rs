@@ -1,0 +1,63 @@
+//! A source with the columns that are made of it, and errors about its samples.
+
+use crate::Error;
+use crate::Shape;
+use crate::import::input_column::Wanted;
+use crate::import::options::NullElements;
+use crate::import::plan::Column;
+use crate::import::rows::{ColumnRows, Problem};
+use crate::import::source::Source;
+use std::ops::Range;
+
+/// A source, and what is made of it.
+#[derive(Clone, Copy)]
+pub(super) struct PlannedSource<'a> {
+    pub source: &'a dyn Source,
+    /// The columns of the file, and then the nulls of structs that it has no column for.
+    pub columns: &'a [Column],
+    /// The position of each column in the source.
+    pub positions: &'a [usize],
+}
+
+impl PlannedSource<'_> {
+    /// Returns what a pass is told of the columns.
+    pub(super) fn wanted(&self) -> Vec<Wanted> {
+        self.columns.iter().zip(self.positions).map(|(column, &position)| column.wanted(position)).collect()
+    }
+}
+
+/// Returns some rows in the form of a column of the file.
+pub(super) fn fitted(
+    samples: &ColumnRows,
+    rows: &Range<usize>,
+    column: &Column,
+    shape: &Shape,
+    null_elements: NullElements,
+) -> std::result::Result<ColumnRows, Problem> {
+    let fitted = samples.rows(rows)?.fit(column, shape, null_elements);
+    // rows are counted from the start of the batch
+    fitted.map_err(|problem| Problem { row: problem.row.map(|row| row.saturating_add(rows.start)), ..problem })
+}
+
+/// The position of a batch.
+#[derive(Clone, Copy)]
+pub(super) struct Origin {
+    /// The number of its first sample in the file that is made.
+    pub batch: u64,
+    /// The number of the first sample of its source.
+    pub source: u64,
+}
+
+/// Returns an error about a row of a batch.
+pub(super) fn sample_error(problem: &Problem, origin: Origin, column: &Column) -> Error {
+    let sample = problem.row.and_then(|row| origin.batch.checked_add(u64::try_from(row).ok()?));
+    let mut message = problem.message.clone();
+    if let Some(row) = sample.and_then(|sample| sample.checked_sub(origin.source)).filter(|_| origin.source > 0) {
+        message = format!("row {row} of this input: {message}");
+    }
+    let error = Error::bad_input(message).with_column(&column.name).with_advice(problem.advice.iter().cloned());
+    match sample {
+        Some(sample) => error.with_samples(sample..sample.saturating_add(1)),
+        None => error,
+    }
+}
