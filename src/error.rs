@@ -212,8 +212,7 @@ impl Error {
         Self::new(ErrorKind::BadArgument, message)
     }
 
-    /// Returns the error of a name that no column has: for crates that build on this one.
-    pub fn unknown_column(message: impl Into<String>) -> Self {
+    pub(crate) fn no_column(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::UnknownColumn, message)
     }
 

@@ -23,16 +23,19 @@ impl FromStr for DType {
     }
 }
 
-/// Returns the error of a name that is not one of `available`. It names the most similar one, and
-/// lists the first.
-pub(crate) fn no_column<'a>(name: &str, available: impl Iterator<Item = &'a str> + Clone) -> Error {
-    let similar = nearest(name, available.clone());
-    let similar = similar.map_or(String::new(), |similar| format!("; the most similar is {similar:?}"));
-    let mut listed: Vec<String> = available.clone().take(LISTED).map(|name| name.escape_debug().to_string()).collect();
-    if available.count() > LISTED {
-        listed.push("...".to_owned());
+impl Error {
+    /// Returns the error of the name of a column that is not one of `available`: for crates that build
+    /// on this one. It names the most similar one, and lists the first.
+    pub fn unknown_column<'a>(name: &str, available: impl Iterator<Item = &'a str> + Clone) -> Self {
+        let similar = nearest(name, available.clone());
+        let similar = similar.map_or(String::new(), |similar| format!("; the most similar is {similar:?}"));
+        let listed = available.clone().take(LISTED).map(|name| name.escape_debug().to_string());
+        let mut listed: Vec<String> = listed.collect();
+        if available.count() > LISTED {
+            listed.push("...".to_owned());
+        }
+        Self::no_column(format!("there is no column {name:?}{similar}; there are: {}", listed.join(", ")))
     }
-    Error::unknown_column(format!("there is no column {name:?}{similar}; there are: {}", listed.join(", ")))
 }
 
 /// Returns the most similar name, if any is similar; the first of several.
@@ -105,7 +108,7 @@ mod tests {
     #[test]
     fn a_message_lists_some_names_and_cannot_steer_the_terminal() {
         let names: Vec<String> = (0..30).map(|i| format!("c{i}\u{1b}")).collect();
-        let error = no_column("d3\u{1b}", names.iter().map(String::as_str)).to_string();
+        let error = Error::unknown_column("d3\u{1b}", names.iter().map(String::as_str)).to_string();
         assert!(error.contains("the most similar is \"c3\\u{1b}\"; there are: c0\\u{1b}, "), "{error}");
         assert!(error.ends_with("c19\\u{1b}, ...") && !error.contains('\u{1b}'), "{error}");
     }

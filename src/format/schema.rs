@@ -2,7 +2,6 @@
 
 use super::path;
 use crate::dtype::DType;
-use crate::names::no_column;
 use crate::{Error, Result, limits};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -434,6 +433,6 @@ impl Schema {
     /// most similar column.
     pub fn find_column(&self, name: &str) -> Result<(usize, &ColumnSchema)> {
         let found = self.columns.iter().enumerate().find(|(_, column)| column.name == name);
-        found.ok_or_else(|| no_column(name, self.columns.iter().map(|column| column.name.as_str())))
+        found.ok_or_else(|| Error::unknown_column(name, self.columns.iter().map(|column| column.name.as_str())))
     }
 }

@@ -465,8 +465,10 @@ impl ColumnRows {
                 return Err(advising(problem.in_lists(self.lists.get(..level).unwrap_or(&[]))));
             }
         }
-        let mut nulls = (0..self.item_count).filter(|&item| self.is_null(item));
-        match nulls.next().filter(|_| !may_be_null(levels.len())) {
+        if self.validity.is_none() || may_be_null(levels.len()) {
+            return Ok(());
+        }
+        match (0..self.item_count).find(|&item| self.is_null(item)) {
             Some(null) => Err(self.problem(null, "a null in a column that is declared to have none")),
             None => Ok(()),
         }

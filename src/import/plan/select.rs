@@ -8,7 +8,6 @@ use crate::format::path::{self, Component};
 use crate::import::input_column::{InputColumn, Level};
 use crate::import::options::ConvertOptions;
 use crate::import::source::Source;
-use crate::names::no_column;
 use crate::{DType, Error, Extent, Metadata, Result, Shape, saved_schema};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -24,7 +23,7 @@ pub(super) fn check_names(sources: &[&dyn Source], options: &ConvertOptions, ren
     let unknown = |name: &str| {
         let names = sources.first().into_iter().flat_map(|source| source.columns());
         let names = names.filter(|column| !column.follows_fields());
-        no_column(name, names.map(|column| column.name.as_str()))
+        Error::unknown_column(name, names.map(|column| column.name.as_str()))
     };
     for selector in selectors.chain(named) {
         if !columns().any(|column| selects(selector, &column.name)) {
@@ -118,7 +117,7 @@ pub(super) fn apply_options(
 
 fn find<'a>(columns: &'a mut [Column], name: &str) -> Result<&'a mut Column> {
     let position = columns.iter().position(|column| column.name == name && !column.follows_fields());
-    let error = || no_column(name, columns.iter().map(|column| column.name.as_str()));
+    let error = || Error::unknown_column(name, columns.iter().map(|column| column.name.as_str()));
     let position = position.ok_or_else(error)?;
     columns.get_mut(position).ok_or_else(|| Error::bad_argument(format!("there is no column {name:?}")))
 }

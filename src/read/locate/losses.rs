@@ -22,7 +22,8 @@ impl Losses {
     pub fn of(&self, columns: &[&str]) -> Result<LostSamples> {
         let lost = columns.iter().map(|&name| {
             let found = self.columns.iter().find(|(column, _)| column == name);
-            found.map(|(_, lost)| lost).ok_or_else(|| Error::unknown_column(format!("there is no column {name:?}")))
+            let names = self.columns.iter().map(|(column, _)| column.as_str());
+            found.map(|(_, lost)| lost).ok_or_else(|| Error::unknown_column(name, names))
         });
         let lost: Vec<&LostSamples> = lost.collect::<Result<_>>()?;
         Ok(LostSamples::union(&lost))

@@ -173,8 +173,7 @@ impl Batch {
 
     #[cold]
     fn no_column(&self, name: &str) -> DataError {
-        let all: Vec<&str> = self.columns.iter().map(BatchColumn::name).collect();
-        tensilo::Error::unknown_column(format!("the loader delivers no column {name:?}, but {}", all.join(", "))).into()
+        tensilo::Error::unknown_column(name, self.columns.iter().map(BatchColumn::name)).into()
     }
 }
 
