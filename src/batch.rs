@@ -1,7 +1,6 @@
 //! Samples as they are pushed into a writer.
 
-use crate::format::content::{bit, validity_bytes};
-use crate::format::item_shapes::product_of_extents;
+use crate::format::content::{bit, product_of_extents, validity_bytes};
 use crate::format::{ColumnSchema, DType};
 use crate::list_buffer::ListBuffer;
 use crate::pod::{self, Element};

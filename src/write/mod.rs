@@ -1,6 +1,6 @@
-//! Writing: `writer.rs` collects samples into chunks, encodes them and makes them durable,
-//! `start.rs` says where it begins: with a new file, or with one that exists. `sink.rs` and the files
-//! it names say where the bytes go.
+//! Writing: `writer.rs` collects samples into chunks, encodes them and makes them durable.
+//! `start.rs` says where it begins: with a new file, or with one that exists. `sink.rs` and the
+//! files that it names say where the bytes go.
 
 mod encode_pool;
 mod options;

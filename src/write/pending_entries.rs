@@ -8,8 +8,7 @@
 use crate::batch::{ColumnBatch, ListBatch, pushed_inner_bytes};
 use crate::cast::Caster;
 use crate::format::ColumnSchema;
-use crate::format::content::{all_present, validity_bytes};
-use crate::format::item_shapes::{product_of_extents, push_item_shapes};
+use crate::format::content::{all_present, product_of_extents, push_item_shapes, validity_bytes};
 use crate::format::schema::Layout;
 use crate::{Result, le, limits};
 use std::mem;

@@ -10,7 +10,7 @@ use super::sink::Sink;
 use crate::codec::EncodedChunk;
 use crate::format::chunk::ChunkEntry;
 use crate::format::column_record::ColumnRecord;
-use crate::format::content_id::ContentHasher;
+use crate::format::footer::ContentHasher;
 use crate::format::index::{self, PAGE_ENTRIES, Run};
 use crate::format::region::{FileId, RegionHead, RegionKind, next_offset};
 use crate::le::u64_of;

@@ -6,7 +6,7 @@
 //! state follow from its length, if at most one varies.
 
 use crate::batch::{ColumnBatch, check_type, pushed_inner_bytes};
-use crate::format::item_shapes::product_of_extents;
+use crate::format::content::product_of_extents;
 use crate::format::{ColumnSchema, DType, Extent};
 use crate::list_buffer::{ListBuffer, push_bit};
 use crate::value::{OneSample, Value, ValueContent};
