@@ -192,7 +192,8 @@ fn packed_type(column: &ArrowSamples<'_>) -> Option<DataType> {
 /// Returns all elements of a column.
 fn elements(column: &ArrowSamples<'_>) -> Made<ArrayData> {
     let (values, dtype) = (&column.values, column.schema.dtype);
-    if let Some(data_type) = packed_type(column) {
+    let converted = if dtype == DType::Bf16 { Some(DataType::Float32) } else { packed_type(column) };
+    if let Some(data_type) = converted {
         let mut elements = ElementsBuilder::new(dtype, data_type, Parts::Required);
         elements.append(values).map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
         return elements.take_array();
@@ -202,11 +203,6 @@ fn elements(column: &ArrowSamples<'_>) -> Made<ArrayData> {
         ArrayDataBuilder::new(data_type).len(count).add_buffer(buffer).align_buffers(true).build()
     };
     match dtype {
-        DType::Bf16 => {
-            let widen = |bits: &[u8; 2]| f32::from_bits(u32::from(u16::from_ne_bytes(*bits)) << 16);
-            let wide: Vec<f32> = values.as_chunks::<2>().0.iter().map(widen).collect();
-            primitive(DataType::Float32, Buffer::from_vec(wide))
-        }
         DType::Bool => {
             let bools: BooleanBuffer = values.iter().map(|byte| *byte != 0).collect();
             primitive(DataType::Boolean, bools.into_inner())
