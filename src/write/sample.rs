@@ -5,10 +5,9 @@
 //! items of a nested one are copied to a [`NestedSample`] first. Extents that a value does not
 //! state follow from its length, if at most one varies.
 
-use crate::batch::{ColumnBatch, check_type, pushed_inner_bytes};
+use crate::batch::{ColumnBatch, ListBuffer, check_type, push_bit, pushed_inner_bytes};
 use crate::format::content::product_of_extents;
 use crate::format::{ColumnSchema, DType, Extent};
-use crate::list_buffer::{ListBuffer, push_bit};
 use crate::value::{OneSample, Value, ValueContent};
 use crate::{Error, Result, limits, memory};
 
