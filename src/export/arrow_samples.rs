@@ -1,4 +1,10 @@
 //! Samples side by side as arrays of Arrow, without a copy of their values where types allow.
+//!
+//! This is for samples that were read already, such as the batches of a loader. An export to
+//! batches reads chunks, and fills arrays of its own (`column.rs`). Values, validity and lists here
+//! are those of the caller. Extents become levels of lists: of a fixed size, or with offsets that
+//! are made from the extents of all items. Lists of empty lists take no values, so their number is
+//! bounded.
 
 use super::elements::ElementsBuilder;
 use super::field::{Parts, imported_type, plain_type};
