@@ -1,4 +1,9 @@
 //! Rounding of numbers to floats when they are written, and the errors of it.
+//!
+//! All sources go through f64. An integer of 64 bits or a decimal has more digits, so a [`Number`]
+//! is an f64 and what is left. Rounding twice, to f64 and then to a shorter type, can end one step
+//! beside the nearest float. So the first rounding is to odd, after which the second gives the
+//! right result. The errors are recorded in [`CastFacts`], which the footer states.
 
 use crate::dtype::DType;
 use half::{bf16, f16};

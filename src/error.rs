@@ -1,4 +1,10 @@
 //! The one error type of the crate.
+//!
+//! An [`Error`] says what is wrong, where, and what to do next. A function names what it knows: the
+//! rule that is broken, or the argument. Its callers add column, samples, offset and path. The
+//! [`ErrorKind`] tells who can do something about it, and a program need not parse messages: the
+//! parts of an error can be asked for. Where an option makes the call succeed, the error has an
+//! [`Advice`], because programs have other names for the option than this library.
 
 use crate::dtype::DType;
 use std::fmt::{self, Write};

@@ -56,9 +56,9 @@
 //! | 5 | `read`, `write` | samples from chunks, chunks from samples; neither uses the other |
 //! | 4 | `open`, `pattern`, `foreign` | sources of bytes, and the last commit of a file |
 //! | 3 | `codec` | chunks to stored bytes and back, and the choice of encodings |
-//! | 2 | `format`, `batch`, `list_buffer`, `value`, `arrow_type` | bytes to structures and back |
-//! | 1 | `kernel`, `checksum`, `pod`, `cast`, `decimal`, `small_float` | loops over elements |
-//! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `byte_count`, `threads` | basics |
+//! | 2 | `format`, `batch`, `value`, `arrow_type` | bytes to structures and back |
+//! | 1 | `kernel`, `checksum`, `pod`, `cast`, `decimal` | loops over elements |
+//! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `threads` | basics |
 //!
 //! # Features
 //!
@@ -95,7 +95,6 @@
 
 mod arrow_type;
 mod batch;
-mod byte_count;
 mod cast;
 mod checksum;
 mod codec;
@@ -114,7 +113,6 @@ pub mod import;
 mod kernel;
 mod le;
 pub mod limits;
-mod list_buffer;
 mod logical_type;
 mod memory;
 #[cfg(feature = "mmap")]
@@ -129,7 +127,6 @@ mod read;
 mod rewrite;
 #[cfg(feature = "import")]
 mod saved_schema;
-mod small_float;
 mod threads;
 mod value;
 mod write;
@@ -139,14 +136,16 @@ pub mod search {
     pub use crate::codec::{Idea, Search};
 }
 
+/// The name by which layers above know the lists of a batch.
+pub(crate) use batch as list_buffer;
 pub use batch::ColumnBatch;
-pub use byte_count::parse_byte_count;
 pub use codec::Profile;
 pub use error::{Error, ErrorKind, Result};
 pub use format::{CastSource, CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};
 /// The crate that defines `bf16` and `f16`, in the version that this crate uses.
 pub use half;
 pub use logical_type::LogicalType;
+pub use names::parse_byte_count;
 pub use pod::Element;
 #[cfg(feature = "rayon")]
 pub use read::ParallelCursor;
@@ -184,9 +183,8 @@ pub mod nested {
     //! [`ColumnSchema::list`](crate::ColumnSchema::list) declares a column of lists, and
     //! [`ColumnBatch::in_lists`](crate::ColumnBatch::in_lists) pushes them.
 
-    pub use crate::batch::ListBatch;
+    pub use crate::batch::{ListBatch, ListBuffer};
     pub use crate::format::{FieldNode, ListLevel};
-    pub use crate::list_buffer::ListBuffer;
     pub use crate::read::List;
 }
 

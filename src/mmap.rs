@@ -1,4 +1,9 @@
 //! Files as memory maps.
+//!
+//! A map lends samples without a copy, but another process that changes the file changes what is
+//! lent. Rust has no safe way to say that, so the functions here are `unsafe`, and their callers
+//! promise that none does. Appends of this crate write after the last commit only. So a reader
+//! maps the file up to there, and the file can be appended to while it is mapped.
 
 use crate::le::u64_of;
 use crate::open::{FileIdentity, InMemory, PositionedFile, Source};

@@ -1,4 +1,7 @@
-//! Names of types that are parsed, and errors of unknown column names, which suggest a similar one.
+//! Texts that callers and people write: names of types and of columns, numbers of bytes.
+//!
+//! A name can be wrong. So the error about a name of a column that is unknown suggests the most
+//! similar one, or lists the first. A file can have many and long names, so only some are compared.
 
 use crate::Error;
 use crate::dtype::DType;
@@ -72,6 +75,29 @@ fn distance(name: &[char], other: &str) -> usize {
     distances.last().copied().unwrap_or(0)
 }
 
+/// Returns the number of bytes that a text names: `65536`, `64KiB`, `1 MiB`, `200GiB`, `2TiB`.
+/// Units are powers of 1,024, in upper or lower case. Returns `None` for any other text, and for
+/// more than a `u64` has.
+///
+/// ```
+/// assert_eq!(tensilo::parse_byte_count("64KiB"), Some(65_536));
+/// assert_eq!(tensilo::parse_byte_count("64KB"), None);
+/// ```
+pub fn parse_byte_count(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit: u64 = match text.get(digits.len()..)?.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => return None,
+    };
+    // a sign is not for numbers of bytes
+    let digits = digits.bytes().all(|byte| byte.is_ascii_digit()).then_some(digits)?;
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,5 +137,15 @@ mod tests {
         let error = Error::unknown_column("d3\u{1b}", names.iter().map(String::as_str)).to_string();
         assert!(error.contains("the most similar is \"c3\\u{1b}\"; there are: c0\\u{1b}, "), "{error}");
         assert!(error.ends_with("c19\\u{1b}, ...") && !error.contains('\u{1b}'), "{error}");
+    }
+
+    #[test]
+    fn numbers_of_bytes_have_binary_units() {
+        for (text, bytes) in [("0", 0), ("17", 17), ("5 B", 5), ("3KiB", 3072), ("1 mib", 1 << 20), ("2TiB", 2 << 40)] {
+            assert_eq!(parse_byte_count(text), Some(bytes), "{text:?}");
+        }
+        for text in ["", "GiB", "-1", "+1", "1.5GiB", "64KB", "64K", "1e9", "1MiB1", "99999999999TiB", "5\u{b2}"] {
+            assert_eq!(parse_byte_count(text), None, "{text:?}");
+        }
     }
 }

@@ -1,4 +1,12 @@
 //! Writes the intact samples of a damaged file to a new one.
+//!
+//! Chunks and tables are copied as they are stored, and most are not decoded. Samples keep their
+//! numbers, and those that a column has lost become nulls. With another option every sample is left
+//! out that any column has lost.
+//!
+//! The chunks of all columns are taken in the order of their first samples, as a writer writes
+//! them. Samples that nothing confirms are named in the metadata of the new file, as far as there
+//! is room.
 
 use crate::codec::RawChunk;
 use crate::error::go_on;

@@ -1,4 +1,8 @@
 //! One sample as it is pushed into a writer.
+//!
+//! A [`Value`] borrows elements, or owns those of scalars, texts and lists that are made on the
+//! way. It knows its type, but not the shape of the column: extents are stated only if several
+//! vary. Lists contain values, to any depth. A writer makes a batch of it (`write/sample.rs`).
 
 use crate::DType;
 use crate::pod::{self, Element};

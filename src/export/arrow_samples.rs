@@ -1,9 +1,15 @@
 //! Samples side by side as arrays of Arrow, without a copy of their values where types allow.
+//!
+//! This is for samples that were read already, such as the batches of a loader. An export to
+//! batches reads chunks, and fills arrays of its own (`column.rs`). Values, validity and lists here
+//! are those of the caller. Extents become levels of lists: of a fixed size, or with offsets that
+//! are made from the extents of all items. Lists of empty lists take no values, so their number is
+//! bounded.
 
 use super::elements::ElementsBuilder;
 use super::field::{Parts, imported_type, plain_type};
 use crate::arrow_type::{in_arrow, stored_element};
-use crate::list_buffer::ListBuffer;
+use crate::batch::ListBuffer;
 use crate::{ColumnSchema, DType, Extent};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_data::{ArrayData, ArrayDataBuilder};
@@ -192,7 +198,8 @@ fn packed_type(column: &ArrowSamples<'_>) -> Option<DataType> {
 /// Returns all elements of a column.
 fn elements(column: &ArrowSamples<'_>) -> Made<ArrayData> {
     let (values, dtype) = (&column.values, column.schema.dtype);
-    if let Some(data_type) = packed_type(column) {
+    let converted = if dtype == DType::Bf16 { Some(DataType::Float32) } else { packed_type(column) };
+    if let Some(data_type) = converted {
         let mut elements = ElementsBuilder::new(dtype, data_type, Parts::Required);
         elements.append(values).map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
         return elements.take_array();
@@ -202,11 +209,6 @@ fn elements(column: &ArrowSamples<'_>) -> Made<ArrayData> {
         ArrayDataBuilder::new(data_type).len(count).add_buffer(buffer).align_buffers(true).build()
     };
     match dtype {
-        DType::Bf16 => {
-            let widen = |bits: &[u8; 2]| f32::from_bits(u32::from(u16::from_ne_bytes(*bits)) << 16);
-            let wide: Vec<f32> = values.as_chunks::<2>().0.iter().map(widen).collect();
-            primitive(DataType::Float32, Buffer::from_vec(wide))
-        }
         DType::Bool => {
             let bools: BooleanBuffer = values.iter().map(|byte| *byte != 0).collect();
             primitive(DataType::Boolean, bools.into_inner())

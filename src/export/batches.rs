@@ -1,18 +1,30 @@
-//! The samples of a file as Arrow record batches, in memory.
+//! The samples of a table as Arrow record batches.
+//!
+//! [`select`] chooses the columns: those that are named, the fields of structs that are named, and
+//! the nulls of structs. A [`BatchAssembler`] reads runs of samples until a batch is full: runs end
+//! with a chunk, with a part of the table, or where the batch would take too many bytes. So batches
+//! do not show where parts begin.
+//!
+//! The schema says which dictionaries are ordered before any sample is exported. Whether a sample
+//! has a value that is not among those of the source is not known then, so such columns are read
+//! once before.
 
-use super::assembler::BatchAssembler;
-use super::dictionary_order;
-use super::exported_part::ExportedPart;
-use super::field::Parts;
-use super::options::TensorForm;
-use super::restore::TypeChoice;
-use super::selected;
-use super::table::{Table, TablePart};
+use super::column::ColumnBuilder;
+use super::elements::exported_bytes;
+use super::field::{Target, TypeChoice};
+use super::restore::{Output, Outputs, with_paths};
+use super::table::{ExportedPart, SampleSize, Table, TablePart};
+use crate::arrow_type::{DTYPE, in_arrow, members};
 use crate::error::Advice;
-use crate::{Error, Reader, Result};
-use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use crate::format::{CastFacts, FieldNode, followed_paths, path};
+use crate::{ColumnBuffer, ColumnSchema, DType, Error, Reader, Result, Schema, saved_schema};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader};
+use arrow_schema::{ArrowError, DataType, Field, Fields, SchemaRef};
+use std::collections::{HashMap, HashSet};
 use std::iter;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The samples of columns (all if `None`) as Arrow record batches, with the types that [the
 /// module](super) lists. The name of a struct stands for all its fields. A field of a struct brings
@@ -22,7 +34,7 @@ use std::iter;
 /// each chunk is decoded once and copied once. Columns that were ordered dictionaries are read once
 /// before, to know whether samples have values that are not among them.
 pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
-    let (assembler, columns) = select(reader, columns, as_imported())?;
+    let (assembler, columns) = plan(reader, columns, TypeChoice::AS_IMPORTED)?;
     let columns = columns.iter().map(|&number| reader.column_at(number)).collect();
     let part = TablePart::new(columns, reader.sample_count());
     Ok(Batches { assembler, parts: iter::once(part), part: None, is_over: false })
@@ -34,25 +46,26 @@ pub fn table_batches<'t, T: Table>(
     table: &'t T,
     columns: Option<&[String]>,
 ) -> std::result::Result<Batches<impl Iterator<Item = std::result::Result<TablePart, T::Error>> + 't>, T::Error> {
-    let (assembler, columns) = select(table, columns, as_imported())?;
+    select(table, columns, TypeChoice::AS_IMPORTED)
+}
+
+/// As [`table_batches`], of these types.
+pub(super) fn select<'t, T: Table>(
+    table: &'t T,
+    columns: Option<&[String]>,
+    choice: TypeChoice,
+) -> std::result::Result<Batches<impl Iterator<Item = std::result::Result<TablePart, T::Error>> + 't>, T::Error> {
+    let (assembler, columns) = plan(table, columns, choice)?;
     Ok(Batches { assembler, parts: table.parts(columns), part: None, is_over: false })
 }
 
-fn as_imported() -> TypeChoice {
-    TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false, ordered: true }
-}
-
 /// Returns the assembler of batches of columns (all if `None`), and their numbers.
-pub(super) fn select<T: Table>(
+fn plan<T: Table>(
     table: &T,
     columns: Option<&[String]>,
     choice: TypeChoice,
 ) -> std::result::Result<(BatchAssembler, Vec<usize>), T::Error> {
-    let columns = selected::columns(table.schema(), columns);
-    let columns = columns.map_err(|error| match table.path() {
-        Some(path) => error.with_path(path),
-        None => error,
-    })?;
+    let columns = selected_columns(table.schema(), columns).map_err(|error| in_table(table.path(), error))?;
     let ordered = choice.ordered && !choice.stored_types && order_holds(table, &columns, choice)?;
     let casts = table.cast_facts(&columns)?;
     let choice = TypeChoice { ordered, ..choice };
@@ -62,30 +75,22 @@ pub(super) fn select<T: Table>(
 /// Returns whether there are ordered dictionaries, and they have all values that the samples have:
 /// the schema says which are ordered before any sample is exported.
 fn order_holds<T: Table>(table: &T, columns: &[usize], choice: TypeChoice) -> std::result::Result<bool, T::Error> {
-    let columns = dictionary_order::ordered(table.schema(), columns);
+    let columns = ordered_columns(table.schema(), columns);
     if columns.is_empty() || !table.is_of_one_conversion()? {
         return Ok(false);
     }
     let choice = TypeChoice { ordered: true, ..choice };
     let mut assembler = BatchAssembler::new(table.schema(), table.path(), &columns, &[], choice)?;
-    for part in table.parts(columns) {
-        let Ok(part) = part else { return Ok(true) }; // the error will occur again
-        if let Err(error) = read_all(&mut assembler, part) {
-            // other errors will occur again
-            return Ok(!error.advice().contains(&Advice::StoredTypes));
+    let read_all = || -> Result<()> {
+        for part in table.parts(columns) {
+            let Ok(part) = part else { return Ok(()) };
+            let mut part = ExportedPart::new(part);
+            while assembler.next_full(&mut part)?.is_some() {}
         }
-    }
-    match assembler.rest() {
-        Ok(_) => Ok(true),
-        Err(error) => Ok(!error.advice().contains(&Advice::StoredTypes)),
-    }
-}
-
-/// Reads a part, and forgets the batches that are full.
-fn read_all(assembler: &mut BatchAssembler, part: TablePart) -> Result<()> {
-    let mut part = ExportedPart::new(part);
-    while assembler.next_full(&mut part)?.is_some() {}
-    Ok(())
+        assembler.rest().map(|_| ())
+    };
+    // other errors will occur again
+    Ok(!read_all().is_err_and(|error| error.advice().contains(&Advice::StoredTypes)))
 }
 
 /// See [`batches`] and [`table_batches`]. Their errors hold that of the table as
@@ -100,24 +105,30 @@ pub struct Batches<P = iter::Once<Result<TablePart>>> {
 impl<P> Batches<P> {
     /// Sets the number of samples that a batch has at most, at least 1.
     pub fn with_batch_samples(mut self, samples: u64) -> Self {
-        self.assembler.set_batch_samples(samples);
+        self.assembler.batch_samples = samples.max(1);
         self
     }
 
     /// Sets the bytes that a batch has at most, unless a single sample has more.
     pub fn with_batch_bytes(mut self, bytes: u64) -> Self {
-        self.assembler.set_batch_bytes(bytes);
+        self.assembler.batch_bytes = bytes;
+        self.assembler.budget = Budget::new(bytes);
         self
+    }
+
+    pub(super) fn arrow_schema(&self) -> &SchemaRef {
+        &self.assembler.schema
     }
 
     /// Returns the number of samples that were returned so far.
     pub fn position(&self) -> u64 {
-        self.assembler.position()
+        self.assembler.samples.start
     }
 }
 
 impl<E: From<Error>, P: Iterator<Item = std::result::Result<TablePart, E>>> Batches<P> {
-    fn next_batch(&mut self) -> std::result::Result<Option<RecordBatch>, E> {
+    /// Returns the next batch; `None` after the last.
+    pub(super) fn next_batch(&mut self) -> std::result::Result<Option<RecordBatch>, E> {
         loop {
             if let Some(part) = &mut self.part
                 && let Some(batch) = self.assembler.next_full(part)?
@@ -155,6 +166,275 @@ where
     P: Iterator<Item = std::result::Result<TablePart, E>>,
 {
     fn schema(&self) -> SchemaRef {
-        self.assembler.arrow_schema().clone()
+        self.arrow_schema().clone()
+    }
+}
+
+/// Samples of a batch, at most.
+const BATCH_SAMPLES: u64 = 65_536;
+/// Bytes of the elements, offsets and shapes of a batch, at most, unless one sample has more.
+const BATCH_BYTES: u64 = 16 << 20;
+
+/// A batch that is being filled. Parts of a table can end inside one.
+struct BatchAssembler {
+    path: Option<PathBuf>,
+    schema: SchemaRef,
+    columns: Vec<ColumnSchema>,
+    builders: Vec<ColumnBuilder>,
+    /// The fields that the columns become.
+    outputs: Vec<Output>,
+    /// The numbers of the columns whose samples are measured one by one.
+    ragged: Vec<(usize, SampleSize)>,
+    /// The bytes of a sample in all columns of a fixed shape.
+    fixed_bytes: u64,
+    nulls: ColumnBuffer,
+    /// The samples in the batches before this one, and in this one.
+    samples: Range<u64>,
+    budget: Budget,
+    batch_samples: u64,
+    batch_bytes: u64,
+}
+
+impl BatchAssembler {
+    /// Plans the export of columns, which are named by their numbers. `casts` are the facts of
+    /// their casts, as far as they are to be told.
+    fn new(
+        table: &Schema,
+        path: Option<&Path>,
+        columns: &[usize],
+        casts: &[Option<CastFacts>],
+        choice: TypeChoice,
+    ) -> Result<Self> {
+        let columns = columns.iter().filter_map(|&number| table.columns.get(number));
+        let (columns, pairs): (Vec<ColumnSchema>, Vec<bool>) = columns
+            .map(|column| {
+                let mut unmarked = column.clone();
+                unmarked.metadata.remove(DTYPE); // only the export's own marks are believed
+                Ok((in_arrow(&unmarked)?.into_owned(), column.dtype == DType::Complex64))
+            })
+            .collect::<Result<Vec<_>>>()
+            .map_err(|error| in_table(path, error))?
+            .into_iter()
+            .unzip();
+        let casts = casts.iter().copied().chain(iter::repeat(None));
+        let columns: Vec<(ColumnSchema, Option<CastFacts>)> = columns.into_iter().zip(casts).collect();
+        let plan = Outputs::of(&columns, &table.columns, &table.metadata, choice);
+        let plan = plan.map_err(|error| in_table(path, error))?;
+        let fields: Fields = plan.all.iter().map(|output| output.field().clone()).collect();
+        let mut this = Self {
+            path: path.map(Path::to_path_buf),
+            schema: Arc::new(arrow_schema::Schema::new_with_metadata(fields, plan.metadata)),
+            columns: Vec::new(),
+            builders: Vec::new(),
+            outputs: plan.all,
+            ragged: Vec::new(),
+            fixed_bytes: 0,
+            nulls: ColumnBuffer::new(),
+            samples: 0..0,
+            budget: Budget::new(BATCH_BYTES),
+            batch_samples: BATCH_SAMPLES,
+            batch_bytes: BATCH_BYTES,
+        };
+        let planned = columns.into_iter().zip(plan.targets).zip(pairs);
+        planned.for_each(|(((column, _), target), is_pairs)| this.add(column, target, is_pairs));
+        Ok(this)
+    }
+
+    /// Adds a column. `is_pairs` tells that two of its elements are one in the table.
+    fn add(&mut self, schema: ColumnSchema, target: Target, is_pairs: bool) {
+        match SampleSize::new(&schema, &target) {
+            Some(size) => self.ragged.push((self.builders.len(), size)),
+            None => {
+                let elements = target.shape.inner_elements().unwrap_or(u64::MAX);
+                let bytes = elements.saturating_mul(exported_bytes(target.dtype, &target.element));
+                self.fixed_bytes = self.fixed_bytes.saturating_add(bytes);
+            }
+        }
+        self.builders.push(ColumnBuilder::new(&schema, target, is_pairs));
+        self.columns.push(schema);
+    }
+
+    /// Returns the next batch that is full; `None` if the part ends before.
+    fn next_full(&mut self, part: &mut ExportedPart) -> Result<Option<RecordBatch>> {
+        while !self.is_full() {
+            if part.next >= part.end {
+                return Ok(None);
+            }
+            let run = part.next..self.run_end(part)?;
+            self.append(part, run.clone())?;
+            part.next = run.end;
+            self.samples.end = self.samples.end.saturating_add(run.end.saturating_sub(run.start));
+        }
+        self.take().map(Some)
+    }
+
+    /// Returns the batch that is not full, after the last part; `None` if it has no samples.
+    fn rest(&mut self) -> Result<Option<RecordBatch>> {
+        (self.count() > 0).then(|| self.take()).transpose()
+    }
+
+    fn count(&self) -> u64 {
+        self.samples.end.saturating_sub(self.samples.start)
+    }
+
+    fn is_full(&self) -> bool {
+        self.budget.is_full || self.count() >= self.batch_samples
+    }
+
+    /// Returns the end of the next samples that fit the budget and are in one chunk of each ragged
+    /// column. At least one sample unless the batch is full.
+    fn run_end(&mut self, part: &mut ExportedPart) -> Result<u64> {
+        let room = self.batch_samples.saturating_sub(self.count());
+        let mut run = part.next..part.end.min(part.next.saturating_add(room));
+        for (index, _) in &self.ragged {
+            part.limit_to_chunk(*index, &mut run)?;
+        }
+        for i in run.clone() {
+            let mut bytes = self.fixed_bytes;
+            for (index, size) in &self.ragged {
+                bytes = bytes.saturating_add(part.measure(*index, size, i)?);
+            }
+            if !self.budget.take(bytes) {
+                return Ok(i);
+            }
+        }
+        Ok(run.end)
+    }
+
+    /// Reads samples into all builders, one column after the other.
+    fn append(&mut self, part: &mut ExportedPart, samples: Range<u64>) -> Result<()> {
+        if samples.is_empty() {
+            return Ok(());
+        }
+        let count = usize::try_from(samples.end.saturating_sub(samples.start)).unwrap_or(usize::MAX);
+        for (index, (builder, column)) in self.builders.iter_mut().zip(&self.columns).enumerate() {
+            let appended = match part.read(index, samples.clone())? {
+                Some(buffer) => builder.append(buffer),
+                None => self.nulls.fill_with_nulls(column, count).and_then(|()| builder.append(&self.nulls)),
+            };
+            if let Err(error) = appended {
+                return Err(part.place(index, error.with_column(builder.name()).with_samples(samples)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the batch out of the builders.
+    fn take(&mut self) -> Result<RecordBatch> {
+        let samples = self.samples.clone();
+        let place = |error: Error| in_table(self.path.as_deref(), error.with_samples(samples.clone()));
+        let columns = self.builders.iter_mut().map(|builder| {
+            let array = builder.take();
+            array.map_err(|error| place(error.with_column(builder.name())))
+        });
+        let columns: Vec<ArrayRef> = columns.collect::<Result<_>>()?;
+        let arrays = self.outputs.iter_mut().map(|output| {
+            let name = output.node.name().to_owned();
+            output.array(&columns).map_err(|error| place(error.with_column(&name)))
+        });
+        let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
+        let count = usize::try_from(self.count()).unwrap_or(usize::MAX); // they are in memory
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options);
+        let batch =
+            batch.map_err(|error| place(Error::bad_argument(format!("Arrow cannot hold the samples: {error}"))));
+        self.samples.start = self.samples.end;
+        self.budget = Budget::new(self.batch_bytes);
+        batch
+    }
+}
+
+/// Adds the path of the table to an error.
+pub(super) fn in_table(path: Option<&Path>, error: Error) -> Error {
+    match path {
+        Some(path) => error.with_path(path),
+        None => error,
+    }
+}
+
+/// The bytes that may still go into a batch.
+struct Budget {
+    bytes: u64,
+    is_empty: bool,
+    is_full: bool,
+}
+
+impl Budget {
+    fn new(bytes: u64) -> Self {
+        Self { bytes, is_empty: true, is_full: false }
+    }
+
+    /// Takes the bytes of a sample, and returns whether it fits. The first always does.
+    fn take(&mut self, bytes: u64) -> bool {
+        self.is_full = bytes > self.bytes && !self.is_empty;
+        if !self.is_full {
+            self.bytes = self.bytes.saturating_sub(bytes);
+            self.is_empty = false;
+        }
+        !self.is_full
+    }
+}
+
+/// Returns the numbers of the columns of these names, in this order, and of all if `None`. The name
+/// of a struct stands for all its fields. A field of a struct brings the nulls of the struct with
+/// it.
+fn selected_columns(schema: &Schema, names: Option<&[String]>) -> Result<Vec<usize>> {
+    let Some(names) = names else { return Ok((0..schema.columns.len()).collect()) };
+    let mut named = HashSet::new();
+    if let Some(twice) = names.iter().find(|name| !named.insert(name.as_str())) {
+        return Err(Error::bad_argument(format!("the column {twice:?} is named twice")));
+    }
+    let all = with_paths(schema.columns.iter(), &saved_schema::fields(&schema.metadata));
+    let all = all.iter().map(|column| &**column);
+    let nodes = FieldNode::of_columns(all.clone());
+    let paths = followed_paths(all);
+    let path_of = |number: usize| paths.get(number).and_then(Option::as_ref);
+    let of_structs = (0..paths.len()).filter_map(|number| Some((path_of(number)?, number)));
+    let nulls: HashMap<&str, usize> =
+        of_structs.filter(|(path, _)| path.is_struct).map(|(path, number)| (path.text, number)).collect();
+    let (mut seen, mut numbers) = (HashSet::new(), Vec::new());
+    let mut add = |number: usize| {
+        if seen.insert(number) {
+            numbers.push(number);
+        }
+    };
+    for name in names {
+        for number in columns_of(schema, &nodes, name)? {
+            let around = path_of(number).into_iter().flat_map(|path| path::around(path.text));
+            around.filter_map(|path| nulls.get(path)).for_each(|nulls| add(*nulls));
+            add(number);
+        }
+    }
+    Ok(numbers)
+}
+
+/// Returns the numbers of the columns that a name stands for.
+fn columns_of(schema: &Schema, nodes: &[FieldNode], name: &str) -> Result<Vec<usize>> {
+    let column = schema.columns.iter().position(|column| column.name == name && !column.is_struct_nulls());
+    match (column, FieldNode::named(nodes, name)) {
+        (Some(number), _) => Ok(vec![number]),
+        (None, Some((found, _))) => Ok(found.columns()),
+        // one whose path is not its own
+        (None, None) => schema.find_column(name).map(|(number, _)| vec![number]),
+    }
+}
+
+/// Returns the numbers of those of the columns whose fields had an ordered dictionary in the
+/// source.
+fn ordered_columns(schema: &Schema, columns: &[usize]) -> Vec<usize> {
+    let saved = saved_schema::fields(&schema.metadata);
+    let fields = saved.iter().filter(|field| has_ordered_dictionary(field));
+    let names: HashSet<&str> = fields.map(|field| field.name().as_str()).collect();
+    let schemas = with_paths(columns.iter().filter_map(|&number| schema.columns.get(number)), &saved);
+    let nodes = FieldNode::of_columns(schemas.iter().map(|column| &**column));
+    let numbers = nodes.iter().filter(|node| names.contains(node.name())).flat_map(FieldNode::columns);
+    numbers.filter_map(|number| columns.get(number).copied()).collect()
+}
+
+fn has_ordered_dictionary(field: &Field) -> bool {
+    match field.data_type() {
+        DataType::Dictionary(..) => field.dict_is_ordered() == Some(true),
+        DataType::Struct(fields) => fields.iter().any(|field| has_ordered_dictionary(field)),
+        other => members(other).is_some_and(|item| has_ordered_dictionary(item)),
     }
 }

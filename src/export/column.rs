@@ -1,9 +1,13 @@
 //! One column of a batch: collects samples, and makes an array of them.
+//!
+//! The samples of a batch come in runs, each of one chunk or of several. Offsets, elements and
+//! bitmaps are appended to buffers, which become an array when the batch is full. Lists of a nested
+//! column are levels around the items. Tensors can become lists in lists, one level for each
+//! dimension. Their lists are made from the shapes when the array is taken. Lists of empty lists
+//! take no elements, so their number is bounded.
 
 use super::elements::{ElementsBuilder, values_per_element};
-use super::field::{Form, Target};
-use super::tensor_lists::{self, extent_of};
-use crate::list_buffer::ListBuffer;
+use super::field::{Form, Target, extent_of};
 use crate::{ColumnBuffer, ColumnSchema, Error, Extent, Result};
 use arrow_array::{ArrayRef, make_array};
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer};
@@ -17,19 +21,16 @@ type ArrowResult<T> = std::result::Result<T, ArrowError>;
 pub(super) struct ColumnBuilder {
     target: Target,
     /// The lists around the items, outermost first.
-    lists: Vec<ListsBuilder>,
+    lists: Vec<Slots>,
     extents: Vec<Extent>,
     /// The number of stored values that an element is made of.
     values_per_element: NonZeroU64,
     /// The number of elements for each element of the table.
     elements_per_element: u64,
     elements: ElementsBuilder,
-    /// Arrow's offsets, without the first, which is 0.
-    ends: Vec<i32>,
+    items: Slots,
     /// Shapes of tensors of variable shape.
     shapes: Vec<i32>,
-    validity: BooleanBufferBuilder,
-    null_count: usize,
 }
 
 impl ColumnBuilder {
@@ -41,11 +42,9 @@ impl ColumnBuilder {
             elements_per_element: if is_pairs { 2 } else { 1 },
             elements: ElementsBuilder::new(column.dtype, target.element.clone(), target.parts),
             target,
-            lists: column.levels.iter().map(|_| ListsBuilder::new()).collect(),
-            ends: Vec::new(),
+            lists: column.levels.iter().map(|_| Slots::new()).collect(),
+            items: Slots::new(),
             shapes: Vec::new(),
-            validity: BooleanBufferBuilder::new(0),
-            null_count: 0,
         }
     }
 
@@ -56,8 +55,9 @@ impl ColumnBuilder {
 
     /// Appends samples.
     pub(super) fn append(&mut self, samples: &ColumnBuffer) -> Result<()> {
-        for (builder, lists) in self.lists.iter_mut().zip(samples.lists()) {
-            builder.append(lists)?;
+        for (slots, lists) in self.lists.iter_mut().zip(samples.lists()) {
+            slots.append_ends(lists.offsets().iter().skip(1).copied())?;
+            slots.append_nulls(lists.validity(), lists.list_count(), lists.null_count());
         }
         match self.target.form {
             Form::Scalar | Form::FixedTensor(_) => self.elements.append(samples.bytes())?,
@@ -73,11 +73,7 @@ impl ColumnBuilder {
                 self.append_shapes(samples)?;
             }
         }
-        match samples.validity() {
-            Some(bitmap) => self.validity.append_packed_range(0..samples.item_count(), bitmap),
-            None => self.validity.append_n(samples.item_count(), true),
-        }
-        self.null_count += samples.null_count();
+        self.items.append_nulls(samples.validity(), samples.item_count(), samples.null_count());
         Ok(())
     }
 
@@ -103,14 +99,10 @@ impl ColumnBuilder {
     }
 
     fn append_lists(&mut self, samples: &ColumnBuffer) -> Result<()> {
-        let base = self.ends.last().copied().unwrap_or(0);
-        let end = |offset: u64| i32::try_from(offset).ok().and_then(|offset| base.checked_add(offset));
         // exact: the innermost extent is this number
         let offsets = samples.offsets().iter().skip(1);
         let offsets = offsets.map(|offset| offset.saturating_mul(self.elements_per_element) / self.values_per_element);
-        for offset in offsets {
-            self.ends.push(end(offset).ok_or_else(too_long)?);
-        }
+        self.items.append_ends(offsets)?;
         self.elements.append(samples.bytes())
     }
 
@@ -139,14 +131,12 @@ impl ColumnBuilder {
     }
 
     fn take_data(&mut self) -> ArrowResult<ArrayData> {
-        let count = self.validity.len();
-        let validity = NullBuffer::new(self.validity.finish());
+        let count = self.items.validity.len();
         // an array of type null has no bitmap
-        let has_nulls = std::mem::take(&mut self.null_count) > 0 && self.target.form != Form::Null;
-        let nulls = has_nulls.then_some(validity);
+        let nulls = self.items.take_nulls().filter(|_| self.target.form != Form::Null);
         let items = if self.target.form == Form::Lists {
             let (elements, shapes) = (self.elements.take_array()?, std::mem::take(&mut self.shapes));
-            tensor_lists::nested(&self.target.items, elements, &shapes, nulls, count)?
+            tensor_lists(&self.target.items, elements, &shapes, nulls, count)?
         } else {
             let array = ArrayData::builder(self.target.items.clone()).len(count).nulls(nulls);
             self.add_content(array, count)?.build()?
@@ -156,35 +146,24 @@ impl ColumnBuilder {
             types.push(members.data_type());
         }
         let levels = self.lists.iter_mut().zip(types).rev();
-        levels.into_iter().try_fold(items, |members, (lists, data_type)| lists.take(data_type.clone(), members))
+        levels.into_iter().try_fold(items, |members, (lists, data_type)| {
+            let nulls = lists.take_nulls();
+            lists.take_lists(data_type.clone(), members).nulls(nulls).build()
+        })
     }
 
     fn add_content(&mut self, array: ArrayDataBuilder, count: usize) -> ArrowResult<ArrayDataBuilder> {
         Ok(match self.target.form.clone() {
             Form::Null => array,
             Form::Scalar | Form::FixedString(_) | Form::Lists => array.add_buffer(self.elements.take().0),
-            Form::String => array.add_buffer(self.take_offsets()).add_buffer(self.elements.take().0),
+            Form::String => array.add_buffer(self.items.take_offsets()).add_buffer(self.elements.take().0),
             Form::FixedTensor(_) => array.add_child_data(self.elements.take_array()?),
-            Form::List => array.add_buffer(self.take_offsets()).add_child_data(self.elements.take_array()?),
+            Form::List => array.add_buffer(self.items.take_offsets()).add_child_data(self.elements.take_array()?),
             Form::Tensor { data, shape } => {
-                array.add_child_data(self.take_lists(data, count)?).add_child_data(self.take_shapes(shape, count)?)
+                let data = self.items.take_lists(data, self.elements.take_array()?).build()?;
+                array.add_child_data(data).add_child_data(self.take_shapes(shape, count)?)
             }
         })
-    }
-
-    fn take_offsets(&mut self) -> Buffer {
-        let mut offsets = Vec::with_capacity(self.ends.len().saturating_add(1));
-        offsets.push(0);
-        offsets.append(&mut self.ends);
-        Buffer::from_vec(offsets)
-    }
-
-    fn take_lists(&mut self, data_type: DataType, count: usize) -> ArrowResult<ArrayData> {
-        ArrayData::builder(data_type)
-            .len(count)
-            .add_buffer(self.take_offsets())
-            .add_child_data(self.elements.take_array()?)
-            .build()
     }
 
     fn take_shapes(&mut self, data_type: DataType, count: usize) -> ArrowResult<ArrayData> {
@@ -201,47 +180,128 @@ fn check_all_null(samples: &ColumnBuffer) -> Result<()> {
     Err(Error::bad_argument("a sample that is not null, in a column that its metadata call null"))
 }
 
-/// The lists of one level of a nested column.
-struct ListsBuilder {
+/// The ends and the nulls of entries that grow: of the items, or of the lists of one level.
+struct Slots {
     /// Arrow's offsets, without the first, which is 0.
     ends: Vec<i32>,
     validity: BooleanBufferBuilder,
     null_count: usize,
 }
 
-impl ListsBuilder {
+impl Slots {
     fn new() -> Self {
         Self { ends: Vec::new(), validity: BooleanBufferBuilder::new(0), null_count: 0 }
     }
 
-    fn append(&mut self, lists: &ListBuffer) -> Result<()> {
+    /// Appends entries that end at these offsets from the end of the last one.
+    fn append_ends(&mut self, offsets: impl Iterator<Item = u64>) -> Result<()> {
         let base = self.ends.last().copied().unwrap_or(0);
-        for &offset in lists.offsets().iter().skip(1) {
+        for offset in offsets {
             let end = i32::try_from(offset).ok().and_then(|offset| base.checked_add(offset));
             self.ends.push(end.ok_or_else(too_long)?);
         }
-        match lists.validity() {
-            Some(bitmap) => self.validity.append_packed_range(0..lists.list_count(), bitmap),
-            None => self.validity.append_n(lists.list_count(), true),
-        }
-        self.null_count += lists.null_count();
         Ok(())
     }
 
-    /// Returns the lists with these members, and empties the builder.
-    fn take(&mut self, data_type: DataType, members: ArrayData) -> ArrowResult<ArrayData> {
-        let count = self.ends.len();
-        let validity = NullBuffer::new(self.validity.finish());
-        let has_nulls = std::mem::take(&mut self.null_count) > 0;
-        let mut offsets = Vec::with_capacity(count.saturating_add(1));
+    fn append_nulls(&mut self, validity: Option<&[u8]>, count: usize, null_count: usize) {
+        match validity {
+            Some(bitmap) => self.validity.append_packed_range(0..count, bitmap),
+            None => self.validity.append_n(count, true),
+        }
+        self.null_count += null_count;
+    }
+
+    fn take_offsets(&mut self) -> Buffer {
+        let mut offsets = Vec::with_capacity(self.ends.len().saturating_add(1));
         offsets.push(0);
         offsets.append(&mut self.ends);
-        let lists = ArrayData::builder(data_type).len(count).nulls(has_nulls.then_some(validity));
-        lists.add_buffer(Buffer::from_vec(offsets)).add_child_data(members).build()
+        Buffer::from_vec(offsets)
+    }
+
+    /// Returns the bitmap of entries that are not null, if one is, and empties it.
+    fn take_nulls(&mut self) -> Option<NullBuffer> {
+        let validity = NullBuffer::new(self.validity.finish());
+        (std::mem::take(&mut self.null_count) > 0).then_some(validity)
+    }
+
+    /// Returns lists with these members.
+    fn take_lists(&mut self, data_type: DataType, members: ArrayData) -> ArrayDataBuilder {
+        let lists = ArrayData::builder(data_type).len(self.ends.len());
+        lists.add_buffer(self.take_offsets()).add_child_data(members)
     }
 }
 
 #[cold]
 fn too_long() -> Error {
     Error::over_limit("a list has more than 2,147,483,647 elements, which Arrow's lists cannot hold")
+}
+
+/// The most lists of a level beyond one for each element. Only lists of empty lists have so many.
+const EMPTY_LISTS: usize = 1 << 26;
+
+/// A level of lists.
+struct NestedLists<'a> {
+    data_type: &'a DataType,
+    count: usize,
+    /// Arrow's offsets, if the extent varies.
+    offsets: Option<Vec<i32>>,
+}
+
+/// Returns `count` tensors as lists in lists of a type. `shapes` are the extents of each.
+fn tensor_lists(
+    data_type: &DataType,
+    elements: ArrayData,
+    shapes: &[i32],
+    nulls: Option<NullBuffer>,
+    count: usize,
+) -> ArrowResult<ArrayData> {
+    let rank = shapes.len().checked_div(count).unwrap_or(0);
+    let most = elements.len().saturating_add(EMPTY_LISTS);
+    let mut lists_of_sample = vec![1_usize; count];
+    let mut levels = Vec::new();
+    let mut of = data_type;
+    while let DataType::List(item) | DataType::FixedSizeList(item, _) = of {
+        let extents = shapes.iter().skip(levels.len()).step_by(rank.max(1));
+        let varies = matches!(of, DataType::List(_));
+        levels.push(level(of, extents, &mut lists_of_sample, varies, most)?);
+        of = item.data_type();
+    }
+    let mut nulls = nulls;
+    levels.into_iter().enumerate().rev().try_fold(elements, |members, (depth, level)| {
+        let outermost = if depth == 0 { nulls.take() } else { None };
+        let lists = ArrayData::builder(level.data_type.clone()).len(level.count).nulls(outermost);
+        let lists = match level.offsets {
+            Some(offsets) => lists.add_buffer(Buffer::from_vec(offsets)),
+            None => lists,
+        };
+        lists.add_child_data(members).build()
+    })
+}
+
+/// Returns the level whose lists have these extents, and multiplies the lists of each sample by its
+/// own.
+fn level<'a>(
+    data_type: &'a DataType,
+    extents: impl Iterator<Item = &'a i32>,
+    lists_of_sample: &mut [usize],
+    varies: bool,
+    most: usize,
+) -> ArrowResult<NestedLists<'a>> {
+    let count = lists_of_sample.iter().fold(0_usize, |sum, lists| sum.saturating_add(*lists));
+    if count > most {
+        return Err(ArrowError::InvalidArgumentError(format!("{count} empty lists are too many")));
+    }
+    let mut offsets = varies.then(|| Vec::with_capacity(count.saturating_add(1)));
+    let mut end = 0_i32;
+    offsets.iter_mut().for_each(|offsets| offsets.push(0));
+    for (lists, extent) in lists_of_sample.iter_mut().zip(extents) {
+        if let Some(offsets) = &mut offsets {
+            for _ in 0..*lists {
+                end = end.checked_add(*extent).ok_or(ArrowError::OffsetOverflowError(count))?;
+                offsets.push(end);
+            }
+        }
+        *lists = lists.saturating_mul(usize::try_from(*extent).unwrap_or(0)); // not negative
+    }
+    Ok(NestedLists { data_type, count, offsets })
 }

@@ -1,31 +1,34 @@
 //! The elements of a column, as they go into an Arrow buffer.
+//!
+//! Most go as they are. The others are converted on their way, each type by one function
+//! ([`conversion`]): bf16 to f32, floats to the wider type from which they were rounded, times to
+//! 32 bits, decimals and intervals from the values that are stored. Bools become bits.
+//!
+//! A decimal of 16 or 32 bytes may have more digits than its type states. Arrow keeps all its
+//! bytes, Parquet only as many as the digits of the type need: a value that has more is refused.
 
 use super::field::Parts;
-use super::packed::{self, Append};
 use crate::arrow_type::stored_element;
 use crate::le::u64_of;
 use crate::{DType, Error, Result};
-use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer, ToByteSlice};
+use arrow_buffer::{ArrowNativeType, BooleanBufferBuilder, Buffer, IntervalMonthDayNano, MutableBuffer, i256};
 use arrow_data::ArrayData;
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, IntervalUnit};
 use half::f16;
+use std::fmt::Display;
 use std::num::NonZeroU64;
+
+/// Appends elements of a type, given as the bytes of their values in memory order.
+type Convert = fn(&[u8], &mut MutableBuffer, &DataType) -> Result<()>;
 
 /// How elements change on their way.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     /// Not at all.
     Copy,
-    /// bf16 to f32.
-    Widen,
-    /// bf16, f16 or f32 to a wider type, of values that were rounded from it.
-    Unround(fn(&[u8], &mut MutableBuffer)),
-    /// i64 to i32.
-    Narrow,
     /// A byte to a bit.
     Pack,
-    /// The values of a decimal or an interval to one of these.
-    Convert(Append),
+    Convert(Convert),
 }
 
 /// The elements of an array that grows.
@@ -41,66 +44,24 @@ pub(super) struct ElementsBuilder {
 impl ElementsBuilder {
     /// Makes the elements of a column of type `source`, which become `data_type`.
     pub(super) fn new(source: DType, data_type: DataType, parts: Parts) -> Self {
-        let change = match (source, &data_type) {
-            (DType::Bf16, DataType::Float64) => {
-                Change::Unround(|from, to| unround(from, to, |b| f64::from(widened(b))))
-            }
-            (DType::Bf16, _) => Change::Widen,
-            (DType::F16, DataType::Float32) => {
-                Change::Unround(|from, to| unround(from, to, |b| f16::from_ne_bytes(b).to_f32()))
-            }
-            (DType::F16, DataType::Float64) => {
-                Change::Unround(|from, to| unround(from, to, |b| f16::from_ne_bytes(b).to_f64()))
-            }
-            (DType::F32, DataType::Float64) => {
-                Change::Unround(|from, to| unround(from, to, |b| f64::from(f32::from_ne_bytes(b))))
-            }
-            (DType::Bool, _) => Change::Pack,
-            (DType::I64, DataType::Date32 | DataType::Time32(_)) => Change::Narrow,
-            (_, data_type) => packed::appender(source, data_type, parts).map_or(Change::Copy, Change::Convert),
+        let change = match source {
+            DType::Bool => Change::Pack,
+            source => conversion(source, &data_type, parts).map_or(Change::Copy, Change::Convert),
         };
         let source_width = source_bytes(source, &data_type);
-        Self {
-            data_type,
-            change,
-            source_width,
-            count: 0,
-            bytes: MutableBuffer::new(0),
-            bits: BooleanBufferBuilder::new(0),
-        }
+        let (bytes, bits) = (MutableBuffer::new(0), BooleanBufferBuilder::new(0));
+        Self { data_type, change, source_width, count: 0, bytes, bits }
     }
 
     /// Appends elements, given as bytes in memory order.
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<()> {
         match self.change {
             Change::Copy => self.bytes.extend_from_slice(bytes),
-            Change::Widen => self.append_widened(bytes),
-            Change::Unround(unround) => unround(bytes, &mut self.bytes),
-            Change::Narrow => self.append_narrowed(bytes)?,
             Change::Pack => self.append_packed(bytes)?,
-            Change::Convert(append) => append(bytes, &mut self.bytes, &self.data_type)?,
+            Change::Convert(convert) => convert(bytes, &mut self.bytes, &self.data_type)?,
         }
         // at least 1; they are in memory, so the sum fits
         self.count += bytes.len() / self.source_width;
-        Ok(())
-    }
-
-    /// Keeps all bits of each value, also those of a NaN.
-    fn append_widened(&mut self, bytes: &[u8]) {
-        self.bytes.reserve(bytes.len().saturating_mul(2));
-        for value in bytes.as_chunks::<2>().0 {
-            self.bytes.extend_from_slice(&widened(*value).to_ne_bytes());
-        }
-    }
-
-    fn append_narrowed(&mut self, bytes: &[u8]) -> Result<()> {
-        for value in bytes.as_chunks::<8>().0 {
-            let value = i64::from_ne_bytes(*value);
-            let narrow = i32::try_from(value).map_err(|_| {
-                Error::over_limit(format!("the value {value} does not fit into {}, which has 32 bits", self.data_type))
-            })?;
-            self.bytes.extend_from_slice(&narrow.to_ne_bytes());
-        }
         Ok(())
     }
 
@@ -131,17 +92,6 @@ impl ElementsBuilder {
     }
 }
 
-/// bf16 is the upper half of an f32.
-fn widened(value: [u8; 2]) -> f32 {
-    f32::from_bits(u32::from(u16::from_ne_bytes(value)) << 16)
-}
-
-fn unround<const N: usize, T: ToByteSlice>(from: &[u8], to: &mut MutableBuffer, widen: impl Fn([u8; N]) -> T) {
-    for value in from.as_chunks::<N>().0 {
-        to.extend_from_slice(widen(*value).to_byte_slice());
-    }
-}
-
 /// Returns the number of stored values that one element is made of.
 pub(super) fn values_per_element(data_type: &DataType) -> NonZeroU64 {
     let extent = stored_element(data_type).and_then(|stored| stored.extent);
@@ -163,4 +113,118 @@ pub(super) fn exported_bytes(dtype: DType, data_type: &DataType) -> u64 {
         DType::Bf16 => 4,
         dtype => u64_of(dtype.element_bytes()),
     }
+}
+
+/// Returns the function for elements that are stored as values of type `source`. Returns `None` if
+/// the bytes of both are the same.
+fn conversion(source: DType, data_type: &DataType, parts: Parts) -> Option<Convert> {
+    let is_parquet = parts == Parts::Optional;
+    Some(match (source, data_type) {
+        (DType::Bf16, DataType::Float64) => |from, to, _| append(from, to, |x| f64::from(widened(x))),
+        (DType::Bf16, _) => |from, to, _| append(from, to, widened),
+        (DType::F16, DataType::Float32) => |from, to, _| append(from, to, |x| f16::from_ne_bytes(x).to_f32()),
+        (DType::F16, DataType::Float64) => |from, to, _| append(from, to, |x| f16::from_ne_bytes(x).to_f64()),
+        (DType::F32, DataType::Float64) => |from, to, _| append(from, to, |x| f64::from(f32::from_ne_bytes(x))),
+        (DType::I64, DataType::Date32 | DataType::Time32(_)) => append_narrowed,
+        (_, DataType::Interval(IntervalUnit::MonthDayNano)) => append_intervals,
+        (DType::I32, DataType::Decimal64(..)) => |from, to, _| append(from, to, |x| i64::from(i32::from_ne_bytes(x))),
+        (DType::I32, DataType::Decimal128(..)) => |from, to, _| append(from, to, |x| i128::from(i32::from_ne_bytes(x))),
+        (DType::I64, DataType::Decimal128(..)) => |from, to, _| append(from, to, |x| i128::from(i64::from_ne_bytes(x))),
+        (_, DataType::Decimal128(..)) if is_parquet => append_checked_128,
+        (_, DataType::Decimal128(..)) => |from, to, _| append(from, to, i128::from_le_bytes),
+        (DType::I32, DataType::Decimal256(..)) => |from, to, _| append(from, to, |x| i256::from(i32::from_ne_bytes(x))),
+        (DType::I64, DataType::Decimal256(..)) => |from, to, _| append(from, to, |x| i256::from(i64::from_ne_bytes(x))),
+        (_, DataType::Decimal256(..=38, _)) if is_parquet => {
+            |from, to, data_type| append_checked_256(from, to, data_type, |x| i256::from(i128::from_le_bytes(x)))
+        }
+        (_, DataType::Decimal256(..=38, _)) => |from, to, _| append(from, to, |x| i256::from(i128::from_le_bytes(x))),
+        (_, DataType::Decimal256(..)) if is_parquet => {
+            |from, to, data_type| append_checked_256(from, to, data_type, i256::from_le_bytes)
+        }
+        (_, DataType::Decimal256(..)) => |from, to, _| append(from, to, i256::from_le_bytes),
+        _ => return None,
+    })
+}
+
+/// bf16 is the upper half of an f32. All bits are kept, also those of a NaN.
+fn widened(value: [u8; 2]) -> f32 {
+    f32::from_bits(u32::from(u16::from_ne_bytes(value)) << 16)
+}
+
+fn append<const N: usize, T: ArrowNativeType>(
+    from: &[u8],
+    to: &mut MutableBuffer,
+    convert: impl Fn([u8; N]) -> T,
+) -> Result<()> {
+    from.as_chunks::<N>().0.iter().for_each(|bytes| to.push(convert(*bytes)));
+    Ok(())
+}
+
+fn append_narrowed(from: &[u8], to: &mut MutableBuffer, data_type: &DataType) -> Result<()> {
+    for value in from.as_chunks::<8>().0 {
+        let value = i64::from_ne_bytes(*value);
+        let narrow = i32::try_from(value).map_err(|_| {
+            Error::over_limit(format!("the value {value} does not fit into {data_type}, which has 32 bits"))
+        })?;
+        to.push(narrow);
+    }
+    Ok(())
+}
+
+fn append_checked_128(from: &[u8], to: &mut MutableBuffer, data_type: &DataType) -> Result<()> {
+    let cut = 128 - parquet_bits(data_type, 128);
+    append_checked(from, to, data_type, i128::from_le_bytes, |value| value << cut >> cut == value)
+}
+
+fn append_checked_256<const N: usize>(
+    from: &[u8],
+    to: &mut MutableBuffer,
+    data_type: &DataType,
+    convert: impl Fn([u8; N]) -> i256,
+) -> Result<()> {
+    // below 256: at least a byte is kept
+    let cut = u8::try_from(256 - parquet_bits(data_type, 256)).unwrap_or(0);
+    append_checked(from, to, data_type, convert, |value| (value << cut) >> cut == value)
+}
+
+/// Returns the bits that Parquet keeps of a decimal, at most `most`: the fewest bytes that hold all
+/// numbers of its digits.
+fn parquet_bits(data_type: &DataType, most: u32) -> u32 {
+    let (DataType::Decimal128(digits, _) | DataType::Decimal256(digits, _)) = data_type else { return most };
+    // at most 848; no power of ten but 1 is one of two, so one bit more holds it, and one the sign
+    let bits = (f64::from(*digits) * std::f64::consts::LOG2_10) as u32 + 2;
+    bits.next_multiple_of(8).min(most)
+}
+
+fn append_checked<const N: usize, T: ArrowNativeType + Display>(
+    from: &[u8],
+    to: &mut MutableBuffer,
+    data_type: &DataType,
+    convert: impl Fn([u8; N]) -> T,
+    fits: impl Fn(T) -> bool,
+) -> Result<()> {
+    for bytes in from.as_chunks::<N>().0 {
+        let value = convert(*bytes);
+        if !fits(value) {
+            let message = format!(
+                "the digits {value} are too many for {data_type}, and Parquet would cut them: export to an Arrow file, \
+                 or leave the column out"
+            );
+            return Err(Error::over_limit(message));
+        }
+        to.push(value);
+    }
+    Ok(())
+}
+
+fn append_intervals(from: &[u8], to: &mut MutableBuffer, _: &DataType) -> Result<()> {
+    for interval in from.as_chunks::<8>().0.as_chunks::<3>().0 {
+        let [months, days, nanoseconds] = interval.map(i64::from_ne_bytes);
+        let part = |value: i64| {
+            let message = || format!("an interval of {value} months or days, of which Arrow's have 32 bits");
+            i32::try_from(value).map_err(|_| Error::over_limit(message()))
+        };
+        to.push(IntervalMonthDayNano { months: part(months)?, days: part(days)?, nanoseconds });
+    }
+    Ok(())
 }

@@ -1,12 +1,17 @@
 //! The Arrow fields of columns.
+//!
+//! A [`Target`] is what a column becomes if only the column is known: the field, the form in which
+//! its samples lie in an array ([`Form`]), and the type of its elements. Columns that were imported
+//! from dates, decimals and the like have their Arrow type in their metadata. It is believed only
+//! if an import of such an array would give this column again.
+//!
+//! Metadata of extension types are checked before they are passed on, because one malformed field
+//! would make readers refuse the whole file.
 
-use super::tensor_lists::extent_of;
-use super::{json, tensor_lists};
 use crate::arrow_type::{
     self, ArrowType, CAST_TYPE, DIM_NAMES, FIXED_SHAPE_TENSOR, FOUND_SHAPE, VARIABLE_SHAPE_TENSOR, stored_element,
 };
-use crate::format::CastFacts;
-use crate::format::ListLevel;
+use crate::format::{CastFacts, ListLevel};
 use crate::{CastSource, ColumnSchema, DType, Error, Extent, Metadata, Result, Shape};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
@@ -18,6 +23,20 @@ pub(super) const CAST: &str = "tensilo.cast";
 /// A null takes as many bytes as any other sample, so that metadata alone must not ask for more
 /// than this. Longer strings are exported as `Binary`.
 const FIXED_STRING_BYTES: i32 = 16 << 20;
+
+/// How tensors are exported whose shape is fixed, or has more than one dimension.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TensorForm {
+    /// As the source of the file had them, if that was Arrow or Parquet, otherwise as extension
+    /// types.
+    #[default]
+    AsImported,
+    /// As the extension types `arrow.fixed_shape_tensor` and `arrow.variable_shape_tensor`.
+    Extension,
+    /// As lists in lists, one level for each dimension.
+    Lists,
+}
 
 /// How the samples of a column lie in an array.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +78,22 @@ pub(super) enum Parts {
     Optional,
 }
 
+/// The choice of types by format and caller.
+#[derive(Clone, Copy)]
+pub(super) struct TypeChoice {
+    pub parts: Parts,
+    pub tensors: TensorForm,
+    pub stored_types: bool,
+    /// Whether dictionaries may say that their values are ordered: unless values were appended.
+    pub ordered: bool,
+}
+
+impl TypeChoice {
+    /// The types of the source, as Arrow has them.
+    pub(super) const AS_IMPORTED: Self =
+        Self { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false, ordered: true };
+}
+
 /// The Arrow field of a column.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
@@ -76,14 +111,15 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Makes the field of a column whose values become `dtype`.
+    /// Makes the field of a column, whose tensors become lists in lists if `as_lists`.
     pub(super) fn new(
         column: &ColumnSchema,
-        dtype: DType,
         cast: Option<&CastFacts>,
-        parts: Parts,
+        choice: TypeChoice,
         as_lists: bool,
     ) -> Result<Self> {
+        let parts = choice.parts;
+        let dtype = if choice.stored_types { column.dtype } else { exported_dtype(column) };
         let restored = restored_type(column, parts);
         let element = restored.clone().unwrap_or_else(|| plain_type(dtype));
         let column = &in_elements(column, &element);
@@ -110,8 +146,9 @@ impl Target {
         }
         let metadata: HashMap<String, String> = metadata.into_iter().collect();
         let items = match form {
-            Form::Lists => tensor_lists::data_type(column.shape.extents(), &element)
-                .map_err(|error| error.with_column(&column.name))?,
+            Form::Lists => {
+                lists_type(column.shape.extents(), &element).map_err(|error| error.with_column(&column.name))?
+            }
             _ => data_type(&form, &element, parts),
         };
         let list = |members: DataType, level: &ListLevel| {
@@ -136,7 +173,7 @@ fn in_elements(column: &ColumnSchema, element: &DataType) -> ColumnSchema {
 /// Returns the type of the exported elements: that of the values before a cast, if it has all
 /// values of the stored type. (16 bits of f16 do not have all of bf16, and integers have no
 /// fractions.)
-pub(super) fn exported_dtype(column: &ColumnSchema) -> DType {
+fn exported_dtype(column: &ColumnSchema) -> DType {
     match (column.dtype, column.pushed_dtype()) {
         (DType::Bf16, DType::F16) | (DType::F16, DType::Bf16) => DType::F32,
         (stored, pushed) if pushed.is_float() && pushed.element_bytes() > stored.element_bytes() => pushed,
@@ -257,6 +294,22 @@ fn tensor(column: &ColumnSchema, element: &DataType, parts: Parts) -> Result<For
     Ok(Form::Tensor { data: DataType::List(item(element, parts)), shape })
 }
 
+/// Returns an extent as Arrow's tensors of variable shape have it.
+pub(super) fn extent_of(extent: u32) -> Result<i32> {
+    i32::try_from(extent).map_err(|_| Error::over_limit(format!("Arrow has no tensors with an extent of {extent}")))
+}
+
+/// Returns the type of tensors of a shape.
+pub(super) fn lists_type(extents: &[Extent], element: &DataType) -> Result<DataType> {
+    extents.iter().rev().try_fold(element.clone(), |members, extent| {
+        let item = Arc::new(Field::new_list_field(members, false));
+        Ok(match extent {
+            Extent::Fixed(extent) => DataType::FixedSizeList(item, extent_of(*extent)?),
+            Extent::Varying => DataType::List(item),
+        })
+    })
+}
+
 fn data_type(form: &Form, element: &DataType, parts: Parts) -> DataType {
     match form {
         Form::Scalar | Form::Null | Form::String | Form::FixedString(_) | Form::Lists => element.clone(),
@@ -287,7 +340,7 @@ fn add_extension(column: &ColumnSchema, form: &Form, metadata: &mut Metadata) {
         Form::Tensor { .. } => (VARIABLE_SHAPE_TENSOR, any_fixed.then(|| format!("\"uniform_shape\":[{extents}]"))),
         Form::Scalar | Form::Null | Form::String | Form::FixedString(_) | Form::List | Form::Lists => return,
     };
-    let names = metadata.get(DIM_NAMES).filter(|text| json::is_string_array(text, column.shape.rank()));
+    let names = metadata.get(DIM_NAMES).filter(|text| is_string_array(text, column.shape.rank()));
     let names = names.map(|text| format!("\"dim_names\":{text}"));
     if names.is_some() {
         metadata.remove(DIM_NAMES); // the extension type says it
@@ -295,6 +348,11 @@ fn add_extension(column: &ColumnSchema, form: &Form, metadata: &mut Metadata) {
     let members = join([shape, names].into_iter().flatten());
     metadata.insert(EXTENSION_TYPE_NAME_KEY.to_owned(), name.to_owned());
     metadata.insert(EXTENSION_TYPE_METADATA_KEY.to_owned(), format!("{{{members}}}"));
+}
+
+/// Returns whether `text` is a JSON array of `count` strings.
+fn is_string_array(text: &str, count: usize) -> bool {
+    serde_json::from_str::<Vec<String>>(text).is_ok_and(|strings| strings.len() == count)
 }
 
 fn join(texts: impl Iterator<Item = String>) -> String {
@@ -307,4 +365,19 @@ fn cast_text(source: CastSource, target: DType, facts: &CastFacts) -> String {
          {} values became infinite, {} subnormal or zero",
         facts.max_abs_error, facts.max_rel_error, facts.to_infinite, facts.to_subnormal
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_of_strings() {
+        assert!(is_string_array(r#" [ "C", "H\n\u00e9" ] "#, 2));
+        for text in
+            ["", "[]", r#"["a"]"#, r#"["a","b"#, r#"["a","b"]]"#, r#"["a","\x"]"#, r#"["a","\ud800"]"#, r#"["a",1]"#]
+        {
+            assert!(!is_string_array(text, 2), "{text}");
+        }
+    }
 }

@@ -1,15 +1,21 @@
-//! Exports to files.
+//! Exports to files: Arrow IPC files and streams here, Parquet files in `parquet.rs`.
+//!
+//! Arrow files are uncompressed, so that they can be mapped. A dictionary has the values of all
+//! batches before, so each batch writes only the values that are new.
 
-use super::exported_part::ExportedPart;
-use super::format::Format;
-use super::options::ExportOptions;
-use super::restore::TypeChoice;
+use super::batches::{in_table, select};
+use super::field::{Parts, TensorForm, TypeChoice};
+#[cfg(feature = "parquet")]
+use super::parquet::{ParquetFile, check_structs};
 use super::table::Table;
-use super::{arrow_file, batches, parquet_file};
 use crate::error::go_on;
 use crate::write::{AtomicFile, Sink};
 use crate::{Error, Result};
 use arrow_array::RecordBatch;
+use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions, StreamWriter};
+use arrow_schema::SchemaRef;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 /// A format to export to.
@@ -32,6 +38,16 @@ impl ExportFormat {
             "arrow" => Some(Self::Arrow),
             "arrows" => Some(Self::ArrowStream),
             _ => None,
+        }
+    }
+
+    /// Returns which parts of tensors may be null, as readers of the format want it. Fails if this
+    /// build cannot write the format.
+    fn parts(self) -> Result<Parts> {
+        match self {
+            Self::Arrow | Self::ArrowStream => Ok(Parts::Required),
+            Self::Parquet if cfg!(feature = "parquet") => Ok(Parts::Optional),
+            Self::Parquet => Err(not_built()),
         }
     }
 }
@@ -67,28 +83,15 @@ pub fn export_into<T: Table, K: Sink + Send>(
     options: ExportOptions<'_>,
 ) -> std::result::Result<K, T::Error> {
     let path = sink.path().map(Path::to_path_buf);
-    let to_output = |error: Error| match &path {
-        Some(path) => error.with_path(path),
-        None => error,
-    };
+    let to_output = |error: Error| in_table(path.as_deref(), error);
     table.check_output(sink.identity(), path.as_deref())?;
     let ExportOptions { columns, mut progress, tensors, stored_types, .. } = options;
-    let format = format_of(format).map_err(to_output)?;
-    let choice = TypeChoice { parts: format.parts, tensors, stored_types, ordered: true };
-    let (mut batches, columns) = batches::select(table, columns.as_deref(), choice)?;
-    let mut writer = (format.begin)(&mut sink, batches.arrow_schema()).map_err(to_output)?;
-    let mut write = |batch: &RecordBatch, samples: u64| {
-        writer.write(batch).map_err(to_output)?;
-        progress.as_mut().map_or(Ok(()), |progress| go_on(progress(samples)))
-    };
-    for part in table.parts(columns) {
-        let mut part = ExportedPart::new(part?);
-        while let Some(batch) = batches.next_full(&mut part)? {
-            write(&batch, batches.position())?;
-        }
-    }
-    if let Some(batch) = batches.rest()? {
-        write(&batch, batches.position())?;
+    let choice = TypeChoice { parts: format.parts().map_err(to_output)?, tensors, stored_types, ordered: true };
+    let mut batches = select(table, columns.as_deref(), choice)?;
+    let mut writer = OutputFile::begin(format, &mut sink, batches.arrow_schema()).map_err(to_output)?;
+    while let Some(batch) = batches.next_batch()? {
+        writer.write(&batch).map_err(to_output)?;
+        progress.as_mut().map_or(Ok(()), |progress| go_on(progress(batches.position())))?;
     }
     writer.finish().map_err(to_output)?;
     let finished = sink.sync().and_then(|()| sink.publish());
@@ -96,10 +99,113 @@ pub fn export_into<T: Table, K: Sink + Send>(
     Ok(sink)
 }
 
-fn format_of(format: ExportFormat) -> Result<Format> {
-    match format {
-        ExportFormat::Arrow => Ok(arrow_file::FORMAT),
-        ExportFormat::ArrowStream => Ok(arrow_file::STREAM),
-        ExportFormat::Parquet => parquet_file::format(),
+/// The options of [`export`](super::export) and [`export_into`](super::export_into).
+#[derive(Default)]
+#[non_exhaustive]
+pub struct ExportOptions<'a> {
+    pub(super) columns: Option<Vec<String>>,
+    pub(super) overwrite: bool,
+    pub(super) tensors: TensorForm,
+    pub(super) stored_types: bool,
+    pub(super) progress: Option<&'a mut dyn FnMut(u64) -> ControlFlow<()>>,
+}
+
+impl<'a> ExportOptions<'a> {
+    /// Returns the defaults: all columns, no file replaced.
+    pub fn new() -> Self {
+        Self::default()
     }
+
+    /// Sets the columns that are exported, and their order. The default is all, in the order of the
+    /// file. The name of a struct stands for all its fields. If all fields of a struct are named,
+    /// they have the order of the source. A field of a struct brings the nulls of the struct with
+    /// it.
+    pub fn columns(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.columns = Some(columns.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Sets whether [`export`](super::export) replaces an existing file (default: no).
+    pub fn overwrite(mut self, overwrite: bool) -> Self {
+        self.overwrite = overwrite;
+        self
+    }
+
+    /// Sets how tensors are exported.
+    pub fn tensors(mut self, form: TensorForm) -> Self {
+        self.tensors = form;
+        self
+    }
+
+    /// Sets whether the Arrow types of the source are left aside (default: no). The types are then
+    /// those that [the module](super) lists, also those of rounded columns.
+    pub fn stored_types(mut self, stored_types: bool) -> Self {
+        self.stored_types = stored_types;
+        self
+    }
+
+    /// Sets a function that is called after each batch with the number of samples written. If it
+    /// breaks, the work ends with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled).
+    pub fn progress(mut self, progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+}
+
+/// A file that is made of record batches.
+enum OutputFile<'a> {
+    Arrow(FileWriter<&'a mut (dyn Write + Send)>),
+    ArrowStream(StreamWriter<&'a mut (dyn Write + Send)>),
+    #[cfg(feature = "parquet")]
+    Parquet(ParquetFile<'a>),
+}
+
+impl<'a> OutputFile<'a> {
+    fn begin(format: ExportFormat, file: &'a mut (dyn Write + Send), schema: &SchemaRef) -> Result<Self> {
+        // a dictionary has the values of all batches before
+        let options = IpcWriteOptions::default().with_dictionary_handling(DictionaryHandling::Delta);
+        match format {
+            ExportFormat::Arrow => {
+                FileWriter::try_new_with_options(file, schema, options).map(Self::Arrow).map_err(write_error)
+            }
+            ExportFormat::ArrowStream => {
+                StreamWriter::try_new_with_options(file, schema, options).map(Self::ArrowStream).map_err(write_error)
+            }
+            #[cfg(feature = "parquet")]
+            ExportFormat::Parquet => {
+                check_structs(schema)?;
+                ParquetFile::begin(file, schema).map(Self::Parquet).map_err(write_error)
+            }
+            #[cfg(not(feature = "parquet"))]
+            ExportFormat::Parquet => Err(not_built()),
+        }
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        match self {
+            Self::Arrow(file) => file.write(batch).map_err(write_error),
+            Self::ArrowStream(file) => file.write(batch).map_err(write_error),
+            #[cfg(feature = "parquet")]
+            Self::Parquet(file) => file.write(batch).map_err(write_error),
+        }
+    }
+
+    /// Writes what comes after the last batch.
+    fn finish(self) -> Result<()> {
+        match self {
+            Self::Arrow(mut file) => file.finish().map_err(write_error),
+            Self::ArrowStream(mut file) => file.finish().map_err(write_error),
+            #[cfg(feature = "parquet")]
+            Self::Parquet(file) => file.finish().map_err(write_error),
+        }
+    }
+}
+
+fn not_built() -> Error {
+    Error::not_built("parquet", "export to a .parquet file")
+}
+
+/// Returns the error of a library that writes: a failing device, or what it cannot express.
+fn write_error(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::io("writing the file", io::Error::other(error))
 }

@@ -50,41 +50,22 @@
 //! file also takes the values of its dictionaries, at most 256 MiB each; what has more is refused.
 //! The same file gives the same bytes.
 
-mod arrow_file;
 mod arrow_samples;
-mod assembler;
 mod batches;
 mod column;
-mod described;
-mod dictionary_order;
+mod dictionary;
 mod elements;
-mod exported_part;
 mod field;
 mod files;
-mod format;
-mod json;
-mod member_paths;
-mod options;
-mod packed;
 #[cfg(feature = "parquet")]
-mod parquet_file;
-#[cfg(not(feature = "parquet"))]
-#[path = "parquet_absent.rs"]
-mod parquet_file;
-#[cfg(feature = "parquet")]
-mod parquet_schema;
+mod parquet;
 mod restore;
 mod retype;
-mod sample_size;
-mod selected;
-mod structs;
 mod table;
-mod tensor_lists;
 
 pub use arrow_samples::ArrowSamples;
 pub use batches::{Batches, batches, table_batches};
-pub use field::imported_type;
-pub use files::{ExportFormat, export, export_into};
-pub use options::{ExportOptions, TensorForm};
+pub use field::{TensorForm, imported_type};
+pub use files::{ExportFormat, ExportOptions, export, export_into};
 pub(crate) use restore::plain_fields;
 pub use table::{Table, TablePart};

@@ -1,29 +1,28 @@
 //! The fields of an export: those of the source as far as the file knows them, and otherwise those
 //! that the columns imply.
+//!
+//! Columns that are fields of one struct are joined again (chapter 3.4 of the specification). The
+//! field that they imply is compared with the field of the source. If it fits, its arrays are
+//! changed to the types of the source ([`Retype`]). Metadata of other libraries that describe
+//! fields, such as those of pandas, are exported only if all these fields are as the source had
+//! them.
+//!
+//! A list of 0 bools in a struct is a column without a path: with one, it would have the nulls of a
+//! struct. The schema of the source says where it was ([`with_paths`]).
 
-use super::described;
-use super::field::{Form, Parts, Target, exported_dtype};
-use super::member_paths::with_paths;
-use super::options::TensorForm;
+use super::field::{Form, Target, TensorForm, TypeChoice};
 use super::retype::Retype;
 use crate::arrow_type::{in_arrow, is_tensor, members};
 use crate::error::Advice;
-use crate::format::{CastFacts, FieldNode};
-use crate::saved_schema;
-use crate::{ColumnSchema, Error, Metadata, Result, Schema};
-use arrow_array::ArrayRef;
-use arrow_schema::{DataType, Field, FieldRef};
-use std::collections::HashMap;
-
-/// The choice of types by format and caller.
-#[derive(Clone, Copy)]
-pub(super) struct TypeChoice {
-    pub parts: Parts,
-    pub tensors: TensorForm,
-    pub stored_types: bool,
-    /// Whether dictionaries may say that their values are ordered: unless values were appended.
-    pub ordered: bool,
-}
+use crate::format::{CastFacts, FieldNode, path};
+use crate::{ColumnSchema, DType, Error, Extent, Metadata, Result, Schema, saved_schema};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, ListArray, StructArray};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// A field of an export.
 pub(super) struct Output {
@@ -41,7 +40,7 @@ impl Output {
 
     /// Returns the array of the field. `columns` are those of all columns.
     pub(super) fn array(&mut self, columns: &[ArrayRef]) -> Result<ArrayRef> {
-        let plain = self.node.array(&self.plain, columns, 0)?;
+        let plain = joined_array(&self.node, &self.plain, columns, 0)?;
         let Some(retype) = &mut self.retype else { return Ok(plain) };
         retype.apply(&plain).map_err(|error| {
             let due = retype.field.data_type();
@@ -55,16 +54,15 @@ impl Output {
 pub(super) struct Outputs {
     /// For each column.
     pub targets: Vec<Target>,
-    /// The fields of the targets.
-    fields: Vec<FieldRef>,
     pub all: Vec<Output>,
     pub metadata: HashMap<String, String>,
 }
 
 impl Outputs {
-    /// Plans the export of columns from a file with columns `all` and this metadata.
+    /// Plans the export of columns, each with the facts of its cast, from a file with columns `all`
+    /// and this metadata.
     pub(super) fn of(
-        columns: &[ExportedColumn<'_>],
+        columns: &[(ColumnSchema, Option<CastFacts>)],
         all: &[ColumnSchema],
         metadata: &Metadata,
         choice: TypeChoice,
@@ -73,121 +71,107 @@ impl Outputs {
         let whole = FieldNode::of_columns(with_paths(all.iter(), &saved).iter().map(|column| &**column));
         let whole: HashMap<&str, usize> = whole.iter().map(|node| (node.name(), node.columns().len())).collect();
         let by_name: HashMap<&str, &FieldRef> = saved.iter().map(|field| (field.name().as_str(), field)).collect();
-        let targets: Vec<Target> = columns
-            .iter()
-            .map(|column| column.target(choice, choice.tensors == TensorForm::Lists))
-            .collect::<Result<_>>()?;
-        let fields = targets.iter().map(|target| target.field.clone()).collect();
-        let mut this = Self { targets, fields, all: Vec::new(), metadata: HashMap::new() };
-        let mut restored = described::ExportedFields::default();
-        let exported = with_paths(columns.iter().map(|column| column.schema), &saved);
+        let as_lists = choice.tensors == TensorForm::Lists;
+        let targets = columns.iter().map(|(column, cast)| Target::new(column, cast.as_ref(), choice, as_lists));
+        let mut plan = Plan { columns, choice, targets: targets.collect::<Result<_>>()? };
+        let (mut outputs, mut restored) = (Vec::new(), HashSet::new());
+        let exported = with_paths(columns.iter().map(|(column, _)| column), &saved);
         for node in FieldNode::of_columns(exported.iter().map(|column| &**column)) {
             let wanted = by_name.get(node.name()).copied();
             let retype = match wanted.filter(|_| !choice.stored_types) {
-                Some(wanted) => this.retype(&node, wanted, columns, choice)?,
+                Some(wanted) => plan.retype(&node, wanted)?,
                 None => None,
             };
             let is_whole = whole.get(node.name()) == Some(&node.columns().len());
             let is_exact = retype.as_ref().is_some_and(|retype| retype.is_exact);
-            let is_restored = is_exact || (wanted.is_none() && this.is_as_implied(&node, choice.tensors));
-            restored.add(node.name(), is_whole && is_restored && this.has_source_types(&node, columns));
-            let plain = this.plain(&node)?;
-            this.all.push(Output { node, plain, retype });
+            let is_restored = is_exact || (wanted.is_none() && plan.is_as_implied(&node));
+            if is_whole && is_restored && plan.has_source_types(&node) {
+                restored.insert(node.name().to_owned());
+            }
+            let plain = plan.plain(&node)?;
+            outputs.push(Output { node, plain, retype });
         }
-        let kept = metadata.iter().filter(|(key, value)| restored.describes_all(key, value));
-        let kept = kept.filter(|(key, _)| key.as_str() != saved_schema::KEY);
-        this.metadata = kept.map(|(key, value)| (key.clone(), value.clone())).collect();
-        Ok(this)
+        let is_kept = |key: &str, value: &str| {
+            key != saved_schema::KEY
+                && described(key, value).is_none_or(|names| names.iter().all(|name| restored.contains(name)))
+        };
+        let kept = metadata.iter().filter(|(key, value)| is_kept(key, value));
+        let metadata = kept.map(|(key, value)| (key.clone(), value.clone())).collect();
+        Ok(Self { targets: plan.targets, all: outputs, metadata })
+    }
+}
+
+/// The targets of columns, which become others until the fields fit those of the source.
+struct Plan<'a> {
+    columns: &'a [(ColumnSchema, Option<CastFacts>)],
+    choice: TypeChoice,
+    targets: Vec<Target>,
+}
+
+impl Plan<'_> {
+    /// Returns the columns of a node, each with its target.
+    fn of_node(&self, node: &FieldNode) -> impl Iterator<Item = (&ColumnSchema, &Target)> {
+        let number = |number: usize| Some((&self.columns.get(number)?.0, self.targets.get(number)?));
+        node.columns().into_iter().filter_map(number)
     }
 
     /// Returns whether a field has the form that its columns imply if the caller asks for none.
-    fn is_as_implied(&self, node: &FieldNode, form: TensorForm) -> bool {
-        let is_lists = |number: usize| self.targets.get(number).is_some_and(|target| target.form == Form::Lists);
-        form == TensorForm::AsImported || !node.columns().into_iter().any(is_lists)
+    fn is_as_implied(&self, node: &FieldNode) -> bool {
+        self.choice.tensors == TensorForm::AsImported
+            || !self.of_node(node).any(|(_, target)| target.form == Form::Lists)
     }
 
     /// Returns whether columns that were rounded have the types that they were rounded from.
-    fn has_source_types(&self, node: &FieldNode, columns: &[ExportedColumn<'_>]) -> bool {
-        node.columns().into_iter().all(|number| {
-            let source = columns.get(number).and_then(|column| column.schema.cast).map(|cast| cast.source);
-            source.is_none_or(|source| {
-                self.targets.get(number).is_some_and(|target| Some(target.dtype) == source.dtype())
-            })
-        })
+    fn has_source_types(&self, node: &FieldNode) -> bool {
+        self.of_node(node)
+            .all(|(column, target)| column.cast.is_none_or(|cast| Some(target.dtype) == cast.source.dtype()))
     }
 
     /// Returns the change to a field of the source. `None`: the columns do not fit it. Tensors that
     /// were no extension types there get targets that are lists.
-    fn retype(
-        &mut self,
-        node: &FieldNode,
-        wanted: &Field,
-        columns: &[ExportedColumn<'_>],
-        choice: TypeChoice,
-    ) -> Result<Option<Retype>> {
+    fn retype(&mut self, node: &FieldNode, wanted: &Field) -> Result<Option<Retype>> {
+        let choice = self.choice;
         let mut tensors = Vec::new();
         tensor_columns(wanted, wanted.name().clone(), &mut tensors);
-        if !self.can_be(node, &tensors, columns, choice.tensors) {
+        if !self.can_be(node, &tensors) {
             return Ok(None);
         }
         if choice.tensors == TensorForm::AsImported {
-            self.replace(node, columns, choice, |name| !tensors.iter().any(|tensor| tensor == name))?;
+            self.replace(node, |name| !tensors.contains(name))?;
         }
         let retype = Retype::between(&*self.plain(node)?, wanted, choice.parts, choice.ordered);
         if retype.is_none() && choice.tensors == TensorForm::AsImported {
-            self.replace(node, columns, choice, |_| false)?;
+            self.replace(node, |_| false)?;
         }
         Ok(retype)
     }
 
     /// Returns whether a field can have the form of tensors that the caller asks for. `tensors` are
     /// its columns that are tensors of an extension type.
-    fn can_be(&self, node: &FieldNode, tensors: &[String], columns: &[ExportedColumn<'_>], form: TensorForm) -> bool {
-        let is_list = |number: usize| {
-            let (Some(target), Some(column)) = (self.targets.get(number), columns.get(number)) else { return false };
-            let is_extension = target.form.is_extension() && column.schema.levels.is_empty();
-            is_extension && !tensors.contains(&column.schema.name)
+    fn can_be(&self, node: &FieldNode, tensors: &[String]) -> bool {
+        let is_list = |(column, target): (&ColumnSchema, &Target)| {
+            target.form.is_extension() && column.levels.is_empty() && !tensors.contains(&column.name)
         };
-        match form {
+        match self.choice.tensors {
             TensorForm::AsImported => true,
             TensorForm::Lists => tensors.is_empty(),
-            TensorForm::Extension => !node.columns().into_iter().any(is_list),
+            TensorForm::Extension => !self.of_node(node).any(is_list),
         }
     }
 
     /// Replaces the targets of the columns of a node.
-    fn replace(
-        &mut self,
-        node: &FieldNode,
-        columns: &[ExportedColumn<'_>],
-        choice: TypeChoice,
-        as_lists: impl Fn(&str) -> bool,
-    ) -> Result<()> {
+    fn replace(&mut self, node: &FieldNode, as_lists: impl Fn(&String) -> bool) -> Result<()> {
         for number in node.columns() {
-            if let (Some(target), Some(column)) = (self.targets.get_mut(number), columns.get(number)) {
-                *target = column.target(choice, as_lists(&column.schema.name))?;
-                self.fields.get_mut(number).into_iter().for_each(|field| *field = target.field.clone());
+            if let (Some(target), Some((column, cast))) = (self.targets.get_mut(number), self.columns.get(number)) {
+                *target = Target::new(column, cast.as_ref(), self.choice, as_lists(&column.name))?;
             }
         }
         Ok(())
     }
 
     fn plain(&self, node: &FieldNode) -> Result<FieldRef> {
-        let field = node.arrow_field(&self.fields, 0);
+        let field = joined_field(node, &self.targets, 0);
         field.ok_or_else(|| Error::internal("a column is not in the field that it is exported to"))
-    }
-}
-
-/// A column to export.
-pub(super) struct ExportedColumn<'a> {
-    pub schema: &'a ColumnSchema,
-    pub cast: Option<CastFacts>,
-}
-
-impl ExportedColumn<'_> {
-    fn target(&self, choice: TypeChoice, as_lists: bool) -> Result<Target> {
-        let dtype = if choice.stored_types { self.schema.dtype } else { exported_dtype(self.schema) };
-        Target::new(self.schema, dtype, self.cast.as_ref(), choice.parts, as_lists)
     }
 }
 
@@ -209,11 +193,181 @@ fn tensor_columns(field: &Field, name: String, tensors: &mut Vec<String>) {
 
 /// Returns the fields that an export of a file gives if the file does not know those of the source.
 pub(crate) fn plain_fields(schema: &Schema) -> Vec<FieldRef> {
-    let plain: Result<Vec<_>> = schema.columns.iter().map(in_arrow).collect();
-    let plain = plain.unwrap_or_default();
-    let columns: Vec<ExportedColumn<'_>> = plain.iter().map(|schema| ExportedColumn { schema, cast: None }).collect();
-    let choice =
-        TypeChoice { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false, ordered: true };
-    let outputs = Outputs::of(&columns, &schema.columns, &Metadata::new(), choice);
+    let plain = schema.columns.iter().map(|column| Ok((in_arrow(column)?.into_owned(), None)));
+    let plain: Vec<_> = plain.collect::<Result<_>>().unwrap_or_default();
+    let outputs = Outputs::of(&plain, &schema.columns, &Metadata::new(), TypeChoice::AS_IMPORTED);
     outputs.map_or_else(|_| Vec::new(), |outputs| outputs.all.into_iter().map(|output| output.plain).collect())
+}
+
+/// Returns the names of the fields that metadata of other libraries describe. `None`: they describe
+/// none.
+fn described(key: &str, text: &str) -> Option<Vec<String>> {
+    let document = || serde_json::from_str::<Value>(text).ok();
+    match key {
+        "pandas" => {
+            let name = |column: &Value| {
+                let name = ["field_name", "name"].iter().find_map(|key| column.get(key)?.as_str());
+                name.map(str::to_owned)
+            };
+            Some(document()?.get("columns")?.as_array()?.iter().filter_map(name).collect())
+        }
+        // that of the library `datasets`
+        "huggingface" => Some(document()?.pointer("/info/features")?.as_object()?.keys().cloned().collect()),
+        _ => None,
+    }
+}
+
+/// Returns the columns to join to fields, with the paths that only the source's fields, `saved`,
+/// say. A column that gets such a path is no longer one of bools.
+pub(super) fn with_paths<'a>(
+    columns: impl Iterator<Item = &'a ColumnSchema>,
+    saved: &[FieldRef],
+) -> Vec<Cow<'a, ColumnSchema>> {
+    let mut paths = None;
+    let mut with_path = |column: &'a ColumnSchema| {
+        let is_empty = column.dtype == DType::Bool && column.shape.extents() == [Extent::Fixed(0)];
+        if !is_empty || column.path().is_some() {
+            return Cow::Borrowed(column);
+        }
+        let paths = paths.get_or_insert_with(|| paths_of(saved));
+        let Some(path) = paths.get(&column.name) else { return Cow::Borrowed(column) };
+        let mut column = ColumnSchema { dtype: DType::U8, ..column.clone() };
+        column.metadata.insert(path::KEY.to_owned(), path.clone());
+        Cow::Owned(column)
+    };
+    columns.map(&mut with_path).collect()
+}
+
+/// Returns the paths of lists of 0 bools in structs, by the names of the columns.
+fn paths_of(saved: &[FieldRef]) -> HashMap<String, String> {
+    let mut paths = HashMap::new();
+    for field in saved {
+        collect(field, field.name().clone(), path::escaped(field.name()), false, &mut paths);
+    }
+    paths
+}
+
+/// Collects the paths in a field. The depth of a field is bounded.
+fn collect(field: &Field, name: String, path: String, in_struct: bool, paths: &mut HashMap<String, String>) {
+    match field.data_type() {
+        DataType::Struct(fields) if !is_tensor(field) => {
+            for field in fields {
+                let child = (format!("{name}.{}", field.name()), format!("{path}.{}", path::escaped(field.name())));
+                collect(field, child.0, child.1, true, paths);
+            }
+        }
+        DataType::FixedSizeList(item, 0) if in_struct && *item.data_type() == DataType::Boolean => {
+            paths.insert(name, path);
+        }
+        other => {
+            if let Some(item) = members(other) {
+                collect(item, name, format!("{path}[]"), in_struct, paths);
+            }
+        }
+    }
+}
+
+/// Returns the field of a node, inside `depth` levels of lists.
+fn joined_field(node: &FieldNode, columns: &[Target], depth: usize) -> Option<FieldRef> {
+    let column = |number: usize| columns.get(number).map(|target| &target.field);
+    match node {
+        FieldNode::Column { number, name } => {
+            let column = column(*number)?;
+            let mut metadata = column.metadata().clone();
+            metadata.remove(path::KEY);
+            let (data_type, nullable) = member(column, depth)?;
+            Some(Arc::new(Field::new(name, data_type.clone(), nullable).with_metadata(metadata)))
+        }
+        FieldNode::Struct { name, lists, nulls, children } => {
+            let inner = depth.checked_add(*lists)?;
+            let fields: Option<Fields> = children.iter().map(|child| joined_field(child, columns, inner)).collect();
+            let fields = fields?;
+            let first = column(*node.columns().first()?)?;
+            let mut nullable = match nulls {
+                Some(number) => member(column(*number)?, inner)?.1,
+                None => fields.iter().all(|field| field.is_nullable()),
+            };
+            let mut data_type = DataType::Struct(fields);
+            for level in (depth..inner).rev() {
+                data_type = DataType::List(Arc::new(Field::new("item", data_type, nullable)));
+                nullable = member(first, level)?.1;
+            }
+            Some(Arc::new(Field::new(name, data_type, nullable)))
+        }
+    }
+}
+
+/// Returns the array of a node, of this field.
+fn joined_array(node: &FieldNode, field: &Field, columns: &[ArrayRef], depth: usize) -> Result<ArrayRef> {
+    let FieldNode::Struct { lists, nulls, children, .. } = node else {
+        let FieldNode::Column { number, .. } = node else { return Err(mismatch()) };
+        return column_entries(columns, *number, depth);
+    };
+    let inner = depth.saturating_add(*lists);
+    let mut data_type = field.data_type();
+    let mut items: Vec<&FieldRef> = Vec::with_capacity(*lists);
+    for _ in 0..*lists {
+        let DataType::List(item) = data_type else { return Err(mismatch()) };
+        items.push(item);
+        data_type = item.data_type();
+    }
+    let DataType::Struct(fields) = data_type else { return Err(mismatch()) };
+    let arrays = children.iter().zip(fields).map(|(child, field)| joined_array(child, field, columns, inner));
+    let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
+    let own = nulls.map(|number| column_entries(columns, number, inner)).transpose()?;
+    let count = own.as_ref().or(arrays.first()).map_or(0, |array| array.len());
+    let nulls = own.and_then(|own| own.nulls().cloned());
+    let structs = StructArray::try_new_with_length(fields.clone(), arrays, nulls, count);
+    let mut array: ArrayRef = Arc::new(structs.map_err(|error| unfit(node, &error))?);
+    for (level, item) in (depth..inner).zip(items).rev() {
+        let lists = shared_lists(node, columns, level)?;
+        let wrapped = ListArray::try_new(item.clone(), lists.offsets().clone(), array, lists.nulls().cloned());
+        array = Arc::new(wrapped.map_err(|error| unfit(node, &error))?);
+    }
+    Ok(array)
+}
+
+/// Returns the lists of a level, which all columns of the struct share.
+fn shared_lists(node: &FieldNode, columns: &[ArrayRef], level: usize) -> Result<ListArray> {
+    let mut shared: Option<ListArray> = None;
+    for number in node.columns() {
+        let array = column_entries(columns, number, level)?;
+        let lists = array.as_list_opt::<i32>().ok_or_else(mismatch)?;
+        let is_same =
+            shared.as_ref().is_none_or(|shared| shared.offsets() == lists.offsets() && shared.nulls() == lists.nulls());
+        if !is_same {
+            let message = format!("the fields of the struct {:?} have lists of different lengths", node.name());
+            return Err(Error::bad_input(message));
+        }
+        shared.get_or_insert_with(|| lists.clone());
+    }
+    shared.ok_or_else(mismatch)
+}
+
+/// Returns the error about columns that are no fields of one struct, whatever their paths say.
+fn unfit(node: &FieldNode, error: &ArrowError) -> Error {
+    Error::bad_input(format!("the fields of the struct {:?} do not fit together: {error}", node.name()))
+}
+
+/// Returns the type of the entries of a column inside `depth` levels of lists, and whether they may
+/// be null.
+fn member(column: &Field, depth: usize) -> Option<(&DataType, bool)> {
+    let (mut data_type, mut nullable) = (column.data_type(), column.is_nullable());
+    for _ in 0..depth {
+        let DataType::List(item) = data_type else { return None };
+        (data_type, nullable) = (item.data_type(), item.is_nullable());
+    }
+    Some((data_type, nullable))
+}
+
+/// Returns the entries of a column inside `depth` levels of lists.
+fn column_entries(columns: &[ArrayRef], number: usize, depth: usize) -> Result<ArrayRef> {
+    let column = columns.get(number).ok_or_else(mismatch)?.clone();
+    let entries = (0..depth).try_fold(column, |array, _| Some(array.as_list_opt::<i32>()?.values().clone()));
+    entries.ok_or_else(mismatch)
+}
+
+#[cold]
+fn mismatch() -> Error {
+    Error::internal("a column is not what the path in its metadata says")
 }

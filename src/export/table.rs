@@ -1,9 +1,20 @@
-//! The samples that an export reads.
+//! The samples that an export reads, and the bytes that they take.
+//!
+//! A [`Table`] is a file, or several files that follow each other. An [`ExportedPart`] reads the
+//! columns of one of its parts, and knows how far it has come. [`SampleSize`] measures samples that
+//! differ in size before they are read: a batch must end before it is too large, and the elements
+//! of null items may take more bytes in Arrow than in the file.
 
+use super::elements::{exported_bytes, source_bytes};
+use super::field::{Form, Target};
+use super::retype::NULL_BYTES;
 use crate::format::CastFacts;
+use crate::le::u64_of;
 use crate::open::FileIdentity;
-use crate::{Column, Error, Reader, Result, Schema};
+use crate::read::{List, RequestScratch};
+use crate::{Column, ColumnBuffer, ColumnSchema, Cursor, Error, Extent, Reader, Result, Sample, Schema, Shape};
 use std::iter;
+use std::ops::Range;
 use std::path::Path;
 
 /// Samples that are exported as one table: those of a file, or of several files that follow each
@@ -36,8 +47,8 @@ pub trait Table {
 
 /// Consecutive samples of a table.
 pub struct TablePart {
-    pub(super) columns: Vec<Option<Column>>,
-    pub(super) sample_count: u64,
+    columns: Vec<Option<Column>>,
+    sample_count: u64,
 }
 
 impl TablePart {
@@ -55,9 +66,7 @@ impl TablePart {
             }
         }
     }
-}
 
-impl TablePart {
     /// Returns the columns; `None` stands for one of which all samples are null.
     pub fn columns(&self) -> &[Option<Column>] {
         &self.columns
@@ -96,4 +105,203 @@ impl Table for Reader {
     fn check_output(&self, identity: Option<FileIdentity>, path: Option<&Path>) -> Result<()> {
         self.check_output(identity, path)
     }
+}
+
+/// The samples of a part, of which those before `next` have been read.
+pub(super) struct ExportedPart {
+    columns: Vec<Option<PartColumn>>,
+    /// The cursors of the columns that are not null, in order. They may be of several files.
+    cursors: Vec<Cursor>,
+    /// Scratch memory of the cursors, and the samples that the last one has read.
+    request: RequestScratch,
+    buffer: ColumnBuffer,
+    pub next: u64,
+    pub end: u64,
+}
+
+/// A column of which not all samples are null.
+struct PartColumn {
+    column: Column,
+    /// The number of its cursor.
+    number: usize,
+    /// The chunk that was measured last, which its cursor holds.
+    chunk: Range<u64>,
+}
+
+impl ExportedPart {
+    pub(super) fn new(part: TablePart) -> Self {
+        let cursors = part.columns.iter().flatten().map(Column::cursor).collect();
+        let mut numbers = 0..;
+        let mut column = |column| Some(PartColumn { column, number: numbers.next()?, chunk: 0..0 });
+        let columns = part.columns.into_iter().map(|found| found.and_then(&mut column));
+        let (request, buffer) = (RequestScratch::default(), ColumnBuffer::new());
+        Self { columns: columns.collect(), cursors, request, buffer, next: 0, end: part.sample_count }
+    }
+
+    /// Cuts samples, which begin at `start`, off where the chunk of a column ends.
+    pub(super) fn limit_to_chunk(&mut self, index: usize, samples: &mut Range<u64>) -> Result<()> {
+        let Some(Some(PartColumn { column, chunk, .. })) = self.columns.get_mut(index) else { return Ok(()) };
+        if !chunk.contains(&samples.start) {
+            *chunk = column.chunk_of(samples.start)?.samples;
+        }
+        samples.end = samples.end.min(chunk.end);
+        Ok(())
+    }
+
+    /// Returns the bytes that sample `i` of a column takes in a batch.
+    pub(super) fn measure(&mut self, index: usize, size: &SampleSize, i: u64) -> Result<u64> {
+        let Some(Some(PartColumn { column, number, .. })) = self.columns.get(index) else { return Ok(size.of_null()) };
+        let cursor = self.cursors.get_mut(*number);
+        let cursor = cursor.ok_or_else(|| Error::internal("a column that is exported has no cursor"))?;
+        size.of(cursor, i).map_err(|error| column.in_file(error))
+    }
+
+    /// Reads samples of a column; `None` if all of them are null.
+    pub(super) fn read(&mut self, index: usize, samples: Range<u64>) -> Result<Option<&ColumnBuffer>> {
+        let Some(Some(column)) = self.columns.get(index) else { return Ok(None) };
+        let Some(cursor) = self.cursors.get_mut(column.number) else { return Ok(None) };
+        cursor.range_into_sharing(&mut self.request, samples, &mut self.buffer)?;
+        Ok(Some(&self.buffer))
+    }
+
+    /// Adds the path of the file of a column to an error.
+    pub(super) fn place(&self, index: usize, error: Error) -> Error {
+        match self.columns.get(index) {
+            Some(Some(found)) => found.column.in_file(error),
+            _ => error,
+        }
+    }
+}
+
+/// The bytes of an offset or of an extent.
+const OFFSET_BYTES: u64 = 4;
+
+/// Measures the samples of a column, which differ in size.
+pub(super) struct SampleSize {
+    element_bytes: u64,
+    exported_bytes: u64,
+    /// The bytes of the offset and of the shape of an item.
+    item_bytes: u64,
+    /// The bytes of an item, also of a null one, if all have the same.
+    string_bytes: Option<u64>,
+    /// Whether each dimension becomes a level of lists.
+    is_lists: bool,
+    /// The bytes of a sample that is null.
+    null_bytes: u64,
+}
+
+impl SampleSize {
+    /// Returns the measure of a column, or `None` if all its samples have one size.
+    pub(super) fn new(column: &ColumnSchema, target: &Target) -> Option<Self> {
+        if !column.shape.is_ragged() && column.levels.is_empty() {
+            return None;
+        }
+        let rank = u64_of(target.shape.rank());
+        let parts = match target.form {
+            Form::Scalar | Form::Null | Form::FixedString(_) | Form::FixedTensor(_) => 0,
+            Form::String | Form::List | Form::Tensor { .. } => 1 + rank,
+            Form::Lists => rank,
+        };
+        let string_bytes = match target.form {
+            Form::FixedString(bytes) => u64::try_from(bytes).ok(), // not negative
+            _ => None,
+        };
+        let mut this = Self {
+            element_bytes: u64_of(source_bytes(column.dtype, &target.element)),
+            exported_bytes: exported_bytes(target.dtype, &target.element),
+            item_bytes: parts * OFFSET_BYTES, // at most 17 of them
+            string_bytes,
+            is_lists: target.form == Form::Lists,
+            null_bytes: OFFSET_BYTES,
+        };
+        if column.levels.is_empty() {
+            let lists = this.tensor_lists(&null_extents(&target.shape));
+            this.null_bytes = this.elements(0, 1).saturating_add(this.item_bytes).saturating_add(lists);
+        }
+        Some(this)
+    }
+
+    /// Returns the bytes of a sample that is null.
+    pub(super) fn of_null(&self) -> u64 {
+        self.null_bytes
+    }
+
+    /// Returns the bytes of sample `i`.
+    pub(super) fn of(&self, cursor: &mut Cursor, i: u64) -> Result<u64> {
+        if cursor.column().schema().levels.is_empty() {
+            let sample = cursor.read(i)?;
+            let elements = self.elements(u64_of(sample.bytes().len()), 1);
+            return Ok(elements.saturating_add(self.item_bytes).saturating_add(self.tensor_lists(sample.shape())));
+        }
+        let list = cursor.read_list(i)?;
+        let (lists, items) = list.entry_counts()?;
+        let stored = u64_of(list.sample_bytes().len());
+        let elements = self.elements(stored, items);
+        let mut tensor_lists = 0_u64;
+        if self.is_lists {
+            each_item(&list, &mut |item| tensor_lists = tensor_lists.saturating_add(self.tensor_lists(item.shape())))?;
+        }
+        if self.string_bytes.is_some() && elements > stored.saturating_mul(2).saturating_add(NULL_BYTES) {
+            return Err(too_many_nulls(cursor, i, elements - stored));
+        }
+        let parts = [
+            elements,
+            lists.saturating_mul(OFFSET_BYTES),
+            items.saturating_mul(self.item_bytes),
+            items.div_ceil(8), // whether they are null
+            tensor_lists,
+        ];
+        Ok(parts.into_iter().fold(0, u64::saturating_add))
+    }
+
+    /// Returns the bytes of the elements of this number of items.
+    fn elements(&self, stored: u64, items: u64) -> u64 {
+        match self.string_bytes {
+            Some(bytes) => items.saturating_mul(bytes).max(stored),
+            None => (stored / self.element_bytes).saturating_mul(self.exported_bytes), // not 0
+        }
+    }
+
+    /// Returns the bytes of the offsets of a tensor's lists.
+    fn tensor_lists(&self, shape: &[u32]) -> u64 {
+        if !self.is_lists {
+            return 0;
+        }
+        let mut lists = 1_u64;
+        let levels = shape.iter().map(|extent| {
+            let own = lists;
+            lists = lists.saturating_mul(u64::from(*extent));
+            own
+        });
+        levels.fold(0_u64, u64::saturating_add).saturating_mul(OFFSET_BYTES)
+    }
+}
+
+/// Returns the extents of a null tensor.
+fn null_extents(shape: &Shape) -> Vec<u32> {
+    let extent = |extent: &Extent| match extent {
+        Extent::Fixed(extent) => *extent,
+        Extent::Varying => 0,
+    };
+    shape.extents().iter().map(extent).collect()
+}
+
+/// Calls a function with the items of a list, also of those inside it.
+fn each_item(list: &List<'_>, action: &mut dyn FnMut(&Sample<'_>)) -> Result<()> {
+    if list.has_lists() {
+        return (0..list.len()).try_for_each(|k| each_item(&list.list(k)?, action));
+    }
+    list.items().try_for_each(|item| item.map(|item| action(&item)))
+}
+
+#[cold]
+fn too_many_nulls(cursor: &Cursor, i: u64, bytes: u64) -> Error {
+    let column = cursor.column();
+    let column = column.schema();
+    let data_type = column.metadata.get(crate::arrow_type::KEY).map_or("", String::as_str);
+    let message = format!(
+        "the null items of a list take {bytes} bytes as {data_type}; at most {NULL_BYTES} more than its other items are \
+         supported; leave the column out"
+    );
+    Error::over_limit(message).with_column(&column.name).with_samples(i..i.saturating_add(1))
 }

@@ -1,4 +1,11 @@
 //! Chapter 7.1: the record of a column in a footer.
+//!
+//! It has what is known of a column without reading its index: bytes, nulls, chunks, the encodings
+//! of its chunks, what its cast did, and its runs. Each footer has the facts of all commits so far,
+//! so a reader needs the last footer only.
+//!
+//! Counts in a file are not believed: memory is bounded by the bytes that are there, and the runs
+//! have to cover all samples and chunks without gap.
 
 use super::index::Run;
 use crate::cast::CastFacts;

@@ -1,12 +1,21 @@
-//! Chapter 7.1: the footer.
+//! Chapters 4.5 and 7: what a commit writes after its chunks and its index: the footer and the
+//! trailer. Also the tables, which footers list, and the content id.
+//!
+//! The footer states the facts of all columns (`column_record.rs`), and the tables that chunks use.
+//! The trailer is the last region of a commit and only says where the footer is. It is written when
+//! all else is durable, so a file without a valid trailer at its end was not committed there.
+//!
+//! The content id (chapter 7.5) is the first 16 bytes of a SHA-256 (FIPS 180-4). It covers the
+//! schema and the index of every commit. The footer repeats the schema block for that.
 
 use super::column_record::{ColumnRecord, malformed, short};
-use super::content_id::{ContentHasher, ContentId};
-use super::flags::Flags;
-use super::region::{FileId, HEAD, RegionHead, RegionKind, region_head};
-use super::schema::Schema;
+use super::header::Flags;
+use super::region::{FileId, HEAD, RegionHead, RegionKind, hex, region_head};
+use super::schema_block::Schema;
 use crate::le::{Fields, structure};
 use crate::{Error, Result, limits, memory};
+use sha2::{Digest, Sha256};
+use std::fmt;
 
 structure! {
     /// Chapter 7.1: the fields that only the head of a footer has.
@@ -211,4 +220,140 @@ fn check_pages(columns: &[ColumnRecord]) -> Result<()> {
     let overlap = pages.iter().zip(pages.iter().skip(1)).find(|((_, end), (next, _))| end > next);
     let Some(((one, _), (other, _))) = overlap else { return Ok(()) };
     Err(Error::corrupt("R-7.3", format!("the index pages of two runs, at {one} and at {other}, overlap")))
+}
+
+structure! {
+    /// Chapter 7.2: the fields that only the head of a trailer has.
+    mod trailer_head: 64 bytes with region_head {
+        4 => TRAILER_FLAGS: u32,
+        32 => FOOTER_OFFSET: u64,
+        40 => RESERVED: u32,
+        48 => PREVIOUS_TRAILER: u64,
+    }
+}
+
+/// The bit of `trailer_flags` that a writer sets with its last commit.
+const FINISHED: u32 = 1;
+
+/// The facts that a trailer states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Trailer {
+    pub finished: bool,
+    pub footer_offset: u64,
+    pub previous_trailer: u64,
+}
+
+impl Trailer {
+    /// Returns the head of the trailer that begins at `offset`.
+    pub(crate) fn head(self, file_id: FileId, offset: u64) -> Result<RegionHead> {
+        Ok(RegionHead::new(RegionKind::Trailer, file_id, offset, &[])?
+            .with(trailer_head::TRAILER_FLAGS, if self.finished { FINISHED } else { 0 })
+            .with(trailer_head::FOOTER_OFFSET, self.footer_offset)
+            .with(trailer_head::PREVIOUS_TRAILER, self.previous_trailer))
+    }
+
+    /// Parses a region that is a trailer, except for the offsets that it states.
+    pub(crate) fn parse(head: &RegionHead) -> Result<Self> {
+        let flags = head.get(trailer_head::TRAILER_FLAGS);
+        if flags & !FINISHED != 0 || head.get(trailer_head::RESERVED) != 0 || head.body_crc != 0 {
+            return Err(Error::corrupt("R-7.7", "reserved bits of the trailer are set").with_offset(head.offset));
+        }
+        Ok(Self {
+            finished: flags & FINISHED != 0,
+            footer_offset: head.get(trailer_head::FOOTER_OFFSET),
+            previous_trailer: head.get(trailer_head::PREVIOUS_TRAILER),
+        })
+    }
+}
+
+structure! {
+    /// Chapter 4.5: the fields that only the head of a table has.
+    mod table_head: 64 bytes with region_head {
+        4 => COLUMN: u32,
+        32 => TABLE: u32,
+        36 => RESERVED: u64,
+        48 => ALSO_RESERVED: u64,
+    }
+}
+
+/// The head of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TableHead {
+    pub column: u32,
+    pub table: u32,
+}
+
+impl TableHead {
+    /// Returns the head of a table at `offset` with this body, and its entry in the footer.
+    pub(crate) fn seal(self, file_id: FileId, offset: u64, body: &[u8]) -> Result<(RegionHead, TableEntry)> {
+        let head = RegionHead::new(RegionKind::Table, file_id, offset, body)?
+            .with(table_head::COLUMN, self.column)
+            .with(table_head::TABLE, self.table);
+        let entry = self.entry(&head);
+        Ok((head, entry))
+    }
+
+    /// Returns the entry that the footer has of the table with this head.
+    pub(crate) fn entry(self, head: &RegionHead) -> TableEntry {
+        TableEntry {
+            column: self.column,
+            table: self.table,
+            offset: head.offset,
+            body_bytes: head.body_bytes,
+            body_crc: head.body_crc,
+        }
+    }
+
+    /// Reads the fields of a region that is a table, unchecked.
+    pub(crate) fn unchecked(head: &RegionHead) -> Self {
+        Self { column: head.get(table_head::COLUMN), table: head.get(table_head::TABLE) }
+    }
+
+    /// Parses the head of a region that is a table: of its reserved fields.
+    pub(crate) fn parse(head: &RegionHead) -> Result<Self> {
+        if head.get(table_head::RESERVED) | head.get(table_head::ALSO_RESERVED) != 0 {
+            let message = "reserved bytes of a table's head are set";
+            return Err(Error::corrupt("R-4.11", message).with_offset(head.offset));
+        }
+        Ok(Self::unchecked(head))
+    }
+}
+
+/// The 16 bytes that identify the content of a file up to a commit.
+///
+/// They are a hash of schema, index and footer of every commit so far, and thereby of all values:
+/// the index has the CRC-32 of each chunk. Files with the same id hold the same values in the same
+/// chunks, as surely as CRC-32 tells; their [`FileId`](crate::format::FileId)s may differ. Equal
+/// values that were encoded or committed in another way have another id. The id is no signature.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ContentId(pub [u8; 16]);
+
+impl fmt::Display for ContentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        hex(&self.0, f)
+    }
+}
+
+/// Computes the content id of a commit from its parts, in the order of the file.
+pub(crate) struct ContentHasher(Sha256);
+
+impl ContentHasher {
+    /// Begins a commit after the one with this id; the first commit follows [`ContentId::default`].
+    pub(crate) fn after(previous: ContentId) -> Self {
+        Self(Sha256::new_with_prefix(previous.0))
+    }
+
+    /// Adds the body of the next index page.
+    pub(crate) fn add_page(&mut self, body: &[u8]) {
+        self.0.update(body);
+    }
+
+    /// Returns the id, given the body of the footer after its own content id.
+    pub(crate) fn finish(mut self, footer: &[u8]) -> ContentId {
+        self.0.update(footer);
+        let digest: [u8; 32] = self.0.finalize().into();
+        let mut id = ContentId::default();
+        id.0.copy_from_slice(&digest[..16]); // in bounds, and as long as an id
+        id
+    }
 }

@@ -1,4 +1,11 @@
-//! Chapter 6: the index.
+//! Chapter 6: the index, which tells where the chunks are.
+//!
+//! The chunks of a column that one commit added are a [`Run`]: pages of up to 126 entries, one
+//! after the other, and 4,096 bytes apart. So the page of a chunk is found by a division. A page
+//! can be read alone: its head states its column, its first sample and its first chunk.
+//!
+//! Chunks of a run mostly have the same number of samples. The footer states that number
+//! ([`samples_per_chunk`]), so the chunk of a sample is found by a division, too.
 
 use super::chunk::ChunkEntry;
 use super::region::{FileId, HEAD, RegionHead, RegionKind, region_head};

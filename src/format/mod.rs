@@ -1,36 +1,35 @@
 //! The structures of the file: bytes to structs and back, without I/O and without codecs. Each file
-//! names the chapter of `format-spec/SPEC.md` that it implements.
+//! names the chapters of `format-spec/SPEC.md` that it implements.
 
 pub(crate) mod chunk;
 pub(crate) mod column_record;
 pub(crate) mod content;
-pub(crate) mod content_id;
-mod field_tree;
-mod flags;
-mod followed_paths;
 pub(crate) mod footer;
 pub(crate) mod header;
-mod hex;
 pub(crate) mod index;
-pub(crate) mod item_shapes;
-pub(crate) mod lists;
-pub(crate) mod part_table;
 pub(crate) mod path;
 pub(crate) mod region;
 pub(crate) mod schema;
 pub(crate) mod schema_block;
-pub(crate) mod table;
 #[cfg(test)]
 mod tests;
-pub(crate) mod trailer;
 
-pub use content_id::ContentId;
-pub use field_tree::FieldNode;
-pub(crate) use flags::Flags;
+// names of other layers for what these files have, too
+pub(crate) use chunk as part_table;
+pub(crate) use content as item_shapes;
+pub(crate) use content as lists;
+pub(crate) use footer as content_id;
+pub(crate) use footer as table;
+pub(crate) use footer as trailer;
+
+pub use footer::ContentId;
+pub(crate) use header::Flags;
+pub use path::FieldNode;
 #[cfg(feature = "import")]
-pub(crate) use followed_paths::followed_paths;
+pub(crate) use path::followed_paths;
 pub use region::{FileId, RegionKind};
-pub use schema::{CastSource, CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Schema, Shape};
+pub use schema::{CastSource, CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Shape};
+pub use schema_block::Schema;
 
 pub use crate::cast::CastFacts;
 pub use crate::dtype::DType;

@@ -1,8 +1,14 @@
-//! Chapter 2: regions. Every region of a file begins with a head of 64 bytes. The head states the
-//! kind of the region, its file, its offset and the length of its body. It has a checksum of its
-//! own.
+//! Chapter 2: regions.
+//!
+//! Every region of a file begins with a head of 64 bytes. The head states the kind of the region,
+//! its file, its offset and the length of its body. It has a checksum of its own, so a head that is
+//! found anywhere can be believed before its body is read. Each head also repeats the checksum of
+//! the head before it.
+//!
+//! The fields that all heads have are here. The file of each kind declares the others, and the
+//! compiler checks that the two together take each byte once. Ids of files and commits are written
+//! as hexadecimal digits.
 
-use super::hex::hex;
 use crate::checksum::crc;
 use crate::le::{Field, FieldValue, structure, u64_of};
 use crate::{Error, Result, limits};
@@ -307,4 +313,9 @@ pub(crate) fn next_offset(kind: RegionKind, end: u64, alignment: u64) -> u64 {
         RegionKind::Chunk | RegionKind::Table => align(end.saturating_add(HEAD), alignment) - HEAD,
         _ => align(end, HEAD),
     }
+}
+
+/// Writes the bytes of an id as hexadecimal digits.
+pub(super) fn hex(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
 }

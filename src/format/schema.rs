@@ -1,10 +1,17 @@
-//! Chapter 3: the schema: columns, shapes and metadata.
+//! Chapter 3: columns, their shapes, casts and metadata.
+//!
+//! A [`ColumnSchema`] says what the samples of a column are: items of a [`Shape`], or lists of them
+//! of several levels. Its [`Layout`] has the same as numbers, as the code that reads and writes
+//! chunks needs them: bytes of an item, varying extents, levels. Whoever has a layout need not
+//! check again: it only exists if an item is within the limits.
 
-use super::path;
 use crate::dtype::DType;
 use crate::{Error, Result, limits};
 use std::collections::BTreeMap;
 use std::fmt;
+
+/// The metadata key of the path of a column (chapter 3.4, `path.rs`).
+pub(crate) const PATH_KEY: &str = "tensilo.path";
 
 /// User metadata: a map from text to text.
 pub type Metadata = BTreeMap<String, String>;
@@ -262,12 +269,12 @@ impl ColumnSchema {
     /// columns. Such a column has no elements. Whether its path is followed depends on the other
     /// columns, see [`FieldNode::of_columns`](crate::nested::FieldNode::of_columns).
     pub fn is_struct_nulls(&self) -> bool {
-        self.dtype == DType::Bool && self.shape.extents() == [Extent::Fixed(0)] && self.metadata.contains_key(path::KEY)
+        self.dtype == DType::Bool && self.shape.extents() == [Extent::Fixed(0)] && self.metadata.contains_key(PATH_KEY)
     }
 
     /// Returns the path that the metadata state (chapter 3.4), which may not be followed.
     pub(crate) fn path(&self) -> Option<&str> {
-        self.metadata.get(path::KEY).map(String::as_str)
+        self.metadata.get(PATH_KEY).map(String::as_str)
     }
 
     /// Returns the word for an item in messages.
@@ -401,38 +408,5 @@ impl Layout {
             1 => 4,
             varying => 4 * (varying + 1), // at most 4 x 17: the rank is bounded
         }
-    }
-}
-
-/// All columns of a file, and its metadata.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Schema {
-    /// The columns, in order.
-    pub columns: Vec<ColumnSchema>,
-    /// The file's own metadata.
-    pub metadata: Metadata,
-}
-
-impl Schema {
-    /// Returns a schema without metadata.
-    pub fn new(columns: impl IntoIterator<Item = ColumnSchema>) -> Self {
-        Self { columns: columns.into_iter().collect(), metadata: Metadata::new() }
-    }
-
-    /// Returns whether a column is nested.
-    pub(crate) fn is_nested(&self) -> bool {
-        self.columns.iter().any(|column| !column.levels.is_empty())
-    }
-
-    /// Returns the index of the column `name`. Cost: linear in the number of columns.
-    pub fn column_index(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|column| column.name == name)
-    }
-
-    /// Finds the column `name`, and returns its index, too. If there is none, the error names the
-    /// most similar column.
-    pub fn find_column(&self, name: &str) -> Result<(usize, &ColumnSchema)> {
-        let found = self.columns.iter().enumerate().find(|(_, column)| column.name == name);
-        found.ok_or_else(|| Error::unknown_column(name, self.columns.iter().map(|column| column.name.as_str())))
     }
 }

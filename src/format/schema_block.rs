@@ -1,9 +1,15 @@
-//! Chapter 3.2: the schema as bytes.
+//! Chapter 3.2: the schema of a file, and its bytes.
+//!
+//! [`parse`] accepts what [`to_bytes`] writes, and nothing else: each limit and each rule of
+//! chapter 3 is checked in both directions. What a caller gets wrong is a bad argument or over a
+//! limit. The same in a file is damage, with the number of its rule.
+//!
+//! Counts in a file are not believed: memory is bounded by the bytes that are there.
 
-use super::flags::{Flags, NESTED as NESTED_FILE};
-use super::schema::{CastSource, CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Schema, Shape, nullable_levels};
+use super::schema::{CastSource, CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Shape, nullable_levels};
 use crate::dtype::DType;
 use crate::le::{Fields, structure};
+use crate::names::no_column;
 use crate::{Error, Result, limits, memory};
 
 structure! {
@@ -44,7 +50,38 @@ const TO_NEAREST_EVEN: u8 = 1;
 /// The length of a column record without name, extents and metadata.
 const MIN_COLUMN_BYTES: usize = 12;
 
+/// All columns of a file, and its metadata.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Schema {
+    /// The columns, in order.
+    pub columns: Vec<ColumnSchema>,
+    /// The file's own metadata.
+    pub metadata: Metadata,
+}
+
 impl Schema {
+    /// Returns a schema without metadata.
+    pub fn new(columns: impl IntoIterator<Item = ColumnSchema>) -> Self {
+        Self { columns: columns.into_iter().collect(), metadata: Metadata::new() }
+    }
+
+    /// Returns whether a column is nested.
+    pub(crate) fn is_nested(&self) -> bool {
+        self.columns.iter().any(|column| !column.levels.is_empty())
+    }
+
+    /// Returns the index of the column `name`. Cost: linear in the number of columns.
+    pub fn column_index(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// Finds the column `name`, and returns its index, too. If there is none, the error names the
+    /// most similar column.
+    pub fn find_column(&self, name: &str) -> Result<(usize, &ColumnSchema)> {
+        let found = self.columns.iter().enumerate().find(|(_, column)| column.name == name);
+        found.ok_or_else(|| no_column(name, self.columns.iter().map(|column| column.name.as_str())))
+    }
+
     /// Checks that a file can have this schema: its names, types, shapes and metadata, and all
     /// limits of the format. Cost: linear in the length of its texts.
     pub fn check(&self) -> Result<()> {
@@ -144,15 +181,6 @@ fn put_length(out: &mut Vec<u8>, length: usize, limit: usize, what: &str) -> Res
 
 fn over(what: &str, found: usize, limit: usize) -> Error {
     Error::over_limit(format!("{found} {what}; the format allows {limit}"))
-}
-
-/// Checks of the flags of a header.
-pub(crate) fn check_flags(schema: &Schema, flags: Flags) -> Result<()> {
-    if schema.is_nested() == (flags.incompat & NESTED_FILE != 0) {
-        return Ok(());
-    }
-    let message = "the header's incompat flag for nested columns does not agree with the schema";
-    Err(Error::corrupt("R-3.8", message).with_offset(0))
 }
 
 /// Parses and checks a schema block, but for the flags of the header.

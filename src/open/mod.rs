@@ -63,7 +63,7 @@ pub(crate) fn open_header(source: &dyn Source) -> Result<OpenedHeader> {
     let header = Header::parse(&head)?;
     let schema_block = body(source, &head)?;
     let schema = schema_block::parse(&schema_block)?;
-    schema_block::check_flags(&schema, header.flags)?;
+    header.flags.check_schema(&schema)?;
     Ok(OpenedHeader { head, header, schema, schema_block })
 }
 

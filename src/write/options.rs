@@ -1,4 +1,9 @@
-//! The options of a writer.
+//! The options of a writer, and the id of a file that they give.
+//!
+//! The same options and data give the same bytes. So the id of a file is no random number: it is a
+//! hash of the schema, of the options that change bytes, and of a description of the origin.
+//!
+//! A column can have a profile of its own. Sizes that are not set are those of the profile.
 
 use crate::codec::{Profile, Search};
 use crate::format::FileId;

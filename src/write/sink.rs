@@ -1,13 +1,25 @@
-//! The destination of a writer's bytes.
+//! The destinations of a writer's bytes: [`Sink`] and what implements it.
+//!
+//! A file must never be seen half written. So a new file ([`AtomicFile`]) has no name, or a hidden
+//! one, until its first commit. A file that exists ([`AppendedFile`]) is locked, and nothing is
+//! written to it before it is cut off at its last commit. Both are written through a [`Buffered`]
+//! file. It cuts off what follows the last commit when the writer fails or is dropped, and it tries
+//! nothing again after an error.
+//!
+//! What a loss of power can leave behind is tested: both kinds of files take any [`Storage`], and
+//! the tests have one that fails and loses power.
 
+use super::storage::{Disk, Occupant, Storage, StoredFile, left_behind};
+use crate::le::u64_of;
 use crate::open::FileIdentity;
+use crate::{Error, Result};
 use std::io::{self, Write};
-use std::path::Path;
+use std::mem;
+use std::path::{Path, PathBuf};
 
 /// The destination of a [`Writer`](crate::Writer), which writes a file from front to back.
 ///
-/// [`AtomicFile`](crate::write::AtomicFile) and [`AppendedFile`](crate::write::AppendedFile) are
-/// files, [`Stream`] is any other [`Write`].
+/// [`AtomicFile`] and [`AppendedFile`] are files, [`Stream`] is any other [`Write`].
 pub trait Sink: Write {
     /// Makes all bytes durable that were written so far. Called twice for each commit: before and
     /// after the trailer is written.
@@ -80,4 +92,353 @@ macro_rules! sink_of_field {
     };
 }
 
-pub(super) use sink_of_field;
+/// The size of the buffer. A chunk takes three writes, which should not be three system calls.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// A file that is written through a buffer.
+///
+/// After an error nothing is tried again: an `fsync` that is repeated may report success for bytes
+/// that are lost. When this is dropped, the bytes after the last commit are cut off.
+#[derive(Debug)]
+pub(super) struct Buffered<F: StoredFile> {
+    file: F,
+    buffer: Vec<u8>,
+    /// The length of the file with the bytes in the buffer.
+    end: u64,
+    /// The offset at which the last commit ends; 0 before the first.
+    committed: u64,
+    failed: bool,
+}
+
+impl<F: StoredFile> Buffered<F> {
+    /// Makes the buffer of a file whose last commit ends at `committed`.
+    pub(super) fn new(file: F, committed: u64) -> Self {
+        Self { file, buffer: Vec::new(), end: committed, committed, failed: false }
+    }
+
+    /// Marks the bytes written so far as committed.
+    pub(super) fn committed(&mut self) {
+        self.committed = self.end;
+    }
+
+    /// Cuts the file off after the last commit.
+    pub(super) fn cut(&mut self) -> io::Result<()> {
+        let committed = self.committed;
+        self.attempt(|file| file.cut(committed))
+    }
+
+    /// Calls `call` with the file, unless a call has failed before.
+    pub(super) fn attempt<T>(&mut self, call: impl FnOnce(&mut F) -> io::Result<T>) -> io::Result<T> {
+        if self.failed {
+            return Err(io::Error::other("an operation on the file has failed before, and none is tried again"));
+        }
+        let result = call(&mut self.file);
+        self.failed = result.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::Interrupted);
+        result
+    }
+
+    /// Makes the bytes durable that were written so far.
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        self.flush()?;
+        let unsynced = |error: io::Error| {
+            let message =
+                format!("{error}; what was written since the last commit may be lost, and it is not tried again");
+            io::Error::new(error.kind(), message)
+        };
+        self.attempt(|file| file.sync().map_err(unsynced))
+    }
+}
+
+impl<F: StoredFile> Write for Buffered<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.buffer.len().saturating_add(bytes.len()) > BUFFER_BYTES {
+            self.flush()?;
+        }
+        let accepted = if bytes.len() >= BUFFER_BYTES {
+            self.attempt(|file| file.write(bytes))?
+        } else {
+            self.attempt(|_| Ok(()))?;
+            self.buffer.extend_from_slice(bytes);
+            bytes.len()
+        };
+        self.end = self.end.saturating_add(u64_of(accepted));
+        Ok(accepted)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let mut buffer = mem::take(&mut self.buffer);
+        self.attempt(|file| file.write_all(&buffer))?;
+        buffer.clear();
+        self.buffer = buffer;
+        Ok(())
+    }
+}
+
+impl<F: StoredFile> Drop for Buffered<F> {
+    fn drop(&mut self) {
+        if self.committed > 0 && self.end > self.committed {
+            // after an error too; readers ignore the bytes that stay
+            let _ = self.file.cut(self.committed);
+        }
+    }
+}
+
+/// The characters of the name that a temporary name has. File systems limit its length.
+const NAME_CHARS: usize = 48;
+
+/// A file that appears under its name only when it is complete.
+///
+/// The first commit, which usually is the last, gives it its name. If the writer fails or is
+/// dropped before, nothing is left of it, and a file at the destination stays. After the first
+/// commit, the file is cut off at the last one.
+///
+/// - On Linux the file has no name before it is complete (`O_TMPFILE`), so that even a process that
+///   is killed leaves nothing behind.
+/// - On other systems, and on file systems without such files, it has a hidden name next to its
+///   destination (`.NAME.random.tmp`). A process that is killed leaves it there. It has no valid
+///   end, so it is never taken for a result. [`AtomicFile::left_behind`] lists such files.
+///
+/// If the destination is a symbolic link, the file appears at its target, and the link stays. Only
+/// a regular file is ever replaced; a folder, a device or a pipe at the destination is an error. A
+/// file that replaces another gets its permissions. Any other gets those that the process's mask
+/// leaves.
+///
+/// File and folder are made durable (`fsync`) before a commit returns. If that fails after the file
+/// got its name, the file is whole, and a loss of power may remove it.
+#[derive(Debug)]
+pub struct AtomicFile(Atomic<Disk>);
+
+impl AtomicFile {
+    /// Begins a file that will appear at `destination`. Unless `overwrite`, fails if something has
+    /// that path, now or when the file is complete.
+    pub fn create(destination: impl AsRef<Path>, overwrite: bool) -> Result<Self> {
+        Ok(Self(Atomic::create(Disk, destination.as_ref(), overwrite)?))
+    }
+
+    /// Returns the temporary name of the file, if it has one. A caller that ends the process
+    /// without dropping this value has to remove the file of that name.
+    pub fn temporary_path(&self) -> Option<&Path> {
+        match &self.0.name {
+            Name::Temporary(name) => Some(name),
+            Name::None | Name::Final => None,
+        }
+    }
+
+    /// Lists the temporary files of earlier writers of `destination` that were killed, in the order
+    /// of their names. If `destination` is a symbolic link, lists those beside its target. Leaves
+    /// out the files of writers at work, if the file system has locks.
+    pub fn left_behind(destination: impl AsRef<Path>) -> Result<Vec<PathBuf>> {
+        let destination = destination.as_ref();
+        let list = || {
+            let (target, _) = Disk.resolve(destination)?;
+            let prefix = temporary_prefix(&target)?;
+            left_behind(&target, &prefix)
+        };
+        list().map_err(|error: io::Error| Error::io("listing the folder", error).with_path(destination))
+    }
+}
+
+sink_of_field!(AtomicFile);
+
+/// [`AtomicFile`] on any storage.
+#[derive(Debug)]
+pub(super) struct Atomic<S: Storage> {
+    storage: S,
+    file: Buffered<S::File>,
+    name: Name<S::Temporary>,
+    /// The destination as the caller named it.
+    destination: PathBuf,
+    /// The path to which its symbolic links lead.
+    target: PathBuf,
+    overwrite: bool,
+}
+
+/// The name that a file has.
+#[derive(Debug)]
+enum Name<T> {
+    None,
+    Temporary(T),
+    Final,
+}
+
+impl<S: Storage> Atomic<S> {
+    pub(super) fn create(storage: S, destination: &Path, overwrite: bool) -> Result<Self> {
+        Self::begin(storage, destination, overwrite)
+            .map_err(|error| Error::io("creating the file", error).with_path(destination))
+    }
+
+    fn begin(storage: S, destination: &Path, overwrite: bool) -> io::Result<Self> {
+        let (target, occupant) = storage.resolve(destination)?;
+        match occupant {
+            Occupant::Other(what) => return Err(not_replaced(what)),
+            Occupant::File if !overwrite => return Err(already_exists()),
+            Occupant::File | Occupant::Nothing => {}
+        }
+        let prefix = temporary_prefix(&target)?;
+        let (file, name) = match storage.create_unnamed(&target)? {
+            Some(file) => (file, Name::None),
+            None => {
+                let (file, temporary) = storage.create_beside(&target, &prefix)?;
+                (file, Name::Temporary(temporary))
+            }
+        };
+        let destination = destination.to_path_buf();
+        Ok(Self { storage, file: Buffered::new(file, 0), name, destination, target, overwrite })
+    }
+
+    /// Gives the file its name.
+    fn put(&mut self) -> io::Result<()> {
+        let Self { storage, file, name, target, overwrite, .. } = self;
+        match std::mem::replace(name, Name::Final) {
+            Name::Final => Ok(()),
+            Name::Temporary(temporary) => {
+                file.attempt(|_| storage.rename(temporary, target, *overwrite).map_err(final_error))
+            }
+            Name::None => {
+                file.attempt(|file| match storage.link(file, target) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists && *overwrite => {
+                        // no link can replace a file; a kill between these two calls leaves the
+                        // temporary name
+                        let temporary = storage.link_beside(file, target, &temporary_prefix(target)?)?;
+                        storage.rename(temporary, target, true).map_err(final_error)
+                    }
+                    linked => linked.map_err(final_error),
+                })?;
+                file.sync() // btrfs makes a file without a name durable only now
+            }
+        }
+    }
+}
+
+/// Returns the beginning of a temporary name for `target`.
+fn temporary_prefix(target: &Path) -> io::Result<String> {
+    let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let name: String = name.to_string_lossy().chars().take(NAME_CHARS).collect();
+    Ok(format!(".{name}."))
+}
+
+/// Converts an error after which the same call must not be tried again.
+fn final_error(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => already_exists(),
+        io::ErrorKind::Interrupted => io::Error::other(error),
+        _ => error,
+    }
+}
+
+fn not_replaced(what: &str) -> io::Error {
+    let message = format!("the path leads to {what}, and only a regular file is replaced; choose another path");
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+fn already_exists() -> io::Error {
+    io::Error::new(io::ErrorKind::AlreadyExists, "a file of this name exists; remove it or ask to overwrite it")
+}
+
+impl<S: Storage> Write for Atomic<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl<S: Storage> Sink for Atomic<S> {
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync()
+    }
+
+    fn publish(&mut self) -> io::Result<()> {
+        if !matches!(self.name, Name::Final) {
+            self.put()?;
+            let Self { storage, file, target, .. } = self;
+            // a name is durable when its folder is
+            file.attempt(|_| storage.sync_folder_of(target).map_err(final_error))?;
+        }
+        self.file.attempt(|_| Ok(()))?;
+        self.file.committed();
+        Ok(())
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Some(&self.destination)
+    }
+}
+
+/// A file that exists and is appended to.
+///
+/// The file is locked (`flock`), so that a second appender gets an error. On other systems the lock
+/// may keep readers out too. If the writer fails or is dropped, the bytes after the last commit are
+/// cut off. A process that is killed leaves them behind; readers do not see them.
+#[derive(Debug)]
+pub struct AppendedFile(Appended<Disk>);
+
+impl AppendedFile {
+    pub(super) fn new(file: Appended<Disk>) -> Self {
+        Self(file)
+    }
+}
+
+sink_of_field!(AppendedFile);
+
+/// [`AppendedFile`] on any storage.
+#[derive(Debug)]
+pub(super) struct Appended<S: Storage> {
+    storage: S,
+    path: PathBuf,
+    file: Buffered<S::File>,
+    /// Whether the bytes after the last commit have been cut off.
+    begun: bool,
+}
+
+impl<S: Storage> Appended<S> {
+    /// Makes the sink of a file whose last commit ends at `end`.
+    pub(super) fn new(storage: S, path: &Path, file: S::File, end: u64) -> Self {
+        Self { storage, path: path.to_path_buf(), file: Buffered::new(file, end), begun: false }
+    }
+
+    /// Cuts the file off after its last commit and makes that durable, before the first byte is
+    /// written.
+    ///
+    /// The length is made durable even if it does not change. Otherwise, after a loss of power,
+    /// bytes of an earlier appender could come back between the new ones. The name of the file is
+    /// made durable too, which its writer may not have reached.
+    fn begin(&mut self) -> io::Result<()> {
+        let Self { storage, path, file, .. } = self;
+        file.cut()?;
+        file.sync()?;
+        file.attempt(|_| storage.sync_folder_of(path))?;
+        self.begun = true;
+        Ok(())
+    }
+}
+
+impl<S: Storage> Write for Appended<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.begun {
+            self.begin()?;
+        }
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl<S: Storage> Sink for Appended<S> {
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync()
+    }
+
+    fn publish(&mut self) -> io::Result<()> {
+        self.file.committed();
+        Ok(())
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+}

@@ -1,7 +1,14 @@
-//! The operations of the operating system that files need. Tests replace it by a disk that fails
-//! and loses power.
+//! The operations of the operating system that files need, behind the trait [`Storage`]. Tests
+//! replace it by a disk that fails and loses power.
+//!
+//! Each function of the trait is one step that a failure can come before or after, so that the
+//! tests can stop between any two. [`Disk`] is the real file system. On Linux it makes files
+//! without a name (`O_TMPFILE`), of which nothing is left when their process ends. Elsewhere
+//! temporary files have names, and those of killed writers can be listed.
+//!
+//! Locks keep a second appender out. Other systems than Unix lock out readers too, so a new file is
+//! locked on Unix only.
 
-use super::unnamed;
 use crate::open::{PositionedFile, Source};
 use std::fs::{self, File, FileType, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -276,6 +283,54 @@ fn keep_appenders_out(file: &File) {
 /// Does nothing: locks of other systems would also exclude readers.
 #[cfg(not(unix))]
 fn keep_appenders_out(_: &File) {}
+
+/// Files without a name.
+#[cfg(target_os = "linux")]
+mod unnamed {
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
+    use std::fs::{self, File};
+    use std::io;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::MetadataExt;
+    use std::path::{Path, PathBuf};
+
+    /// Creates a file in `folder`, with the permissions that the process's mask leaves. Returns
+    /// `None` if the file system has no such files, or if `/proc` is not mounted, which naming them
+    /// needs.
+    pub(super) fn create(folder: &Path) -> Option<File> {
+        // if the folder is at fault, creating a file with a name will report it
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let file = File::from(open(folder, flags, Mode::from_raw_mode(0o666)).ok()?);
+        let (own, seen) = (file.metadata().ok()?, fs::metadata(path_of(&file)).ok()?);
+        ((own.dev(), own.ino()) == (seen.dev(), seen.ino())).then_some(file)
+    }
+
+    /// Names a file; fails if something has that name.
+    pub(super) fn link(file: &File, path: &Path) -> io::Result<()> {
+        Ok(linkat(CWD, path_of(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+    }
+
+    fn path_of(file: &File) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+    }
+}
+
+/// Files without a name: other systems have none.
+#[cfg(not(target_os = "linux"))]
+mod unnamed {
+    use std::fs::File;
+    use std::io;
+    use std::path::Path;
+
+    pub(super) fn create(_: &Path) -> Option<File> {
+        None
+    }
+
+    /// Is never called, because `create` makes no file.
+    pub(super) fn link(_: &File, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
 
 #[cfg(all(test, unix))]
 #[test]

@@ -1,26 +1,36 @@
-//! The writer: collects samples into chunks, encodes them and writes them.
+//! The writer: collects samples into chunks, encodes them, writes them, and commits.
+//!
+//! Samples go to the pending chunk of each column. Full chunks wait in a queue until they keep all
+//! threads busy, and are then encoded together and written in the order in which they were full.
+//! That order depends on samples only, so neither threads nor batches change the bytes.
+//!
+//! A commit (chapter 7.4) writes index and footer, makes them durable, then writes the trailer and
+//! makes it durable. So a trailer on disk means that all before it is on disk. `failed` is set
+//! while anything is written: after an error the writer refuses every call.
+//!
+//! [`ChunkWriter`] is the same without samples. It writes chunks of other files, most of them
+//! without decoding them.
 
-use super::atomic::AtomicFile;
 use super::encode_pool::{EncodePool, EncodedColumn};
-use super::index_builder::IndexBuilder;
-use super::nested_sample::NestedSample;
 use super::options::WriterOptions;
-use super::pending_column::{CutChunk, PendingColumn};
-use super::region_writer::RegionWriter;
-use super::single_sample::single_sample;
-use super::sink::Sink;
-use super::training_texts::DictionaryRule;
+use super::pending_column::{CutChunk, DictionaryRule, PendingColumn};
+use super::region_writer::{IndexBuilder, RegionWriter};
+use super::sample::{NestedSample, single_sample};
+use super::sink::{Appended, AppendedFile, AtomicFile, Sink, Stream};
+use super::start::{CommitState, Start, open_to_append};
+use super::storage::{Disk, Storage};
 use crate::batch::ColumnBatch;
 use crate::codec::{Dictionary, EncodedChunk, EncodingDictionary, RawChunk};
 use crate::format::column_record::ColumnRecord;
-use crate::format::footer::TableEntry;
+use crate::format::footer::{ContentHasher, Footer, TableHead, Trailer};
 use crate::format::header::Header;
 use crate::format::region::RegionKind;
-use crate::format::table::TableHead;
 use crate::format::{CastFacts, ContentId, FileId, Flags, Schema, schema_block};
+use crate::open::ColumnFacts;
 use crate::value::{Value, ValueContent};
 use crate::{Error, Result, limits};
 use std::path::Path;
+use std::slice;
 use std::sync::Arc;
 
 /// Writes a file from front to back. Nothing is ever changed once it is written, so a pipe will do.
@@ -42,46 +52,19 @@ use std::sync::Arc;
 ///   that is repeated may report success for bytes that are lost. The file ends with its last
 ///   commit, or has no valid end. Only if the very last `fsync` of a commit fails can that commit
 ///   stay readable. It is whole, and a loss of power may remove it.
-///
-/// [`AppendedFile`]: crate::write::AppendedFile
 pub struct Writer<K: Sink> {
-    pub(super) schema: Schema,
-    pub(super) schema_block: Vec<u8>,
-    pub(super) output: RegionWriter<K>,
-    pub(super) columns: Vec<EncodedColumn>,
-    pub(super) pending: Vec<PendingColumn>,
-    pub(super) indexes: Vec<IndexBuilder>,
+    schema: Schema,
+    schema_block: Vec<u8>,
+    output: RegionWriter<K>,
+    columns: Vec<EncodedColumn>,
+    pending: Vec<PendingColumn>,
+    indexes: Vec<IndexBuilder>,
     queue: Vec<RawChunk>,
     queued_bytes: usize,
-    pub(super) pool: EncodePool,
-    pub(super) state: CommitState,
+    pool: EncodePool,
+    state: CommitState,
     /// Whether an error has left the file in an unknown state.
-    pub(super) failed: bool,
-}
-
-/// The facts that the next footer and trailer state. The default is that of a new file.
-#[derive(Default)]
-pub(super) struct CommitState {
-    pub flags: Flags,
-    pub tables: Vec<TableEntry>,
-    /// The number of samples pushed so far.
-    pub sample_count: u64,
-    /// The number of commits so far.
-    pub commits: u32,
-    /// The content id of the last commit.
-    pub content_id: ContentId,
-    /// The offset of the last trailer; 0 before the first commit.
-    pub last_trailer: u64,
-}
-
-/// The beginning of a writer: only a schema, or the last commit of a file.
-pub(super) struct Start {
-    pub schema: Schema,
-    pub schema_block: Vec<u8>,
-    pub columns: Vec<ColumnRecord>,
-    /// The last table of each column, prepared, if it has one.
-    pub dictionaries: Vec<Option<Arc<EncodingDictionary>>>,
-    pub state: CommitState,
+    failed: bool,
 }
 
 impl Writer<AtomicFile> {
@@ -89,6 +72,48 @@ impl Writer<AtomicFile> {
     /// if something has this path; [`AtomicFile::create`] and [`Writer::new`] can overwrite.
     pub fn create(path: impl AsRef<Path>, schema: Schema, options: &WriterOptions) -> Result<Self> {
         Self::new(AtomicFile::create(path, false)?, schema, options)
+    }
+}
+
+impl Writer<AppendedFile> {
+    /// Continues a file at its last commit, whether it is finished or not. Schema, file id and
+    /// alignment are those of the file. Profile, chunk size, threads and checks are those of
+    /// `options`.
+    ///
+    /// Until [`Writer::commit`] or [`Writer::finish`] returns, or the process is killed, a reader
+    /// that opens the file sees it as it was. A reader that has opened the file keeps what it has
+    /// seen. Without a commit the file stays as it is, to the last byte.
+    ///
+    /// Bytes after the last commit are cut off before anything is written. If an intact region of
+    /// this file is among them, that is an error, unless [`WriterOptions::discard_tail`] is set. A
+    /// writer that was stopped has left them, or they are a commit whose end is damaged, which
+    /// `tensilo salvage` recovers.
+    ///
+    /// Other errors: another writer is at work on the file; a newer release has written it in a way
+    /// that this one cannot continue; the file cannot be opened.
+    ///
+    /// Cost: that of opening the file, and of reading the bytes after the last commit.
+    ///
+    /// ```
+    /// # use tensilo::{ColumnSchema, DType, Reader, Result, Schema, Shape, Value, Writer};
+    /// # use tensilo::WriterOptions;
+    /// # fn main() -> Result<()> {
+    /// # let folder = tempfile::tempdir().expect("a folder");
+    /// # let path = folder.path().join("numbers.tsl");
+    /// # let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::scalar())]);
+    /// # Writer::create(&path, schema, &WriterOptions::new())?.finish()?;
+    /// let mut writer = Writer::append(&path, &WriterOptions::new())?;
+    /// writer.push(&[Value::tensor(&[7_i32])])?;
+    /// writer.commit()?;
+    /// assert_eq!(Reader::open(&path)?.sample_count(), 1);
+    /// writer.push(&[Value::tensor(&[8_i32])])?;
+    /// writer.finish()?;
+    /// assert_eq!(Reader::open(&path)?.sample_count(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn append(path: impl AsRef<Path>, options: &WriterOptions) -> Result<Self> {
+        Self::continued(Disk, path.as_ref(), options, AppendedFile::new)
     }
 }
 
@@ -139,8 +164,23 @@ impl<K: Sink> Writer<K> {
         }
     }
 
+    /// Continues a file as [`Writer::append`] does, on any storage; `wrap` makes its sink.
+    pub(super) fn continued<S: Storage>(
+        storage: S,
+        path: &Path,
+        options: &WriterOptions,
+        wrap: impl FnOnce(Appended<S>) -> K,
+    ) -> Result<Self> {
+        options.check()?;
+        let begin = || {
+            let (output, start) = open_to_append(storage, path, options, wrap)?;
+            Self::start(output, start, options)
+        };
+        begin().map_err(|error| error.with_path(path))
+    }
+
     /// Makes a writer that continues from `start`.
-    pub(super) fn start(output: RegionWriter<K>, start: Start, options: &WriterOptions) -> Result<Self> {
+    fn start(output: RegionWriter<K>, start: Start, options: &WriterOptions) -> Result<Self> {
         let Start { schema, schema_block, columns, dictionaries, state } = start;
         options.check_columns(&schema)?;
         let numbered = schema.columns.iter().enumerate().zip(&columns).zip(&dictionaries);
@@ -283,7 +323,7 @@ impl<K: Sink> Writer<K> {
         Error::bad_argument(format!("values for {found} columns; the schema has {due}"))
     }
 
-    pub(super) fn check_usable(&self) -> Result<()> {
+    fn check_usable(&self) -> Result<()> {
         if self.failed {
             return Err(Error::bad_argument(
                 "the writer has failed before and does no more; the file ends with its last commit",
@@ -292,7 +332,7 @@ impl<K: Sink> Writer<K> {
         Ok(())
     }
 
-    pub(super) fn enqueue(&mut self, chunk: RawChunk) -> Result<()> {
+    fn enqueue(&mut self, chunk: RawChunk) -> Result<()> {
         self.queued_bytes = self.queued_bytes.saturating_add(chunk.raw_bytes());
         self.queue.push(chunk);
         if self.queued_bytes >= self.pool.busy_bytes() {
@@ -318,7 +358,7 @@ impl<K: Sink> Writer<K> {
     }
 
     /// Writes a table. Returns its number.
-    pub(super) fn write_table(&mut self, column: usize, body: &[u8]) -> Result<u32> {
+    fn write_table(&mut self, column: usize, body: &[u8]) -> Result<u32> {
         let column = u32::try_from(column).map_err(|_| Error::internal("a table belongs to an unknown column"))?;
         if self.state.tables.len() >= limits::TABLES {
             return Err(Error::over_limit(format!("more than {} tables", limits::TABLES)));
@@ -334,7 +374,7 @@ impl<K: Sink> Writer<K> {
     }
 
     /// Encodes and writes the chunks of the queue.
-    pub(super) fn write_queue(&mut self) -> Result<()> {
+    fn write_queue(&mut self) -> Result<()> {
         self.queued_bytes = 0;
         let queue = std::mem::take(&mut self.queue);
         self.failed = true; // until all is written
@@ -346,7 +386,7 @@ impl<K: Sink> Writer<K> {
         Ok(())
     }
 
-    pub(super) fn write_chunk(&mut self, mut chunk: EncodedChunk) -> Result<()> {
+    fn write_chunk(&mut self, mut chunk: EncodedChunk) -> Result<()> {
         let offset = self.output.next(RegionKind::Chunk);
         let head = chunk.head.seal(self.output.file_id, offset, &chunk.body)?;
         self.output.region(head, &chunk.body)?;
@@ -355,5 +395,160 @@ impl<K: Sink> Writer<K> {
             index.add(&chunk)?;
         }
         Ok(())
+    }
+}
+
+/// The facts of a file that [`Writer::finish`] has completed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Summary<K> {
+    /// The schema.
+    pub schema: Schema,
+    /// The facts of each column, in the order of the schema.
+    pub columns: Vec<ColumnFacts>,
+    /// The number of samples in the file.
+    pub sample_count: u64,
+    /// The length of the file in bytes.
+    pub file_bytes: u64,
+    /// The file's id.
+    pub file_id: FileId,
+    /// The 16 bytes that identify the content of the file.
+    pub content_id: ContentId,
+    /// The sink, which has all of the file.
+    pub sink: K,
+}
+
+impl Writer<Stream<Vec<u8>>> {
+    /// Completes a file in memory, and returns its bytes: [`Writer::finish`] without the facts.
+    pub fn into_bytes(self) -> Result<Vec<u8>> {
+        Ok(self.finish()?.sink.0)
+    }
+}
+
+impl<K: Sink> Writer<K> {
+    /// Makes all samples pushed so far durable and readable. The writer can push more afterwards.
+    ///
+    /// A commit closes the current chunk of each column, however small, so commit seldom: once for
+    /// many chunks. A file has at most 65,536 commits, and [`Writer::finish`] makes the last of
+    /// them.
+    pub fn commit(&mut self) -> Result<()> {
+        self.write_commit(false)
+    }
+
+    /// Commits for the last time, and marks the file as complete.
+    pub fn finish(mut self) -> Result<Summary<K>> {
+        self.write_commit(true)?;
+        Ok(Summary {
+            columns: self.indexes.iter().map(|index| ColumnFacts::from(&index.record)).collect(),
+            schema: self.schema,
+            sample_count: self.state.sample_count,
+            file_bytes: self.output.next(RegionKind::Trailer),
+            file_id: self.output.file_id,
+            content_id: self.state.content_id,
+            sink: self.output.into_sink(),
+        })
+    }
+
+    fn write_commit(&mut self, finished: bool) -> Result<()> {
+        self.check_usable()?;
+        // the last that the format allows is kept for `finish`
+        let left = limits::RUNS - usize::from(!finished);
+        if usize::try_from(self.state.commits).is_ok_and(|commits| commits >= left) {
+            let message = format!("more than {} commits; finish this file and begin another", limits::RUNS);
+            return Err(Error::over_limit(message));
+        }
+        let rest: Vec<RawChunk> = self.pending.iter_mut().flat_map(PendingColumn::cut_rest).collect();
+        rest.into_iter().try_for_each(|chunk| self.enqueue(chunk))?;
+        self.write_queue()?;
+        self.columns.iter_mut().for_each(EncodedColumn::forget_choices);
+        self.failed = true; // until all is written
+        self.write_and_sync(finished)?;
+        self.failed = false;
+        Ok(())
+    }
+
+    /// Writes index and footer, makes them durable, then writes the trailer and makes it durable
+    /// (chapter 7.4). Then publishes the file: a new one gets its name.
+    fn write_and_sync(&mut self, finished: bool) -> Result<()> {
+        let mut content = ContentHasher::after(self.state.content_id);
+        for (column, index) in (0..).zip(&mut self.indexes) {
+            index.write(column, &mut self.output, &mut content)?;
+        }
+        let footer_offset = self.output.next(RegionKind::Footer);
+        let mut footer = self.footer();
+        let (head, body) = footer.seal(self.output.file_id, footer_offset, &self.schema_block, content)?;
+        self.output.region(head, &body)?;
+        self.output.sync()?;
+        let offset = self.output.next(RegionKind::Trailer);
+        let trailer = Trailer { finished, footer_offset, previous_trailer: self.state.last_trailer };
+        self.output.region(trailer.head(self.output.file_id, offset)?, &[])?;
+        self.output.sync()?;
+        self.output.publish()?;
+        self.state.content_id = footer.content_id;
+        self.state.last_trailer = offset;
+        self.state.commits += 1;
+        Ok(())
+    }
+
+    fn footer(&mut self) -> Footer {
+        for (index, pending) in self.indexes.iter_mut().zip(&self.pending) {
+            index.record.null_count = pending.total_nulls;
+            index.record.cast = pending.cast_facts();
+        }
+        Footer {
+            content_id: self.state.content_id, // until the footer is written
+            commit: self.state.commits,
+            flags: self.state.flags,
+            sample_count: self.state.sample_count,
+            tables: self.state.tables.clone(),
+            columns: self.indexes.iter().map(|index| index.record.clone()).collect(),
+        }
+    }
+}
+
+/// Writes a file chunk by chunk. The chunks of a column are in the order of their samples, without
+/// gaps.
+pub(crate) struct ChunkWriter<K: Sink>(Writer<K>);
+
+impl<K: Sink> ChunkWriter<K> {
+    /// Begins a file. `casts` has the facts of each column's cast from when its values were
+    /// rounded.
+    pub(crate) fn new(sink: K, schema: Schema, options: &WriterOptions, casts: Vec<Option<CastFacts>>) -> Result<Self> {
+        let mut writer = Writer::new(sink, schema, options)?;
+        let pending = std::mem::take(&mut writer.pending).into_iter().zip(casts);
+        writer.pending = pending
+            .map(|(pending, cast)| pending.after(0, &ColumnRecord { cast, ..ColumnRecord::default() }))
+            .collect();
+        Ok(Self(writer))
+    }
+
+    /// Writes the tables of a column, which has none yet.
+    pub(crate) fn tables(&mut self, column: usize, bodies: &[Vec<u8>]) -> Result<()> {
+        bodies.iter().try_for_each(|body| self.0.write_table(column, body).map(|_| ()))
+    }
+
+    /// Writes a chunk that is encoded, and has this number of nulls.
+    pub(crate) fn encoded(&mut self, chunk: EncodedChunk, null_count: u64) -> Result<()> {
+        let column = usize::try_from(chunk.head.column).ok();
+        if let Some(pending) = column.and_then(|column| self.0.pending.get_mut(column)) {
+            // at most as many as samples
+            pending.total_nulls = pending.total_nulls.saturating_add(null_count);
+        }
+        self.0.write_chunk(chunk)
+    }
+
+    /// Encodes a chunk and writes it.
+    pub(crate) fn raw(&mut self, chunk: &RawChunk) -> Result<()> {
+        let null_count = chunk.null_count;
+        for encoded in self.0.pool.encode(&mut self.0.columns, slice::from_ref(chunk))? {
+            self.encoded(encoded, null_count)?;
+        }
+        Ok(())
+    }
+
+    /// Commits the file. Every column has `sample_count` samples.
+    pub(crate) fn finish(mut self, sample_count: u64) -> Result<Summary<K>> {
+        self.0.state.sample_count = sample_count;
+        self.0.finish()
     }
 }

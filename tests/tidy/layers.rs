@@ -14,12 +14,9 @@ struct Layer {
 
 /// The layers, the lowest first. Modules of one layer may use each other, but not in a cycle.
 const LAYERS: [Layer; 7] = [
-    Layer { modules: &["error", "limits", "le", "dtype", "memory", "names", "byte_count", "threads"], about: "basics" },
-    Layer { modules: &["kernel", "checksum", "pod", "cast", "decimal", "small_float"], about: "loops over elements" },
-    Layer {
-        modules: &["format", "batch", "list_buffer", "value", "arrow_type"],
-        about: "bytes to structures and back",
-    },
+    Layer { modules: &["error", "limits", "le", "dtype", "memory", "names", "threads"], about: "basics" },
+    Layer { modules: &["kernel", "checksum", "pod", "cast", "decimal"], about: "loops over elements" },
+    Layer { modules: &["format", "batch", "value", "arrow_type"], about: "bytes to structures and back" },
     Layer { modules: &["codec"], about: "chunks to stored bytes and back, and the choice of encodings" },
     Layer { modules: &["open", "pattern", "foreign"], about: "sources of bytes, and the last commit of a file" },
     Layer { modules: &["read", "write"], about: "samples from chunks, chunks from samples; neither uses the other" },

@@ -2,13 +2,11 @@
 
 use super::index::run;
 use super::{FILE, rule};
-use crate::format::CastFacts;
 use crate::format::column_record::ColumnRecord;
-use crate::format::content_id::{ContentHasher, ContentId};
-use crate::format::footer::{Footer, TableEntry};
+use crate::format::footer::{ContentHasher, ContentId, Footer, TableEntry};
 use crate::format::index::Run;
 use crate::format::region::RegionHead;
-use crate::format::{Flags, schema_block};
+use crate::format::{CastFacts, Flags, schema_block};
 use crate::{ColumnSchema, DType, Result, Schema, Shape, limits};
 
 const FOOTER_AT: u64 = 1 << 20;

@@ -4,8 +4,7 @@ use super::crash::{Inspector, replay, view};
 use super::scenarios::{Contents, Scenario, check_append, contents, path};
 use super::simulated::{Faults, Op, Simulated};
 use crate::ErrorKind;
-use crate::write::atomic::Atomic;
-use crate::write::sink::Sink;
+use crate::write::sink::{Atomic, Sink};
 use std::io::{self, Write};
 
 /// What has failed, and when.

@@ -5,9 +5,7 @@ use crate::nested::ListBatch;
 use crate::open::InMemory;
 use crate::read::{VerifyOptions, verify};
 use crate::write::Stream;
-use crate::write::append::append;
-use crate::write::atomic::Atomic;
-use crate::write::sink::Sink;
+use crate::write::sink::{Atomic, Sink};
 use crate::{
     ColumnBatch, ColumnBuffer, ColumnSchema, DType, Profile, Reader, Result, Schema, Shape, Writer, WriterOptions,
 };
@@ -124,7 +122,7 @@ impl Scenario {
                 commit_all(writer, disk, states, number, commits, Vec::new())
             }
             Step::Append(commits) => {
-                let writer = append(disk.clone(), path(), &self.options(), |sink| sink)?;
+                let writer = Writer::continued(disk.clone(), path(), &self.options(), |sink| sink)?;
                 let samples = seen(disk, states);
                 commit_all(writer, disk, states, number, commits, samples)
             }
@@ -272,7 +270,7 @@ fn numbers(columns: &[ColumnBuffer], count: u32) -> std::result::Result<Vec<u32>
 pub fn check_append(file: &[u8], what: &str) {
     let disk = Simulated::default().with(path(), file);
     let options = WriterOptions::new().profile(Profile::Raw).discard_tail(true);
-    let appended = append(disk.clone(), path(), &options, |sink| sink).and_then(|mut writer| {
+    let appended = Writer::continued(disk.clone(), path(), &options, |sink| sink).and_then(|mut writer| {
         push(&mut writer, 9, 3)?;
         writer.finish()
     });

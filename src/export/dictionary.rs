@@ -1,17 +1,28 @@
-//! Dictionary encoding.
+//! Texts in other layouts, and dictionaries.
+//!
+//! A [`DictionaryEncoder`] gives each value the key that is next when it is first met, after the
+//! values with which the dictionary of the source began. In an Arrow IPC file each dictionary
+//! begins with the one before. In a Parquet file each batch has its own.
+//!
+//! The values are kept once, in the buffer that arrays share, and are found by their hash: a map
+//! from values to keys would keep them twice. Their bytes are bounded.
 
-use super::dictionary_values::DictionaryValues;
-use super::mismatch::mismatch;
-use super::texts;
-use crate::export::field::Parts;
+use super::field::Parts;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowDictionaryKeyType, ByteArrayType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, DictionaryArray, PrimitiveArray};
-use arrow_buffer::{ArrowNativeType, Buffer};
+use arrow_array::{
+    Array, ArrayRef, BinaryViewArray, DictionaryArray, GenericByteArray, LargeBinaryArray, LargeStringArray,
+    PrimitiveArray, StringViewArray, make_array,
+};
+use arrow_buffer::{ArrowNativeType, Buffer, MutableBuffer, OffsetBuffer};
+use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType};
 use serde_json::Value;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 /// Makes dictionaries of arrays. Values get keys in the order in which they are met.
@@ -40,7 +51,7 @@ impl DictionaryEncoder {
         parts: Parts,
     ) -> Option<Self> {
         let DataType::Dictionary(key, value) = to else { return None };
-        let fits = plain == value.as_ref() || texts::can_relay(plain, value);
+        let fits = plain == value.as_ref() || can_relay(plain, value);
         let is_text = matches!(plain, DataType::Utf8 | DataType::Binary);
         if !fits || !(is_text || width(plain).is_some()) {
             return None;
@@ -165,4 +176,127 @@ fn bytes_of(value: &Value, data_type: &DataType) -> Option<Vec<u8>> {
         DataType::UInt64 => value.as_u64()?.to_ne_bytes().to_vec(),
         _ => return None,
     })
+}
+
+/// The most bytes of values, of which each counts [`VALUE_BYTES`] more.
+const DICTIONARY_BYTES: usize = 256 << 20;
+/// The bytes of a value's end, hash and key.
+const VALUE_BYTES: usize = 32;
+
+/// Values, all different, in the order of their keys.
+#[derive(Default)]
+pub(super) struct DictionaryValues {
+    hasher: RandomState,
+    /// The key of the value of each hash. Of two values with one hash, the later has the next hash
+    /// that is free.
+    keys: HashMap<u64, usize>,
+    /// The bytes of the values that [`Self::array`] had.
+    built: Buffer,
+    /// The bytes of those that followed.
+    added: Vec<u8>,
+    /// The end of each value.
+    ends: Vec<i32>,
+    array: Option<ArrayRef>,
+}
+
+impl DictionaryValues {
+    /// Returns the number of values.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Returns the key of a value, which is added if it is new.
+    pub(super) fn key_of(&mut self, value: &[u8]) -> Result<usize, ArrowError> {
+        let mut hash = self.hasher.hash_one(value);
+        while let Some(key) = self.keys.get(&hash) {
+            if self.value(*key) == Some(value) {
+                return Ok(*key);
+            }
+            hash = hash.wrapping_add(1);
+        }
+        let key = self.ends.len();
+        let bytes = self.built.len().saturating_add(self.added.len()).saturating_add(value.len());
+        if key.saturating_mul(VALUE_BYTES).saturating_add(bytes) > DICTIONARY_BYTES {
+            let message = format!("a dictionary of more than {} MiB", DICTIONARY_BYTES >> 20);
+            return Err(ArrowError::InvalidArgumentError(message));
+        }
+        self.ends.push(i32::try_from(bytes).map_err(|_| ArrowError::OffsetOverflowError(bytes))?);
+        self.keys.insert(hash, key);
+        self.added.extend_from_slice(value);
+        self.array = None;
+        Ok(key)
+    }
+
+    fn value(&self, key: usize) -> Option<&[u8]> {
+        let end = |key: usize| usize::try_from(*self.ends.get(key)?).ok();
+        let start = key.checked_sub(1).map_or(Some(0), end)?;
+        let end = end(key)?;
+        match start.checked_sub(self.built.len()) {
+            // a value is in one of them
+            Some(start) => self.added.get(start..end.checked_sub(self.built.len())?),
+            None => self.built.get(start..end),
+        }
+    }
+
+    /// Returns the values as an array of type `to`. Those of type `plain` have any number of bytes
+    /// each if it has offsets.
+    pub(super) fn array(&mut self, plain: &DataType, to: &DataType) -> Result<ArrayRef, ArrowError> {
+        if let Some(array) = &self.array {
+            return Ok(array.clone());
+        }
+        if !self.added.is_empty() {
+            let mut bytes = MutableBuffer::with_capacity(self.built.len().saturating_add(self.added.len()));
+            bytes.extend_from_slice(&self.built);
+            bytes.extend_from_slice(&self.added);
+            (self.built, self.added) = (bytes.into(), Vec::new());
+        }
+        let data = ArrayData::builder(plain.clone()).len(self.ends.len());
+        let data = if matches!(plain, DataType::Utf8 | DataType::Binary) {
+            let offsets: Vec<i32> = std::iter::once(&0).chain(&self.ends).copied().collect();
+            data.add_buffer(Buffer::from_vec(offsets))
+        } else {
+            data
+        };
+        let values = make_array(data.add_buffer(self.built.clone()).build()?);
+        let values = if plain == to { values } else { relaid(&values, to)? };
+        self.array = Some(values.clone());
+        Ok(values)
+    }
+}
+
+pub(super) fn can_relay(from: &DataType, to: &DataType) -> bool {
+    matches!(
+        (from, to),
+        (DataType::Utf8, DataType::LargeUtf8 | DataType::Utf8View)
+            | (DataType::Binary, DataType::LargeBinary | DataType::BinaryView)
+    )
+}
+
+/// Returns texts or binaries in the layout of a type. Their bytes are not copied.
+pub(super) fn relaid(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+    let mismatch = || mismatch(array, to);
+    Ok(match to {
+        DataType::LargeUtf8 => {
+            let texts = array.as_string_opt::<i32>().ok_or_else(mismatch)?;
+            Arc::new(LargeStringArray::try_new(wide(texts), texts.values().clone(), texts.nulls().cloned())?)
+        }
+        DataType::LargeBinary => {
+            let bytes = array.as_binary_opt::<i32>().ok_or_else(mismatch)?;
+            Arc::new(LargeBinaryArray::try_new(wide(bytes), bytes.values().clone(), bytes.nulls().cloned())?)
+        }
+        DataType::Utf8View => Arc::new(StringViewArray::from(array.as_string_opt::<i32>().ok_or_else(mismatch)?)),
+        DataType::BinaryView => Arc::new(BinaryViewArray::from(array.as_binary_opt::<i32>().ok_or_else(mismatch)?)),
+        _ => return Err(mismatch()),
+    })
+}
+
+fn wide<T: ByteArrayType<Offset = i32>>(array: &GenericByteArray<T>) -> OffsetBuffer<i64> {
+    // they ascend as before
+    OffsetBuffer::new(array.value_offsets().iter().map(|&offset| i64::from(offset)).collect())
+}
+
+/// Returns the error of an array that is not of the type that its field states.
+#[cold]
+pub(super) fn mismatch(array: &ArrayRef, due: &DataType) -> ArrowError {
+    ArrowError::InvalidArgumentError(format!("{} cannot become {due}", array.data_type()))
 }

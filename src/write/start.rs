@@ -1,93 +1,74 @@
-//! Appending: checks a file that exists, and continues it where its last commit ends (chapter 7.4).
+//! Where a writer starts: with only a schema, or after the last commit of a file (chapter 7.4).
+//!
+//! To append, a file that exists is opened and checked first, as far as the next footer repeats
+//! what the last one states. Bytes after the last commit may be a commit whose end is damaged. So
+//! an intact region among them is an error, unless the caller says that they can go.
 
-use super::appended::{Appended, AppendedFile};
 use super::options::WriterOptions;
 use super::region_writer::RegionWriter;
-use super::sink::Sink;
-use super::storage::{Disk, Storage};
-use super::writer::{CommitState, Start, Writer};
+use super::sink::{Appended, Sink};
+use super::storage::Storage;
 use crate::codec::EncodingDictionary;
 use crate::error::Advice;
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::{Footer, TableEntry};
 use crate::format::header::Header;
 use crate::format::region::{FileId, HEAD, RegionHead};
-use crate::format::{ColumnSchema, Schema};
+use crate::format::{ColumnSchema, ContentId, Flags, Schema};
 use crate::open::{BlockSizes, HeadScan, OpenedCommit, OpenedHeader, Source, TableSlot, open_header, open_last_commit};
 use crate::{Error, ErrorKind, Result};
 use std::path::Path;
 use std::sync::Arc;
 
-impl Writer<AppendedFile> {
-    /// Continues a file at its last commit, whether it is finished or not. Schema, file id and
-    /// alignment are those of the file. Profile, chunk size, threads and checks are those of
-    /// `options`.
-    ///
-    /// Until [`Writer::commit`] or [`Writer::finish`] returns, or the process is killed, a reader
-    /// that opens the file sees it as it was. A reader that has opened the file keeps what it has
-    /// seen. Without a commit the file stays as it is, to the last byte.
-    ///
-    /// Bytes after the last commit are cut off before anything is written. If an intact region of
-    /// this file is among them, that is an error, unless [`WriterOptions::discard_tail`] is set. A
-    /// writer that was stopped has left them, or they are a commit whose end is damaged, which
-    /// `tensilo salvage` recovers.
-    ///
-    /// Other errors: another writer is at work on the file; a newer release has written it in a way
-    /// that this one cannot continue; the file cannot be opened.
-    ///
-    /// Cost: that of opening the file, and of reading the bytes after the last commit.
-    ///
-    /// ```
-    /// # use tensilo::{ColumnSchema, DType, Reader, Result, Schema, Shape, Value, Writer};
-    /// # use tensilo::WriterOptions;
-    /// # fn main() -> Result<()> {
-    /// # let folder = tempfile::tempdir().expect("a folder");
-    /// # let path = folder.path().join("numbers.tsl");
-    /// # let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::scalar())]);
-    /// # Writer::create(&path, schema, &WriterOptions::new())?.finish()?;
-    /// let mut writer = Writer::append(&path, &WriterOptions::new())?;
-    /// writer.push(&[Value::tensor(&[7_i32])])?;
-    /// writer.commit()?;
-    /// assert_eq!(Reader::open(&path)?.sample_count(), 1);
-    /// writer.push(&[Value::tensor(&[8_i32])])?;
-    /// writer.finish()?;
-    /// assert_eq!(Reader::open(&path)?.sample_count(), 2);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn append(path: impl AsRef<Path>, options: &WriterOptions) -> Result<Self> {
-        append(Disk, path.as_ref(), options, AppendedFile::new)
-    }
+/// The facts that the next footer and trailer state. The default is that of a new file.
+#[derive(Default)]
+pub(super) struct CommitState {
+    pub flags: Flags,
+    pub tables: Vec<TableEntry>,
+    /// The number of samples pushed so far.
+    pub sample_count: u64,
+    /// The number of commits so far.
+    pub commits: u32,
+    /// The content id of the last commit.
+    pub content_id: ContentId,
+    /// The offset of the last trailer; 0 before the first commit.
+    pub last_trailer: u64,
 }
 
-/// Continues a file as [`Writer::append`] does, on any storage; `wrap` makes its sink.
-pub(super) fn append<S: Storage, K: Sink>(
+/// The beginning of a writer: only a schema, or the last commit of a file.
+pub(super) struct Start {
+    pub schema: Schema,
+    pub schema_block: Vec<u8>,
+    pub columns: Vec<ColumnRecord>,
+    /// The last table of each column, prepared, if it has one.
+    pub dictionaries: Vec<Option<Arc<EncodingDictionary>>>,
+    pub state: CommitState,
+}
+
+/// Opens a file to continue it, on any storage; `wrap` makes its sink.
+pub(super) fn open_to_append<S: Storage, K: Sink>(
     storage: S,
     path: &Path,
     options: &WriterOptions,
     wrap: impl FnOnce(Appended<S>) -> K,
-) -> Result<Writer<K>> {
-    options.check()?;
-    let begin = || {
-        let file = storage.open(path).map_err(|error| Error::io("opening the file to append to it", error))?;
-        let header = open_header(&file)?;
-        let commit = open_last_commit(&file, &header)?;
-        header.header.flags.check_writable()?;
-        commit.footer.flags.check_writable()?;
-        commit.check_encodings(&header.schema)?;
-        header.schema.columns.iter().try_for_each(ColumnSchema::check_known)?;
-        check_facts(&commit, &header.schema)?;
-        let end = commit.trailer_offset.saturating_add(HEAD);
-        if !options.discard_tail {
-            check_tail(&file, header.header.file_id, end)?;
-        }
-        let dictionaries = last_dictionaries(&file, &header, &commit.footer.tables, options)?;
-        let sink = Appended::new(storage, path, file, end);
-        let Header { file_id, alignment, .. } = header.header;
-        let output = RegionWriter::after(wrap(sink), file_id, alignment.into(), commit.trailer_crc, end);
-        Writer::start(output, continuation(header, commit, dictionaries), options)
-    };
-    begin().map_err(|error| error.with_path(path))
+) -> Result<(RegionWriter<K>, Start)> {
+    let file = storage.open(path).map_err(|error| Error::io("opening the file to append to it", error))?;
+    let header = open_header(&file)?;
+    let commit = open_last_commit(&file, &header)?;
+    header.header.flags.check_writable()?;
+    commit.footer.flags.check_writable()?;
+    commit.check_encodings(&header.schema)?;
+    header.schema.columns.iter().try_for_each(ColumnSchema::check_known)?;
+    check_facts(&commit, &header.schema)?;
+    let end = commit.trailer_offset.saturating_add(HEAD);
+    if !options.discard_tail {
+        check_tail(&file, header.header.file_id, end)?;
+    }
+    let dictionaries = last_dictionaries(&file, &header, &commit.footer.tables, options)?;
+    let sink = Appended::new(storage, path, file, end);
+    let Header { file_id, alignment, .. } = header.header;
+    let output = RegionWriter::after(wrap(sink), file_id, alignment.into(), commit.trailer_crc, end);
+    Ok((output, continuation(header, commit, dictionaries)))
 }
 
 /// Returns the state after the last commit of a file.

@@ -1,0 +1,346 @@
+//! Arrays of the types that columns imply, as arrays of the types that the source had.
+//!
+//! [`Retype::between`] compares the types before the first batch, so that what does not fit is
+//! known then. What depends on values is found in [`Retype::apply`]: lengths of fixed-size lists,
+//! the number of values in a dictionary.
+//!
+//! Values that cannot have the type that they had keep the one that their column implies. What is
+//! around them is as it was in the source. Lists of one sort become lists of another; a null list
+//! of a fixed size has members, which are bounded because a file has a bit for it. A struct in a
+//! struct is null where that one is, because a file does not say so twice.
+
+use super::dictionary::{DictionaryEncoder, can_relay, mismatch, relaid};
+use super::field::{CAST, Parts};
+use crate::arrow_type::{self, is_tensor, members, with_members};
+use crate::le::u64_of;
+use crate::saved_schema::{DICTIONARY, METADATA_BYTES, NAME};
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, FixedSizeListArray, GenericListArray, GenericListViewArray, MapArray, OffsetSizeTrait,
+    StructArray, make_array,
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_data::transform::MutableArrayData;
+use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// The most bytes that nulls of one width take beyond those of as many other values. A file has
+/// them for a bit each.
+pub(super) const NULL_BYTES: u64 = 64 << 20;
+
+/// The change of an array to a field of another type.
+pub(super) struct Retype {
+    pub field: FieldRef,
+    /// Whether all values have the types that they had, but for encodings that Arrow's files and
+    /// Parquet's do not restore.
+    pub is_exact: bool,
+    change: ArrayChange,
+}
+
+/// The type that the values of a field get, and the change to it.
+struct FieldValues {
+    data_type: DataType,
+    change: ArrayChange,
+    is_exact: bool,
+}
+
+enum ArrayChange {
+    Same,
+    /// Texts or binaries of another layout.
+    Text,
+    Dictionary(Box<DictionaryEncoder>),
+    /// For each field, the number of the present field that it is made of.
+    Struct(Vec<(usize, Retype)>),
+    List(Box<Retype>),
+}
+
+/// The surroundings of a field.
+#[derive(Clone, Copy)]
+struct Context {
+    parts: Parts,
+    /// Whether dictionaries may say that their values are ordered.
+    ordered: bool,
+    /// Whether a struct around the field may be null, and its fields with it.
+    masked: bool,
+    /// Whether it is a part of a tensor, which the format may want to be nullable.
+    in_tensor: bool,
+}
+
+impl Retype {
+    /// Returns the change of arrays of one field to another, or `None` if the types do not fit.
+    /// `ordered` says whether dictionaries may say that their values are ordered.
+    pub(super) fn between(from: &Field, to: &Field, parts: Parts, ordered: bool) -> Option<Self> {
+        between(from, to, Context { parts, ordered, masked: false, in_tensor: false })
+    }
+
+    /// Changes an array.
+    pub(super) fn apply(&mut self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        match &mut self.change {
+            ArrayChange::Same => Ok(array.clone()),
+            ArrayChange::Text => relaid(array, self.field.data_type()),
+            ArrayChange::Dictionary(encoder) => encoder.encode(array),
+            ArrayChange::Struct(children) => retyped_structs(array, self.field.data_type(), children),
+            ArrayChange::List(item) => retyped_lists(array, self.field.data_type(), item),
+        }
+    }
+}
+
+fn between(from: &Field, to: &Field, mut context: Context) -> Option<Retype> {
+    if let DataType::RunEndEncoded(_, values) = to.data_type() {
+        let nullable = to.is_nullable() || values.is_nullable();
+        let plain = Field::new(to.name(), values.data_type().clone(), nullable);
+        return between(from, &plain.with_metadata(to.metadata().clone()), context);
+    }
+    context.in_tensor |= is_tensor(to);
+    let is_struct = matches!(to.data_type(), DataType::Struct(_));
+    let may_be_null = to.is_nullable() || context.masked || context.in_tensor;
+    if from.is_nullable() && !may_be_null && !is_struct {
+        return None;
+    }
+    let mut metadata = to.metadata().clone();
+    let dictionary = metadata.remove(DICTIONARY);
+    let name = metadata.remove(NAME).unwrap_or_else(|| to.name().clone());
+    let FieldValues { data_type, change, is_exact } = values(from, to, context, dictionary)?;
+    let is_kept = |key: &str| key == CAST || (key == arrow_type::KEY && !is_exact);
+    let own = from.metadata().iter().filter(|(key, value)| is_kept(key) || value.len() > METADATA_BYTES);
+    metadata.extend(own.map(|(key, value)| (key.clone(), value.clone())));
+    if !is_exact && !is_tensor(to) {
+        // an extension type is of one storage type
+        metadata.retain(|key, _| ![EXTENSION_TYPE_NAME_KEY, EXTENSION_TYPE_METADATA_KEY].contains(&key.as_str()));
+    }
+    let ordered = matches!(&change, ArrayChange::Dictionary(encoder) if encoder.is_ordered());
+    let nullable = to.is_nullable() || (context.in_tensor && from.is_nullable());
+    let field = Field::new(name, data_type, nullable).with_dict_is_ordered(ordered).with_metadata(metadata);
+    Some(Retype { field: Arc::new(field), is_exact, change })
+}
+
+impl FieldValues {
+    fn exact(data_type: &DataType, change: ArrayChange) -> Self {
+        Self { data_type: data_type.clone(), change, is_exact: true }
+    }
+}
+
+fn values(from: &Field, to: &Field, context: Context, dictionary: Option<String>) -> Option<FieldValues> {
+    if let (DataType::List(own) | DataType::FixedSizeList(own, _), Some(item)) =
+        (from.data_type(), members(to.data_type()))
+    {
+        return list(from.data_type(), to.data_type(), own, item, context);
+    }
+    match (from.data_type(), to.data_type()) {
+        (DataType::Struct(own), DataType::Struct(wanted)) => {
+            let context = Context { masked: context.masked || to.is_nullable(), ..context };
+            let children = children(own, wanted, context)?;
+            let fields: Fields = children.iter().map(|(_, child)| child.field.clone()).collect();
+            let is_exact = children.iter().all(|(_, child)| child.is_exact);
+            Some(FieldValues { data_type: DataType::Struct(fields), change: ArrayChange::Struct(children), is_exact })
+        }
+        (own, DataType::Dictionary(_, value)) if context.parts == Parts::Optional && is_fixed_bytes(value) => {
+            leaves(own, value)
+        }
+        (own, wanted @ DataType::Dictionary(_, value)) => {
+            let ordered = context.ordered && to.dict_is_ordered() == Some(true);
+            let encoder = DictionaryEncoder::new(own, wanted, ordered, dictionary.as_deref(), context.parts);
+            encoder.map_or_else(
+                || leaves(own, value).map(|values| FieldValues { is_exact: false, ..values }),
+                |encoder| Some(FieldValues::exact(wanted, ArrayChange::Dictionary(Box::new(encoder)))),
+            )
+        }
+        (own, wanted) => leaves(own, wanted),
+    }
+}
+
+/// Returns the change of each field of a struct, with the number of the present field of its name.
+/// `None`: there are others.
+fn children(own: &Fields, wanted: &Fields, context: Context) -> Option<Vec<(usize, Retype)>> {
+    let child = |wanted: &FieldRef| {
+        let (number, own) = own.find(wanted.name())?;
+        Some((number, between(own, wanted, context)?))
+    };
+    let is_same = own.len() == wanted.len();
+    let children: Vec<(usize, Retype)> = if is_same { wanted.iter().map(child).collect() } else { None }?;
+    let numbers: HashSet<usize> = children.iter().map(|(number, _)| *number).collect();
+    (numbers.len() == children.len()).then_some(children)
+}
+
+/// Returns what becomes of lists of `own` that are to be lists or a map of `item`.
+fn list(from: &DataType, to: &DataType, own: &Field, item: &Field, context: Context) -> Option<FieldValues> {
+    match (from, to) {
+        (DataType::FixedSizeList(_, length), DataType::FixedSizeList(_, due)) if length != due => return None,
+        (DataType::FixedSizeList(..), DataType::Map(..)) => return None,
+        _ => {}
+    }
+    let item = between(own, item, Context { masked: false, ..context })?;
+    let is_pair = matches!(item.field.data_type(), DataType::Struct(fields) if fields.len() == 2);
+    if matches!(to, DataType::Map(..)) && (!is_pair || item.field.is_nullable()) {
+        return None;
+    }
+    let data_type = with_members(to, |_| item.field.clone())?;
+    Some(FieldValues { data_type, is_exact: item.is_exact, change: ArrayChange::List(Box::new(item)) })
+}
+
+/// Returns what becomes of values without parts. Those that cannot have the type that they had keep
+/// the one that their column implies.
+fn leaves(own: &DataType, wanted: &DataType) -> Option<FieldValues> {
+    if own.is_nested() || wanted.is_nested() {
+        return None;
+    }
+    Some(match can_relay(own, wanted) {
+        true => FieldValues::exact(wanted, ArrayChange::Text),
+        false => FieldValues { is_exact: own == wanted, ..FieldValues::exact(own, ArrayChange::Same) },
+    })
+}
+
+/// Returns whether Parquet stores values as bytes of a fixed length that its readers take for
+/// something else in a dictionary.
+fn is_fixed_bytes(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Float16 | DataType::Interval(_) => true,
+        DataType::Decimal128(precision, _) | DataType::Decimal256(precision, _) => *precision > 18,
+        _ => false,
+    }
+}
+
+/// The lists of an array.
+struct ListParts {
+    offsets: OffsetBuffer<i32>,
+    members: ArrayRef,
+    nulls: Option<NullBuffer>,
+}
+
+/// Returns lists of a type, whose members `item` changes.
+fn retyped_lists(array: &ArrayRef, to: &DataType, item: &mut Retype) -> Result<ArrayRef, ArrowError> {
+    if let (DataType::FixedSizeList(field, length), Some(lists)) = (to, array.as_fixed_size_list_opt()) {
+        let (members, nulls) = (item.apply(lists.values())?, lists.nulls().cloned());
+        let lists = FixedSizeListArray::try_new_with_length(field.clone(), *length, members, nulls, lists.len())?;
+        return Ok(Arc::new(lists));
+    }
+    let ListParts { offsets, members, nulls } = lists(array, to)?;
+    let members = match to {
+        DataType::FixedSizeList(_, length) => padded(&members, &offsets, nulls.as_ref(), *length)?,
+        _ => members,
+    };
+    let members = item.apply(&members)?;
+    Ok(match to {
+        DataType::List(field) => Arc::new(GenericListArray::try_new(field.clone(), offsets, members, nulls)?),
+        DataType::LargeList(field) => {
+            let wide = offsets.iter().map(|&offset| i64::from(offset)).collect();
+            let offsets = OffsetBuffer::new(wide); // they ascend as before
+            Arc::new(GenericListArray::try_new(field.clone(), offsets, members, nulls)?)
+        }
+        DataType::ListView(field) => {
+            let (starts, sizes) = views::<i32>(&offsets);
+            Arc::new(GenericListViewArray::try_new(field.clone(), starts.into(), sizes.into(), members, nulls)?)
+        }
+        DataType::LargeListView(field) => {
+            let (starts, sizes) = views::<i64>(&offsets);
+            Arc::new(GenericListViewArray::try_new(field.clone(), starts.into(), sizes.into(), members, nulls)?)
+        }
+        DataType::FixedSizeList(field, length) => {
+            let count = offsets.len().saturating_sub(1);
+            Arc::new(FixedSizeListArray::try_new_with_length(field.clone(), *length, members, nulls, count)?)
+        }
+        DataType::Map(field, sorted) => {
+            let entries = members.as_struct_opt().ok_or_else(|| mismatch(array, to))?.clone();
+            Arc::new(MapArray::try_new(field.clone(), offsets, entries, nulls, *sorted)?)
+        }
+        _ => return Err(mismatch(array, to)),
+    })
+}
+
+fn lists(array: &ArrayRef, to: &DataType) -> Result<ListParts, ArrowError> {
+    if let Some(lists) = array.as_list_opt::<i32>() {
+        let (offsets, members) = (lists.offsets().clone(), lists.values().clone());
+        return Ok(ListParts { offsets, members, nulls: lists.nulls().cloned() });
+    }
+    let lists = array.as_fixed_size_list_opt().ok_or_else(|| mismatch(array, to))?;
+    let offsets = (0..=lists.len()).map(|i| {
+        let length = usize::try_from(lists.value_length()).unwrap_or(0); // not negative
+        i.checked_mul(length).and_then(|offset| i32::try_from(offset).ok())
+    });
+    let offsets: Option<Vec<i32>> = offsets.collect();
+    let offsets = offsets.ok_or(ArrowError::OffsetOverflowError(lists.values().len()))?;
+    // a multiple of one length each
+    let offsets = OffsetBuffer::new(offsets.into());
+    Ok(ListParts { offsets, members: lists.values().clone(), nulls: lists.nulls().cloned() })
+}
+
+/// Returns start and length of each list.
+fn views<O: OffsetSizeTrait + From<i32>>(offsets: &[i32]) -> (Vec<O>, Vec<O>) {
+    let lengths = offsets.iter().zip(offsets.iter().skip(1));
+    lengths.map(|(&start, &end)| (O::from(start), O::from(end.saturating_sub(start)))).unzip()
+}
+
+/// Returns the bytes that a null takes in an array of a type, at least 1.
+fn null_bytes(data_type: &DataType) -> u64 {
+    let bytes = match data_type {
+        DataType::FixedSizeBinary(bytes) => u64::try_from(*bytes).unwrap_or(0), // not negative
+        DataType::FixedSizeList(item, length) => {
+            let length = u64::try_from(*length).unwrap_or(0); // not negative
+            length.saturating_mul(null_bytes(item.data_type()))
+        }
+        DataType::Struct(fields) => {
+            fields.iter().fold(0, |sum, field| null_bytes(field.data_type()).saturating_add(sum))
+        }
+        // others are offsets of 4 bytes
+        other => other.primitive_width().map_or(4, u64_of),
+    };
+    bytes.max(1)
+}
+
+/// Returns the members of lists that all have one length, null lists included.
+fn padded(
+    members: &ArrayRef,
+    offsets: &OffsetBuffer<i32>,
+    nulls: Option<&NullBuffer>,
+    length: i32,
+) -> Result<ArrayRef, ArrowError> {
+    let data = members.to_data();
+    let due = usize::try_from(length).unwrap_or(0); // not negative
+    let in_nulls = u64_of(nulls.map_or(0, NullBuffer::null_count)).saturating_mul(u64_of(due));
+    let member_bytes = null_bytes(members.data_type());
+    let bytes = in_nulls.saturating_mul(member_bytes);
+    if bytes > u64_of(data.len()).saturating_mul(member_bytes).saturating_add(NULL_BYTES) {
+        let message = format!("null lists of {length} members take {bytes} bytes, which is too much");
+        return Err(ArrowError::InvalidArgumentError(message));
+    }
+    let mut padded = MutableArrayData::new(vec![&data], true, data.len());
+    for (i, (start, end)) in offsets.iter().zip(offsets.iter().skip(1)).enumerate() {
+        if nulls.is_some_and(|nulls| nulls.is_null(i)) {
+            padded.try_extend_nulls(due)?;
+            continue;
+        }
+        if end.checked_sub(*start) != Some(length) {
+            let message = format!("a list from {start} to {end} among lists of {length} members");
+            return Err(ArrowError::InvalidArgumentError(message));
+        }
+        // not negative
+        let range = usize::try_from(*start).unwrap_or(0)..usize::try_from(*end).unwrap_or(0);
+        padded.try_extend(0, range.start, range.end)?;
+    }
+    Ok(make_array(padded.freeze()))
+}
+
+/// Returns structs with the fields of a type.
+fn retyped_structs(array: &ArrayRef, to: &DataType, children: &mut [(usize, Retype)]) -> Result<ArrayRef, ArrowError> {
+    let structs = array.as_struct_opt().ok_or_else(|| mismatch(array, to))?;
+    let DataType::Struct(fields) = to else { return Err(mismatch(array, to)) };
+    let mut arrays = Vec::with_capacity(children.len());
+    for (number, child) in children.iter_mut() {
+        let own = structs.columns().get(*number).ok_or_else(|| mismatch(array, to))?;
+        arrays.push(child.apply(&masked(own, structs.nulls())?)?);
+    }
+    let nulls = structs.nulls().cloned();
+    let retyped = StructArray::try_new_with_length(fields.clone(), arrays, nulls, structs.len())?;
+    Ok(Arc::new(retyped))
+}
+
+/// Returns a field of a struct. If it is a struct, it is null where that one is: a file does not
+/// say so twice.
+fn masked(field: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef, ArrowError> {
+    let (Some(inner), Some(nulls)) = (field.as_struct_opt(), nulls) else { return Ok(field.clone()) };
+    let nulls = NullBuffer::union(inner.nulls(), Some(nulls));
+    let inner = StructArray::try_new_with_length(inner.fields().clone(), inner.columns().to_vec(), nulls, inner.len())?;
+    Ok(Arc::new(inner))
+}

@@ -1,0 +1,511 @@
+//! The Arrow schema of a source, kept in the metadata of a file, so that an export can restore
+//! types that the columns do not tell: large strings, dictionaries, kinds of lists, maps, names of
+//! items.
+//!
+//! It is kept as in Parquet files: the value of `ARROW:schema` is the base64 of an encapsulated IPC
+//! message with the schema (`FF FF FF FF`, the length as u32, a flatbuffer). Any Arrow library
+//! reads it, such as `pyarrow.ipc.read_schema`. The metadata of the schema itself are not in it,
+//! because they are those of the file. Two entries of a field's metadata are the importer's:
+//! `tensilo.dictionary` and `tensilo.name`.
+//!
+//! The value may come from a hostile file. Tables and texts of a flatbuffer can be shared, so a
+//! short value could state a schema that fills the memory: verification bounds what is read by the
+//! length of the value. A value that cannot be read counts as none. Fields that no source has, such
+//! as lists of a negative length, are left out on both ways: what is written can be read.
+//!
+//! Without the feature `arrow` the value is opaque. It is kept where it stays true, and otherwise
+//! removed. An export ignores fields that their columns do not fit.
+
+#[cfg(feature = "arrow")]
+pub(crate) use fields::{columns, encoded, fields, forget_order, join, rename, without_values};
+#[cfg(feature = "parquet")]
+pub(crate) use fields::{inside, without_entry};
+#[cfg(feature = "parquet")]
+pub(crate) use logical_type::{LOGICAL_TYPE, VARIANT, entry, of_field as logical_type};
+#[cfg(not(feature = "arrow"))]
+pub(crate) use opaque::{forget_order, join, rename};
+
+/// The metadata key, which is that of Parquet files.
+pub(crate) const KEY: &str = "ARROW:schema";
+
+/// Longer values of a field's metadata are not in the schema. Those of columns have them.
+#[cfg(feature = "arrow")]
+pub(crate) const METADATA_BYTES: usize = 64 << 10;
+
+/// The metadata key of a field in the schema: the values of its dictionary, as a JSON array.
+#[cfg(feature = "arrow")]
+pub(crate) const DICTIONARY: &str = "tensilo.dictionary";
+
+/// The metadata key of a field in the schema: the name that it had in the source, if another field
+/// has it, too.
+#[cfg(feature = "arrow")]
+pub(crate) const NAME: &str = "tensilo.name";
+
+/// The schema as fields of Arrow.
+#[cfg(feature = "arrow")]
+mod fields {
+    use super::{DICTIONARY, KEY, NAME};
+    use crate::arrow_type::{VARIABLE_SHAPE_TENSOR, members, with_members};
+    use crate::{Metadata, limits};
+    use arrow_ipc::convert::try_fb_to_schema;
+    use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};
+    use arrow_ipc::{Field as EncodedField, Type, root_as_message_with_opts};
+    use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use flatbuffers::VerifierOptions;
+    use std::collections::HashMap;
+    use std::sync::Arc;
+
+    /// What is before the length of an encapsulated message.
+    const CONTINUATION: [u8; 4] = [0xFF; 4];
+    /// The maximum number of tables inside each other, which is also that of Arrow's readers.
+    const TABLES: usize = 64;
+    /// The maximum number of fields inside each other. The message and the schema are around them,
+    /// a dictionary and the type of its indexes inside.
+    const DEPTH: usize = TABLES - 4;
+    /// The bytes that a verifier visits for each byte of a message, at most. A real schema takes
+    /// about two: only heads of tables are shared.
+    const VISITS: usize = 8;
+    /// The maximum number of bytes of texts in a schema. A flatbuffer has at most 2 GiB.
+    const TEXT_BYTES: usize = 256 << 20;
+
+    /// Returns the fields of the source, as far as the metadata of a file have them.
+    pub(crate) fn fields(metadata: &Metadata) -> Vec<FieldRef> {
+        metadata.get(KEY).and_then(|value| decoded(value)).unwrap_or_default()
+    }
+
+    /// Returns the value of these fields. Fields that cannot be stored are left out. `None`: no
+    /// field is left, or the texts are too long.
+    pub(crate) fn encoded(fields: &[FieldRef]) -> Option<String> {
+        let fields: Fields =
+            fields.iter().filter(|field| is_sound(field, DEPTH, field.name().len())).cloned().collect();
+        let text_bytes = fields.iter().map(|field| text_bytes(field)).fold(0, usize::saturating_add);
+        if fields.is_empty() || text_bytes > TEXT_BYTES {
+            return None;
+        }
+        let (mut tracker, options) = (DictionaryTracker::new(true), IpcWriteOptions::default());
+        let generator = IpcDataGenerator::default();
+        let encoded = generator.schema_to_bytes_with_dictionary_tracker(&Schema::new(fields), &mut tracker, &options);
+        let length = u32::try_from(encoded.ipc_message.len()).ok()?;
+        Some(STANDARD.encode([&CONTINUATION[..], &length.to_le_bytes(), &encoded.ipc_message].concat()))
+    }
+
+    fn decoded(value: &str) -> Option<Vec<FieldRef>> {
+        let bytes = STANDARD.decode(value).ok()?;
+        let message = bytes.strip_prefix(&CONTINUATION)?.get(size_of::<u32>()..)?;
+        let limits = VerifierOptions {
+            max_depth: TABLES,
+            max_tables: usize::MAX, // bounded by the bytes that are visited
+            max_apparent_size: message.len().saturating_mul(VISITS),
+            ..VerifierOptions::default()
+        };
+        let schema = root_as_message_with_opts(&limits, message).ok()?.header_as_schema()?;
+        // the decoder panics if a union has more types than it can number
+        if schema.fields()?.iter().any(|field| has_union(&field)) {
+            return None;
+        }
+        let schema = try_fb_to_schema(schema).ok()?;
+        let sound = schema.fields().iter().filter(|field| is_sound(field, DEPTH, field.name().len()));
+        Some(sound.cloned().collect())
+    }
+
+    /// Returns whether a field is a union, or one inside it. The depth has been verified.
+    fn has_union(field: &EncodedField<'_>) -> bool {
+        field.type_type() == Type::Union || field.children().into_iter().flatten().any(|child| has_union(&child))
+    }
+
+    /// Returns whether a column, or several, can have this type. At most `depth` fields are inside
+    /// each other. `name_bytes` are those of the name that a column of the field begins with.
+    fn is_sound(field: &Field, depth: usize, name_bytes: usize) -> bool {
+        let Some(depth) = depth.checked_sub(1).filter(|_| name_bytes <= limits::NAME_BYTES) else { return false };
+        let inside = |field: &FieldRef| is_sound(field, depth, name_bytes);
+        match field.data_type() {
+            DataType::Struct(fields) => fields.iter().all(|field| {
+                // a dot, and the name
+                let name_bytes = name_bytes.saturating_add(1).saturating_add(field.name().len());
+                is_sound(field, depth, name_bytes)
+            }),
+            DataType::FixedSizeList(item, length) => *length >= 0 && inside(item),
+            DataType::Map(entries, _) => {
+                matches!(entries.data_type(), DataType::Struct(fields) if fields.len() == 2) && inside(entries)
+            }
+            DataType::Dictionary(_, values) => {
+                !values.is_nested() && !matches!(**values, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
+            }
+            DataType::RunEndEncoded(ends, values) => ends.data_type().is_run_ends_type() && inside(values),
+            DataType::Union(..) => false,
+            other => members(other).is_none_or(inside),
+        }
+    }
+
+    /// Returns the bytes of all names and metadata in a field.
+    fn text_bytes(field: &Field) -> usize {
+        let own = field.metadata().iter().map(|(key, value)| key.len().saturating_add(value.len()));
+        let own = own.fold(field.name().len(), usize::saturating_add);
+        inside(field.data_type()).iter().map(|field| text_bytes(field)).fold(own, usize::saturating_add)
+    }
+
+    /// Returns the fields directly inside a type.
+    pub(crate) fn inside(data_type: &DataType) -> &[FieldRef] {
+        match data_type {
+            DataType::Struct(fields) => fields,
+            DataType::RunEndEncoded(_, values) => std::slice::from_ref(values),
+            other => members(other).map_or(&[], std::slice::from_ref),
+        }
+    }
+
+    /// Returns a field in which those directly inside it are changed.
+    fn with_inside(field: &Field, mut change: impl FnMut(&FieldRef) -> FieldRef) -> Field {
+        let data_type = match field.data_type() {
+            DataType::Struct(fields) => DataType::Struct(fields.iter().map(change).collect()),
+            DataType::RunEndEncoded(ends, values) => DataType::RunEndEncoded(ends.clone(), change(values)),
+            other => with_members(other, change).unwrap_or_else(|| other.clone()),
+        };
+        field.clone().with_data_type(data_type)
+    }
+
+    fn has_dictionary(field: &FieldRef) -> bool {
+        matches!(field.data_type(), DataType::Dictionary(..)) || inside(field.data_type()).iter().any(has_dictionary)
+    }
+
+    /// Changes the fields in the metadata of a file.
+    fn update(metadata: &mut Metadata, change: impl FnOnce(&[FieldRef]) -> Vec<FieldRef>) {
+        let Some(fields) = metadata.get(KEY).and_then(|value| decoded(value)) else { return };
+        match encoded(&change(&fields)) {
+            Some(value) => drop(metadata.insert(KEY.to_owned(), value)),
+            None => drop(metadata.remove(KEY)),
+        }
+    }
+
+    /// Makes all dictionaries unordered: appended values are behind the others, wherever the order
+    /// has them.
+    pub(crate) fn forget_order(metadata: &mut Metadata) {
+        fn unordered(field: &FieldRef) -> FieldRef {
+            Arc::new(with_inside(field, unordered).with_dict_is_ordered(false))
+        }
+        update(metadata, |fields| fields.iter().map(unordered).collect());
+    }
+
+    /// Returns a field without the values of its dictionaries.
+    pub(crate) fn without_values(field: &FieldRef) -> FieldRef {
+        without_entry(field, DICTIONARY)
+    }
+
+    /// Returns a field without an entry of its metadata, and of those of the fields inside it.
+    pub(crate) fn without_entry(field: &FieldRef, key: &str) -> FieldRef {
+        let mut field = with_inside(field, |field| without_entry(field, key));
+        field.metadata_mut().remove(key);
+        Arc::new(field)
+    }
+
+    /// Joins the schema of another source to that of the first: a field is nullable if it is in
+    /// either.
+    pub(crate) fn join(metadata: &mut Metadata, other: &Metadata) {
+        let (Some(own), Some(other)) = (metadata.get(KEY), other.get(KEY)) else { return };
+        let Some(others) = decoded(other) else { return };
+        // the values of dictionaries may differ where they are not in the schema
+        if own != other || others.iter().any(has_dictionary) {
+            update(metadata, |fields| joined_fields(fields, &others));
+        }
+    }
+
+    fn joined_fields(fields: &[FieldRef], others: &[FieldRef]) -> Vec<FieldRef> {
+        let others: HashMap<&str, &FieldRef> = others.iter().map(|field| (field.name().as_str(), field)).collect();
+        let joined =
+            |field: &FieldRef| others.get(field.name().as_str()).map_or(field.clone(), |other| joined(field, other));
+        fields.iter().map(joined).collect()
+    }
+
+    /// Joins a field to another. If the values of its dictionary are not known to be the same, it
+    /// is not ordered, and has as many indexes as the values of both may need.
+    fn joined(field: &FieldRef, other: &FieldRef) -> FieldRef {
+        let values = |field: &Field| field.metadata().get(DICTIONARY).cloned();
+        let is_known = values(field).is_some() && values(field) == values(other);
+        let is_ordered = is_known && [field, other].iter().all(|field| field.dict_is_ordered() == Some(true));
+        let joined = match (field.data_type(), other.data_type()) {
+            (DataType::Dictionary(index, values), _) if !is_known => {
+                field.as_ref().clone().with_data_type(DataType::Dictionary(Box::new(widened(index)), values.clone()))
+            }
+            (DataType::Struct(fields), DataType::Struct(others)) => {
+                field.as_ref().clone().with_data_type(DataType::Struct(joined_fields(fields, others).into()))
+            }
+            (own, others) if std::mem::discriminant(own) == std::mem::discriminant(others) => {
+                with_inside(field, |item| inside(others).first().map_or(item.clone(), |other| joined(item, other)))
+            }
+            _ => field.as_ref().clone(),
+        };
+        let nullable = field.is_nullable() || other.is_nullable();
+        Arc::new(joined.with_nullable(nullable).with_dict_is_ordered(is_ordered))
+    }
+
+    /// Returns a type of indexes that number many values.
+    fn widened(index: &DataType) -> DataType {
+        match index {
+            DataType::Int8 | DataType::UInt8 | DataType::Int16 | DataType::UInt16 => DataType::Int32,
+            wide => wide.clone(),
+        }
+    }
+
+    /// The new names of a field and of those inside it.
+    #[derive(Default)]
+    struct Renames<'a> {
+        own: Option<&'a str>,
+        inside: HashMap<&'a str, Renames<'a>>,
+    }
+
+    /// Renames fields, each given by the names of the structs around it and its own. Two fields may
+    /// swap names. No field of the list is inside another one of it.
+    pub(crate) fn rename(metadata: &mut Metadata, renames: &[(Vec<String>, &str)]) {
+        let mut all = Renames::default();
+        for (names, to) in renames {
+            let of_field = names.iter().fold(&mut all, |outer, name| outer.inside.entry(name).or_default());
+            of_field.own = Some(to);
+        }
+        update(metadata, |fields| fields.iter().map(|field| renamed(field, &all)).collect());
+    }
+
+    /// Returns a field of a struct, or of the schema, with the names that it has and those inside
+    /// it.
+    fn renamed(field: &FieldRef, outer: &Renames<'_>) -> FieldRef {
+        let Some(renames) = outer.inside.get(field.name().as_str()) else { return field.clone() };
+        let mut renamed =
+            if renames.inside.is_empty() { field.as_ref().clone() } else { renamed_inside(field, renames) };
+        if let Some(to) = renames.own {
+            renamed.set_name(to);
+            renamed.metadata_mut().remove(NAME); // the caller's name counts, not that of the source
+        }
+        Arc::new(renamed)
+    }
+
+    /// Returns a struct, or lists of one, with other names inside.
+    fn renamed_inside(field: &Field, renames: &Renames<'_>) -> Field {
+        match field.data_type() {
+            DataType::Struct(_) => with_inside(field, |field| renamed(field, renames)),
+            _ => with_inside(field, |item| Arc::new(renamed_inside(item, renames))),
+        }
+    }
+
+    /// Returns the names of the columns that a field becomes.
+    pub(crate) fn columns(field: &Field) -> Vec<String> {
+        fn collect(field: &Field, name: String, names: &mut Vec<String>) {
+            match field.data_type() {
+                DataType::Struct(fields)
+                    if !fields.is_empty() && field.extension_type_name() != Some(VARIABLE_SHAPE_TENSOR) =>
+                {
+                    for field in fields {
+                        collect(field, format!("{name}.{}", field.name()), names);
+                    }
+                }
+                other => match members(other) {
+                    Some(item) => collect(item, name, names),
+                    None => names.push(name),
+                },
+            }
+        }
+        let mut names = Vec::new();
+        collect(field, field.name().clone(), &mut names);
+        names
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use arrow_schema::UnionFields;
+
+        fn of_type(data_type: DataType) -> FieldRef {
+            Arc::new(Field::new("x", data_type, true))
+        }
+
+        /// A field in so many structs.
+        fn nested(structs: usize) -> FieldRef {
+            let keys = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8));
+            let leaf = Arc::new(Field::new("x", keys, true).with_metadata([("k", "v")]));
+            (0..structs).fold(leaf, |inner, _| of_type(DataType::Struct([inner].into_iter().collect())))
+        }
+
+        #[test]
+        fn what_is_written_is_read_up_to_the_maximum_depth() {
+            let item = Arc::new(Field::new("element", DataType::LargeUtf8, false).with_metadata([("k", "v")]));
+            let plain = of_type(DataType::List(item));
+            for (structs, is_kept) in [(0, true), (DEPTH - 1, true), (DEPTH, false), (3 * DEPTH, false)] {
+                let fields = [nested(structs), plain.clone()];
+                let due = &fields[usize::from(!is_kept)..];
+                assert_eq!(decoded(&encoded(&fields).unwrap()).unwrap(), due, "{structs} structs");
+            }
+            assert_eq!(encoded(&[nested(DEPTH)]), None);
+        }
+
+        #[test]
+        fn fields_that_no_source_has_are_left_out() {
+            let pair = DataType::Struct([of_type(DataType::Utf8), of_type(DataType::Utf8)].into_iter().collect());
+            let union = UnionFields::from_fields([Field::new("a", DataType::Int8, true)]);
+            let long = Field::new("n".repeat(limits::NAME_BYTES), DataType::Int8, true);
+            for data_type in [
+                DataType::FixedSizeList(of_type(DataType::Utf8), -1),
+                DataType::Map(of_type(DataType::Utf8), false),
+                DataType::Union(union, arrow_schema::UnionMode::Sparse),
+                DataType::Dictionary(Box::new(DataType::Int8), Box::new(pair)),
+                DataType::RunEndEncoded(of_type(DataType::Utf8), of_type(DataType::Utf8)),
+                DataType::Struct([Arc::new(long)].into_iter().collect()),
+            ] {
+                assert_eq!(encoded(&[of_type(data_type.clone())]), None, "{data_type}");
+            }
+        }
+
+        /// Returns a value whose fields share one text.
+        fn with_shared_text(count: usize) -> String {
+            let mut builder = flatbuffers::FlatBufferBuilder::new();
+            let name = builder.create_string(&"n".repeat(1 << 16));
+            let field = |_| {
+                let type_ = arrow_ipc::Utf8Builder::new(&mut builder).finish().as_union_value();
+                let mut field = arrow_ipc::FieldBuilder::new(&mut builder);
+                field.add_name(name);
+                field.add_type_type(Type::Utf8);
+                field.add_type_(type_);
+                field.finish()
+            };
+            let fields: Vec<_> = (0..count).map(field).collect();
+            let fields = builder.create_vector(&fields);
+            let mut schema = arrow_ipc::SchemaBuilder::new(&mut builder);
+            schema.add_fields(fields);
+            let schema = schema.finish().as_union_value();
+            let mut message = arrow_ipc::MessageBuilder::new(&mut builder);
+            message.add_header_type(arrow_ipc::MessageHeader::Schema);
+            message.add_header(schema);
+            let root = message.finish();
+            builder.finish(root, None);
+            STANDARD.encode([&CONTINUATION[..], &[0; 4], builder.finished_data()].concat())
+        }
+
+        #[test]
+        fn fields_that_share_texts_are_bounded() {
+            assert!(decoded(&with_shared_text(2)).is_some());
+            assert!(decoded(&with_shared_text(1 << 12)).is_none());
+        }
+    }
+}
+
+/// Logical types of Parquet that are no types of Arrow, as entries of a field's metadata.
+///
+/// UUID, JSON and VARIANT are extension types of Arrow. The others have a text of their own, which
+/// an export to Parquet turns back: `ENUM`, `BSON`, `GEOMETRY` and `GEOGRAPHY`. Behind the last two
+/// is a JSON array of their parameters.
+#[cfg(feature = "parquet")]
+mod logical_type {
+    use arrow_schema::Field;
+    use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
+    use parquet::basic::{EdgeInterpolationAlgorithm as Edges, LogicalType};
+    use serde_json::{Value, json};
+
+    /// The metadata key of such a text.
+    pub(crate) const LOGICAL_TYPE: &str = "PARQUET:logical_type";
+    /// The extension type of the groups of two binary columns, metadata and value.
+    pub(crate) const VARIANT: &str = "arrow.parquet.variant";
+    const JSON: &str = "arrow.json";
+    const UUID: &str = "arrow.uuid";
+    const EDGES: [(Edges, &str); 5] = [
+        (Edges::SPHERICAL, "SPHERICAL"),
+        (Edges::VINCENTY, "VINCENTY"),
+        (Edges::THOMAS, "THOMAS"),
+        (Edges::ANDOYER, "ANDOYER"),
+        (Edges::KARNEY, "KARNEY"),
+    ];
+
+    /// Returns the entry by which a field of Arrow has a logical type. `None`: its Arrow type tells
+    /// it.
+    pub(crate) fn entry(logical: &LogicalType) -> Option<(&'static str, String)> {
+        let name = |name: &str| Some((EXTENSION_TYPE_NAME_KEY, name.to_owned()));
+        let text = |text: String| Some((LOGICAL_TYPE, text));
+        match logical {
+            LogicalType::Json => name(JSON),
+            LogicalType::Uuid => name(UUID),
+            LogicalType::Variant(_) => name(VARIANT),
+            LogicalType::Enum => text("ENUM".to_owned()),
+            LogicalType::Bson => text("BSON".to_owned()),
+            LogicalType::Geometry(geometry) => text(format!("GEOMETRY {}", json!([geometry.crs]))),
+            LogicalType::Geography(geography) => {
+                let known = |edges: Edges| EDGES.iter().find(|(known, _)| *known == edges).map(|(_, name)| *name);
+                text(format!("GEOGRAPHY {}", json!([geography.crs, geography.algorithm.and_then(known)])))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the logical type of a field that is no struct, if [`entry`] has made its metadata.
+    pub(crate) fn of_field(field: &Field) -> Option<LogicalType> {
+        match field.extension_type_name() {
+            Some(JSON) => return Some(LogicalType::Json),
+            Some(UUID) => return Some(LogicalType::Uuid),
+            _ => {}
+        }
+        let text = field.metadata().get(LOGICAL_TYPE)?;
+        let (name, parameters) = text.split_once(' ').unwrap_or((text, "[]"));
+        let parameters: Vec<Value> = serde_json::from_str(parameters).ok()?;
+        let parameter = |i: usize| parameters.get(i).and_then(Value::as_str);
+        let crs = parameter(0).map(str::to_owned);
+        match name {
+            "ENUM" => Some(LogicalType::Enum),
+            "BSON" => Some(LogicalType::Bson),
+            "GEOMETRY" => Some(LogicalType::geometry(crs)),
+            "GEOGRAPHY" => {
+                let edges = EDGES.iter().find(|(_, name)| parameter(1) == Some(name)).map(|(edges, _)| *edges);
+                Some(LogicalType::geography(crs, edges))
+            }
+            _ => None,
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use arrow_schema::DataType;
+
+        #[test]
+        fn entries_are_logical_types_again() {
+            let crs = || Some("srid:5070 (a, \"b\")".to_owned());
+            for logical in [
+                LogicalType::Json,
+                LogicalType::Uuid,
+                LogicalType::Enum,
+                LogicalType::Bson,
+                LogicalType::geometry(None),
+                LogicalType::geometry(crs()),
+                LogicalType::geography(None, None),
+                LogicalType::geography(crs(), Some(Edges::KARNEY)),
+            ] {
+                let field = Field::new("x", DataType::Binary, true).with_metadata([entry(&logical).unwrap()]);
+                assert_eq!(of_field(&field), Some(logical));
+            }
+            assert_eq!(entry(&LogicalType::String), None);
+            assert_eq!(
+                of_field(&Field::new("x", DataType::Binary, true).with_metadata([(LOGICAL_TYPE, "other")])),
+                None
+            );
+        }
+    }
+}
+
+/// The schema in a build that cannot read it.
+#[cfg(not(feature = "arrow"))]
+mod opaque {
+    use super::KEY;
+    use crate::Metadata;
+
+    /// Keeps the schema of several sources if it is the same.
+    pub(crate) fn join(metadata: &mut Metadata, other: &Metadata) {
+        if other.get(KEY).is_some_and(|other| metadata.get(KEY) != Some(other)) {
+            metadata.remove(KEY);
+        }
+    }
+
+    /// Removes the schema: its fields would have the names of other columns.
+    pub(crate) fn rename(metadata: &mut Metadata, _: &[(Vec<String>, &str)]) {
+        metadata.remove(KEY);
+    }
+
+    /// Removes the schema: its dictionaries may have an order that appended values do not follow.
+    pub(crate) fn forget_order(metadata: &mut Metadata) {
+        metadata.remove(KEY);
+    }
+}
