@@ -4,7 +4,7 @@ use super::plan::ReadPlan;
 use super::waves::{FirstError, TaskBytes};
 use crate::open::coalesce::{RangeError, bytes_of, range_length};
 use crate::open::source::{ReadMemory, Source, read_error};
-use crate::read::file::opened_file::OpenedFile;
+use crate::read::file::state::OpenedFile;
 use crate::{Error, Result, memory};
 use std::io;
 use std::ops::Range;

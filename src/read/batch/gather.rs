@@ -6,12 +6,14 @@ use crate::codec::Body;
 use crate::le::{self, u64_of};
 use crate::open::Source;
 use crate::open::source::read;
-use crate::read::chunk::open_chunk::{OpenChunk, in_chunk};
+use crate::read::buffer::ColumnBuffer;
+use crate::read::chunk::chunk_bytes::{check_chunk_bytes, fetch_bytes};
+use crate::read::chunk::open_chunk::OpenChunk;
 use crate::read::decode::decoder::Decoder;
 use crate::read::decode::destination::Destination;
 use crate::read::decode::output::FixedOutput;
 use crate::read::file::opened_column::OpenedColumn;
-use crate::read::samples::buffer::ColumnBuffer;
+use crate::read::file::state::in_chunk;
 use crate::{Error, Result};
 
 /// A column that is gathered, and its decoder.
@@ -77,8 +79,8 @@ impl Gatherer {
         let Self { column, decoder } = self;
         decoder.enter_column(column);
         decoder.chunk.close(); // its body goes
-        let bytes = column.fetch_bytes(&task.location.entry, decoder.kept.begin_whole())?;
-        let checked = column.check_chunk_bytes(&task.location, bytes);
+        let bytes = fetch_bytes(column, &task.location.entry, decoder.kept.begin_whole())?;
+        let checked = check_chunk_bytes(column, &task.location, bytes);
         let (head, body) = checked.map_err(|error| in_chunk(error, &task.location))?;
         decoder.chunk.open(column, &task.location, &head, Body::whole(body))?;
         let decoded = decoder.decode_task(column, tasks, task, TaskBytes::AtHand, output);

@@ -3,12 +3,12 @@
 use super::plan::{ReadPlan, Step};
 use super::waves::{FetchScratch, fetch};
 use crate::pod::{self, Element};
+use crate::read::buffer::ColumnBuffer;
 use crate::read::decode::decoder::Decoder;
 use crate::read::decode::destination::Destination;
 use crate::read::decode::parts::{PartScratch, PlanPart};
 use crate::read::file::opened_column::OpenedColumn;
-use crate::read::samples::buffer::ColumnBuffer;
-use crate::read::samples::sample::check_type;
+use crate::read::sample::check_type;
 use crate::{Error, Result};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
 use std::sync::{Mutex, PoisonError};

@@ -3,7 +3,7 @@
 use super::tasks::TaskList;
 use crate::open::Requests;
 use crate::read::file::opened_column::OpenedColumn;
-use crate::read::file::opened_file::OpenedFile;
+use crate::read::file::state::OpenedFile;
 use crate::{Error, Result, memory};
 use std::collections::HashMap;
 use std::ops::Range;

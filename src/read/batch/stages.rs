@@ -10,17 +10,16 @@
 
 pub use super::fetched_bytes::FetchedBytes;
 pub use super::plan::ReadPlan;
-pub use crate::codec::{BlockScratch, StoredBlock};
-pub use crate::read::decode::block_samples::{BlockSamples, VisitBlocks};
-pub use crate::read::decode::decoder::Decoder;
-pub use crate::read::decode::parts::PlanPart;
-
 use super::plan::{Step, not_complete};
 use super::tasks::Task;
 use super::waves::TaskBytes;
+pub use crate::codec::{BlockScratch, StoredBlock};
+use crate::read::buffer::ColumnBuffer;
+pub use crate::read::decode::block_samples::{BlockSamples, VisitBlocks};
+pub use crate::read::decode::decoder::Decoder;
 use crate::read::decode::destination::Destination;
+pub use crate::read::decode::parts::PlanPart;
 use crate::read::file::column::Column;
-use crate::read::samples::buffer::ColumnBuffer;
 use crate::{Error, Result};
 use std::ops::Range;
 

@@ -6,11 +6,10 @@ use crate::codec::Body;
 use crate::format::region::HEAD;
 use crate::le::u64_of;
 use crate::open::source::check_inside;
-use crate::read::chunk::chunk_bytes::chunk_bytes;
-use crate::read::chunk::chunk_front::ChunkFront;
-use crate::read::chunk::open_chunk::{OpenChunk, in_chunk, whole_chunk_pays};
+use crate::read::chunk::chunk_bytes::{chunk_bytes, front_of, front_ranges, readable_alone};
+use crate::read::chunk::open_chunk::{OpenChunk, whole_chunk_pays};
 use crate::read::file::opened_column::OpenedColumn;
-use crate::read::locate::chunk_location::ChunkLocation;
+use crate::read::file::state::{ChunkFront, ChunkLocation, in_chunk};
 use crate::{Error, Result, memory};
 use std::ops::Range;
 use std::sync::Arc;
@@ -124,7 +123,7 @@ impl TaskList {
         self.soon.clear();
         self.failed = None;
         for (number, column) in columns.iter().map(P::column).enumerate() {
-            let checked = column.check_selection(&self.selection);
+            let checked = check_selection(column, &self.selection);
             if let Err(error) = checked.and_then(|()| self.add_index_ranges(column)) {
                 self.failed = Some((number, error));
                 break;
@@ -271,7 +270,7 @@ impl TaskList {
         wanted.iter().filter(|chunk| chunk.front.is_none()).try_for_each(|WantedChunk { task, .. }| {
             match whole_before_front(&task.location, column, taken(held, &task.location), task) {
                 true => Ok(()),
-                false => column.front_ranges(&task.location, self.selection.get(task.ranks.start).0, &mut self.soon),
+                false => front_ranges(column, &task.location, self.selection.get(task.ranks.start).0, &mut self.soon),
             }
         })
     }
@@ -285,7 +284,7 @@ impl TaskList {
         if is_reachable && held.is_some_and(|held| held.holds(&location) && held.has_body()) {
             return self.push(task);
         }
-        if let Some(bytes) = column.readable_alone(&location)? {
+        if let Some(bytes) = readable_alone(column, &location)? {
             let (taken, whole) = whole_chunk_pays(&location, bytes, taken(held, &location), task.wanted());
             if task.is_straight || !whole {
                 self.left_in_file = (bytes, taken);
@@ -296,7 +295,7 @@ impl TaskList {
         let front = match front {
             _ if task.is_straight || whole_before_front(&location, column, taken, &task) => None,
             Some(front) => Some(front),
-            None => column.front(&location)?,
+            None => front_of(column, &location)?,
         };
         if let Some(front) = front
             && self.fetch_blocks(&task, column, &front, taken)?
@@ -445,6 +444,19 @@ fn whole_before_front(location: &ChunkLocation, column: &OpenedColumn, taken: us
     let layout = column.layout();
     let bytes = location.sample_count().saturating_mul(layout.inner_bytes);
     !layout.has_shape() && whole_chunk_pays(location, bytes, taken, task.wanted()).1
+}
+
+/// Refuses a selection with lost samples of a salvaged file.
+fn check_selection(column: &OpenedColumn, selection: &Selection) -> Result<()> {
+    column.schema().check_known()?;
+    if column.index().listed.is_none() {
+        return Ok(());
+    }
+    let sample = |rank| selection.get(rank).0;
+    if let (true, Some(last)) = (selection.is_range(), selection.last()) {
+        return column.check_listed(&(sample(0)..last.saturating_add(1)));
+    }
+    (0..selection.sample_count()).map(sample).try_for_each(|i| column.check_listed(&(i..i.saturating_add(1))))
 }
 
 /// Adds a sample to an error.

@@ -6,9 +6,10 @@ use crate::format::region::RegionHead;
 use crate::format::schema::Layout;
 use crate::le::{self, u64_of};
 use crate::list_buffer::ListBuffer;
+use crate::read::buffer::ColumnBuffer;
+use crate::read::chunk::chunk_bytes::fetch_chunk;
 use crate::read::decode::nested;
 use crate::read::file::opened_column::OpenedColumn;
-use crate::read::samples::buffer::ColumnBuffer;
 use crate::{Error, Result, memory};
 
 /// Memory for chunks, used again for each.
@@ -77,7 +78,7 @@ fn with_chunk<T>(
         let location = column.locate_chunk(chunk)?;
         let entry = location.ok_or_else(|| Error::bad_argument(format!("there is no chunk {chunk}")))?.entry;
         let copy = || {
-            let (region, head, body) = column.fetch_chunk(&entry, &mut scratch.buffer)?;
+            let (region, head, body) = fetch_chunk(column, &entry, &mut scratch.buffer)?;
             let stored = StoredChunk { layout: column.layout(), tables: column, head: &head, body: Body::whole(body) };
             then(&region, &stored, &mut scratch.decoder)
         };

@@ -3,10 +3,10 @@
 //! Blocks of encodings that devices do not decode are decoded here, and handed out as raw elements:
 //! who takes blocks needs no other way for them.
 
-use super::staged::outside;
 use crate::Result;
 use crate::codec::{Body, StoredBlock};
 use crate::pod::AlignedBytes;
+use crate::read::buffer::outside;
 use crate::read::chunk::open_chunk::OpenChunk;
 use crate::read::file::opened_column::OpenedColumn;
 use std::ops::Range;

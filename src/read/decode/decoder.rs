@@ -2,16 +2,18 @@
 
 use super::nested::stage;
 use super::output::{FixedOutput, RaggedOutput, RaggedScratch, SamplePlace, WholeOutput, copy_extents, copy_values};
-use super::staged::{RaggedValues, Staging, outside};
+use super::staged::{RaggedValues, Staging};
 use crate::codec::Body;
 use crate::format::region::HEAD_BYTES;
 use crate::read::batch::selection::Selection;
 use crate::read::batch::tasks::{Fetch, Task, at_sample};
 use crate::read::batch::waves::TaskBytes;
-use crate::read::chunk::open_chunk::{Kept, OpenChunk, in_chunk};
-use crate::read::chunk::stored_parts::body_in;
+use crate::read::buffer::outside;
+use crate::read::chunk::chunk_bytes::check_chunk_bytes;
+use crate::read::chunk::open_chunk::{Kept, OpenChunk};
+use crate::read::chunk::stored_parts::{body_in, check_stored, plain_chunk};
 use crate::read::file::opened_column::OpenedColumn;
-use crate::read::file::options::Verification;
+use crate::read::file::state::{Verification, in_chunk};
 use crate::{Error, Result, memory};
 use std::ops::Range;
 use std::sync::Arc;
@@ -146,7 +148,7 @@ impl Decoder {
             (TaskBytes::Fetched(bytes), _) => {
                 // what was fetched again may differ from what was checked
                 if !is_held || column.file.verification == Verification::Always {
-                    let checked = column.check_chunk_bytes(location, bytes);
+                    let checked = check_chunk_bytes(column, location, bytes);
                     let (head, body) = checked.map_err(|error| in_chunk(error, location))?;
                     self.chunk.open(column, location, &head, Body::whole(body))?;
                 }
@@ -253,7 +255,7 @@ impl Decoder {
     /// the one that is held: holding a chunk takes as long as finding a sample.
     fn find_plain(&mut self, column: &OpenedColumn, selection: &Selection, task: &Task) -> Result<bool> {
         let (Some(file), location) = (column.file.bytes().memory(), &task.location) else { return Ok(false) };
-        let plain = column.plain_chunk(file, location).map_err(|error| in_chunk(error, location))?;
+        let plain = plain_chunk(column, file, location).map_err(|error| in_chunk(error, location))?;
         let Some(parts) = plain else { return Ok(false) };
         memory::reserve(&mut self.found, task.ranks.len())?;
         let start = location.body_start().saturating_add(parts.values_start());
@@ -261,7 +263,7 @@ impl Decoder {
         for rank in task.ranks.clone() {
             let (sample, position) = selection.get(rank);
             let at = location.position_of(sample).saturating_mul(sample_bytes);
-            let checked = column.check_stored(location, &parts, body, &(at..at.saturating_add(sample_bytes)));
+            let checked = check_stored(column, location, &parts, body, &(at..at.saturating_add(sample_bytes)));
             checked.map_err(|error| at_sample(error, sample))?;
             // inside the body: the chunk holds the sample, and is as long as its samples
             let start = start.saturating_add(location.position_of(sample).saturating_mul(sample_bytes));

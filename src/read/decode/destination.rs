@@ -7,8 +7,8 @@ use crate::le::u64_of;
 use crate::read::batch::selection::Selection;
 use crate::read::batch::tasks::{Fetch, Task, TaskList, at_sample};
 use crate::read::batch::waves::TaskBytes;
+use crate::read::buffer::ColumnBuffer;
 use crate::read::file::opened_column::OpenedColumn;
-use crate::read::samples::buffer::ColumnBuffer;
 use crate::{Error, Result};
 
 /// The destination of the samples of one column.

@@ -1,13 +1,13 @@
 //! The lists of samples of a nested column, staged sample by sample, and laid out level by level.
 
-use super::staged::{RaggedValues, StagedValues, outside};
+use super::staged::{RaggedValues, StagedValues};
 use crate::format::content::{Content, all_present};
 use crate::format::item_shapes::push_item_shapes;
 use crate::format::schema::Layout;
 use crate::le::u64_of;
 use crate::list_buffer::push_bit;
 use crate::read::batch::selection::Selection;
-use crate::read::samples::buffer::ColumnBuffer;
+use crate::read::buffer::{ColumnBuffer, outside};
 use crate::{Error, Result, memory};
 use std::ops::Range;
 

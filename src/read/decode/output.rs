@@ -2,15 +2,15 @@
 
 use super::block_samples::VisitedBlocks;
 use super::nested;
-use super::staged::{RaggedValues, StagedValues, outside};
+use super::staged::{RaggedValues, StagedValues};
 use crate::codec::Body;
 use crate::format::content::Content;
 use crate::format::schema::Layout;
 use crate::le::{self, u64_of};
 use crate::read::batch::selection::Selection;
+use crate::read::buffer::{ColumnBuffer, outside};
 use crate::read::chunk::open_chunk::OpenChunk;
 use crate::read::file::opened_column::OpenedColumn;
-use crate::read::samples::buffer::ColumnBuffer;
 use crate::{Result, memory};
 use std::ops::Range;
 

@@ -10,7 +10,7 @@ use crate::read::batch::plan::ReadPlan;
 use crate::read::batch::selection::Selection;
 use crate::read::batch::tasks::Task;
 use crate::read::batch::waves::TaskBytes;
-use crate::read::samples::buffer::ColumnBuffer;
+use crate::read::buffer::ColumnBuffer;
 use crate::{Error, Result, memory};
 use std::ops::Range;
 

@@ -3,12 +3,12 @@
 use super::decoder::{Decoder, too_many};
 use super::destination::{Destination, check_delivered};
 use super::output::{FixedOutput, WholeOutput};
-use super::staged::outside;
 use crate::format::content::check_unused_bits;
 use crate::read::batch::fetched_bytes::FetchedBytes;
 use crate::read::batch::plan::ReadPlan;
 use crate::read::batch::tasks::{Task, at_sample};
 use crate::read::batch::waves::TaskBytes;
+use crate::read::buffer::outside;
 use crate::read::file::opened_column::OpenedColumn;
 use crate::{Error, Result, memory};
 

@@ -1,6 +1,5 @@
 //! Values and lists of samples, as decoders stage them before they are laid out.
 
-use crate::Error;
 use crate::pod::AlignedBytes;
 use std::ops::Range;
 
@@ -59,9 +58,4 @@ impl StagedValues for Staging {
         std::mem::swap(&mut self.values, out);
         true
     }
-}
-
-#[cold]
-pub(in crate::read) fn outside() -> Error {
-    Error::internal("a sample is outside its destination, or outside the values that were decoded")
 }

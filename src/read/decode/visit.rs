@@ -8,7 +8,6 @@ use super::block_samples::{VisitBlocks, VisitedBlocks};
 use super::decoder::Decoder;
 use super::destination::begin_without_values;
 use super::output::{FixedOutput, SamplePlace};
-use super::staged::outside;
 use crate::codec::Body;
 use crate::le::FILE_ORDER_IS_NATIVE;
 use crate::pod::AlignedBytes;
@@ -16,9 +15,9 @@ use crate::read::batch::fetched_bytes::FetchedBytes;
 use crate::read::batch::plan::ReadPlan;
 use crate::read::batch::tasks::{Task, TaskList};
 use crate::read::batch::waves::TaskBytes;
+use crate::read::buffer::{ColumnBuffer, outside};
 use crate::read::chunk::open_chunk::OpenChunk;
 use crate::read::file::opened_column::OpenedColumn;
-use crate::read::samples::buffer::ColumnBuffer;
 use crate::{Error, Result};
 use std::ops::Range;
 

@@ -32,7 +32,7 @@ use crate::format::trailer::Trailer;
 use crate::le::u64_of;
 use crate::open::body;
 use crate::open::source::Source;
-use crate::read::locate::losses::LostSamples;
+use crate::read::losses::LostSamples;
 use crate::{ErrorKind, Result, memory};
 use std::ops::Range;
 
