@@ -1,7 +1,7 @@
 //! Many samples by one call: plan, fetch, decode.
 
-use super::tasks::{Fetch, PlannedColumn, Task, TaskList};
-use super::waves::{FetchScratch, TaskBytes, fetch, run_at_hand};
+use super::tasks::{Fetch, PlannedColumn, Task, TaskBytes, TaskList};
+use super::waves::{FetchScratch, fetch, run_at_hand};
 use crate::codec::Body;
 use crate::le::{self, u64_of};
 use crate::open::Source;
@@ -9,9 +9,8 @@ use crate::open::source::read;
 use crate::read::buffer::ColumnBuffer;
 use crate::read::chunk::chunk_bytes::{check_chunk_bytes, fetch_bytes};
 use crate::read::chunk::open_chunk::OpenChunk;
-use crate::read::decode::decoder::Decoder;
-use crate::read::decode::destination::Destination;
-use crate::read::decode::output::FixedOutput;
+use crate::read::decode::decoder::TaskDecoder;
+use crate::read::decode::output::{Destination, FixedOutput};
 use crate::read::file::opened_column::OpenedColumn;
 use crate::read::file::state::in_chunk;
 use crate::{Error, Result};
@@ -19,7 +18,7 @@ use crate::{Error, Result};
 /// A column that is gathered, and its decoder.
 pub(in crate::read) struct Gatherer {
     pub column: OpenedColumn,
-    pub decoder: Decoder,
+    pub decoder: TaskDecoder,
 }
 
 /// Memory that requests reuse.
@@ -71,7 +70,7 @@ impl AsMut<Gatherer> for Gatherer {
 
 impl Gatherer {
     pub(in crate::read) fn new(column: OpenedColumn) -> Self {
-        Self { column, decoder: Decoder::new() }
+        Self { column, decoder: TaskDecoder::new() }
     }
 
     /// Reads the chunk of a task to where the decoder keeps it, and decodes the task.

@@ -8,7 +8,7 @@ use crate::le::{self, u64_of};
 use crate::list_buffer::ListBuffer;
 use crate::read::buffer::ColumnBuffer;
 use crate::read::chunk::chunk_bytes::fetch_chunk;
-use crate::read::decode::nested;
+use crate::read::decode::staging::{chunk_parts, push_sample, stage_null, stage_sample};
 use crate::read::file::opened_column::OpenedColumn;
 use crate::{Error, Result, memory};
 
@@ -94,17 +94,17 @@ fn nested_samples(layout: &Layout, content: &Content<'_>, samples: &[Option<usiz
     for sample in samples {
         words.clear();
         let Some(i) = *sample else {
-            nested::stage_null(&mut words)?;
-            nested::push_sample(layout, &words, &mut buffer)?;
+            stage_null(&mut words)?;
+            push_sample(layout, &words, &mut buffer)?;
             continue;
         };
-        nested::stage(layout, content, i, &mut words)?;
-        nested::push_sample(layout, &words, &mut buffer)?;
+        stage_sample(layout, content, i, &mut words)?;
+        push_sample(layout, &words, &mut buffer)?;
         // below the chunk's sample count
         memory::extend(&mut values, content.values_of(layout, &(i..i + 1))?)?;
     }
     le::swap_to_native(layout.element_bytes, &mut values); // to the order of the file
-    let (validity, shape) = nested::parts(layout, &buffer)?;
+    let (validity, shape) = chunk_parts(layout, &buffer)?;
     Ok(RawChunk {
         sample_count: u32::try_from(samples.len()).unwrap_or(0), // at most 2^24
         null_count: u64_of(buffer.levels.first().map_or(0, ListBuffer::null_count)),

@@ -6,8 +6,6 @@ use crate::codec::{EncodedChunk, RawChunk};
 use crate::format::ColumnSchema;
 use crate::format::content::Content;
 use crate::open::ColumnFacts;
-#[cfg(feature = "rayon")]
-use crate::read::batch::parallel::ParallelCursor;
 use crate::read::chunk::copied_chunk::{ChunkScratch, some_of_chunk, stored_chunk};
 use crate::read::chunk::facts::{
     ChunkBlocks, ChunkInfo, ColdRead, Explanation, chunk_blocks, chunk_info, cold_read, explain, regret,
@@ -148,13 +146,6 @@ impl Column {
         Cursor::new(self.0.clone())
     }
 
-    /// Returns a cursor whose calls are shared among the threads of a rayon pool (cargo feature
-    /// `rayon`).
-    #[cfg(feature = "rayon")]
-    pub fn parallel_cursor(&self) -> ParallelCursor {
-        ParallelCursor::new(self.0.clone())
-    }
-
     /// Explains chunk number `chunk`, counted from 0: `None` after the last.
     ///
     /// Cost: reads and decodes the chunk, and encodes it with every encoding. A chunk of 64 KiB
@@ -224,15 +215,8 @@ impl Column {
     }
 }
 
+// here and not beside the cursor: a column names its cursor, and files form no cycle
 impl Cursor {
-    /// Returns the column.
-    pub fn column(&self) -> Column {
-        Column(self.opened().clone())
-    }
-}
-
-#[cfg(feature = "rayon")]
-impl ParallelCursor {
     /// Returns the column.
     pub fn column(&self) -> Column {
         Column(self.opened().clone())
