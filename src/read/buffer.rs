@@ -283,9 +283,7 @@ impl ColumnBuffer {
             None => batch,
         }
     }
-}
 
-impl ColumnBuffer {
     /// Fills the buffer with samples of other buffers, which `column` describes: for each, the
     /// buffer and the number of the sample in it. `None` is a null sample. Samples without values,
     /// as [`visit_blocks`](crate::stages::Decoder::visit_blocks) returns them, add none.
@@ -400,7 +398,8 @@ impl ColumnBuffer {
         Ok(())
     }
 
-    fn push_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+    /// Appends values of items.
+    pub(in crate::read) fn push_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         let start = self.values.as_slice().len();
         self.values.resize(start.checked_add(bytes.len()).ok_or_else(outside)?)?;
         let to = self.values.as_mut_slice().get_mut(start..).ok_or_else(outside)?;

@@ -47,8 +47,6 @@ pub struct Cursor {
     sample: AlignedBytes,
 }
 
-// Single samples do not go through a plan, which would take 50 ns more (docs/src/contributing.md).
-// Their calls hold the chunk in the same state as those of many samples.
 impl Cursor {
     pub(in crate::read) fn new(column: OpenedColumn) -> Self {
         Self { gatherer: Gatherer::new(column), request: RequestScratch::default(), sample: AlignedBytes::default() }

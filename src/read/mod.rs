@@ -4,10 +4,10 @@
 //! |---|---|
 //! | `file` | an open file and its columns; from a sample's index to its chunk |
 //! | `chunk` | one chunk: read, checked, opened |
-//! | `sample`, `cursor`, `buffer` | samples as a program gets them: borrowed, one at a time, side by side |
+//! | `sample`, `cursor`, `buffer` | samples: borrowed, read one at a time, side by side |
 //! | `batch` | many samples at once: plan, fetch, decode |
 //! | `decode` | from the bytes of a chunk to the memory of the caller |
-//! | `verify`, `salvage`, `losses` | every byte checked; what damage has left, and what it has not |
+//! | `verify`, `salvage`, `losses` | every byte checked; what damage has left, and has not |
 
 mod batch;
 mod buffer;

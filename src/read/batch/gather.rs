@@ -1,4 +1,13 @@
 //! Many samples by one call: plan, fetch, decode.
+//!
+//! All columns are planned together, and their bytes fetched as one request. Each task is decoded
+//! as soon as its wave is there.
+//!
+//! Two kinds of bytes go around the buffer of a wave, which saves copying them, if the source reads
+//! one range after the other. Long runs of values that are stored raw are read straight to their
+//! destination. A long chunk that its decoder keeps for the next request is read to where it is
+//! kept, after all other tasks, because the decoder may hold the chunk of one of them in the same
+//! memory.
 
 use super::tasks::{Fetch, PlannedColumn, Task, TaskBytes, TaskList};
 use super::waves::{FetchScratch, fetch, run_at_hand};

@@ -1,4 +1,9 @@
 //! Gathering by many threads: those of the rayon pool in which it is called.
+//!
+//! The calling thread plans. The plan is then divided into several parts for each thread, so that
+//! all threads end at about the same time, and each thread fetches and decodes the parts that it
+//! takes. Parts are taken in order, and all that were taken are finished. So the error is the one
+//! that a single thread would meet first.
 
 use super::plan::{ReadPlan, Step};
 use super::waves::{FetchScratch, fetch};

@@ -328,7 +328,7 @@ impl ReadPlan {
 }
 
 #[cold]
-pub(in crate::read) fn not_complete() -> Error {
+fn not_complete() -> Error {
     Error::bad_argument("the plan is not complete: it has failed, or `advance` has not returned true")
 }
 

@@ -95,7 +95,7 @@ impl Selection {
     }
 
     /// Returns the end of the ranks from `rank` on whose samples are below `end`.
-    pub(in crate::read) fn rank_of_end(&self, rank: usize, end: u64) -> usize {
+    fn rank_of_end(&self, rank: usize, end: u64) -> usize {
         match &self.range {
             Some(range) => {
                 let count = end.min(range.end).saturating_sub(range.start);
@@ -129,7 +129,7 @@ impl Selection {
 
     /// Returns the number of ranks from `rank` on, before `end`, without a gap between their
     /// samples.
-    pub(in crate::read) fn dense(&self, rank: usize, end: usize) -> usize {
+    fn dense(&self, rank: usize, end: usize) -> usize {
         if self.range.is_some() {
             return end.saturating_sub(rank);
         }
@@ -190,8 +190,8 @@ impl Task {
 ///
 /// Planning has three steps, each for all columns: [`TaskList::begin`], [`TaskList::locate`],
 /// [`TaskList::complete`]. Each prefetches what the next one reads. So the number of round trips
-/// does not depend on the number of columns, nor, if a caller takes several lists through each
-/// step before the next, on the number of files.
+/// does not depend on the number of columns, nor, if a caller takes several lists through each step
+/// before the next, on the number of files.
 #[derive(Default)]
 pub(in crate::read) struct TaskList {
     pub selection: Selection,

@@ -39,8 +39,8 @@ pub(in crate::read) fn load_chunk<'a>(
     check_chunk_bytes(column, location, bytes)
 }
 
-/// Checks a chunk of a file that is in memory as the reader's policy asks. A head that was
-/// checked before is not checked again: the bytes are the same.
+/// Checks a chunk of a file that is in memory as the reader's policy asks. A head that was checked
+/// before is not checked again: the bytes are the same.
 pub(in crate::read) fn chunk_in_memory<'a>(
     column: &OpenedColumn,
     location: &ChunkLocation,
@@ -56,9 +56,9 @@ pub(in crate::read) fn chunk_in_memory<'a>(
     Ok((chunk, body))
 }
 
-/// Checks head and body of a chunk as the reader's policy asks. Notes that they were checked.
-/// Of a chunk in blocks, checks the front; [`check_blocks`] checks its blocks
-/// when they are used, so that damage of one costs no sample of another.
+/// Checks head and body of a chunk as the reader's policy asks. Notes that they were checked. Of a
+/// chunk in blocks, checks the front; [`check_blocks`] checks its blocks when they are used, so
+/// that damage of one costs no sample of another.
 pub(in crate::read) fn check_chunk_bytes<'a>(
     column: &OpenedColumn,
     location: &ChunkLocation,
@@ -88,10 +88,10 @@ pub(in crate::read) fn check_chunk_bytes<'a>(
     Ok((chunk, body))
 }
 
-/// Checks the decoded length that the head of a chunk states: it is that of the part table
-/// or that of the samples. Decoding compares it again, but values that are
-/// used as they are stored are not decoded. `body` has the part table.
-pub(in crate::read) fn check_raw_bytes(column: &OpenedColumn, head: &ChunkHead, body: &[u8]) -> Result<()> {
+/// Checks the decoded length that the head of a chunk states: it is that of the part table,
+/// or that of the samples. Decoding compares it again, but values that are used as they are
+/// stored are not decoded. `body` has the part table.
+fn check_raw_bytes(column: &OpenedColumn, head: &ChunkHead, body: &[u8]) -> Result<()> {
     let values = parts(column.layout(), head, body)?.values;
     let expected = u64::from(head.entry.sample_count).checked_mul(u64_of(column.layout().inner_bytes));
     if head.entry.has_parts() || expected == Some(values.raw_bytes.into()) {
@@ -111,8 +111,8 @@ fn check_stored_blocks(column: &OpenedColumn, head: &ChunkHead, body: &[u8]) -> 
     values_in_blocks(column.layout(), head, Body::whole(body))?.check_raw()
 }
 
-/// Checks the blocks that bytes of the values need, as the reader's policy asks. Notes that
-/// they were checked. The error of a damaged block has the samples that are lost with it, which
+/// Checks the blocks that bytes of the values need, as the reader's policy asks. Notes that they
+/// were checked. The error of a damaged block has the samples that are lost with it, which
 /// `content` tells.
 pub(in crate::read) fn check_blocks(
     column: &OpenedColumn,
@@ -200,11 +200,7 @@ pub(in crate::read) fn chunk_head(column: &OpenedColumn, entry: &ChunkEntry) -> 
 }
 
 /// Checks the head of a chunk, and that the chunk may be decoded.
-pub(in crate::read) fn checked_head(
-    column: &OpenedColumn,
-    entry: &ChunkEntry,
-    bytes: &[u8; HEAD_BYTES],
-) -> Result<ChunkHead> {
+fn checked_head(column: &OpenedColumn, entry: &ChunkEntry, bytes: &[u8; HEAD_BYTES]) -> Result<ChunkHead> {
     let (_, chunk) = parse_chunk_head(column, entry, bytes)?;
     column.file.check_decoded_bytes(chunk.raw_bytes.into()).map(|()| chunk)
 }
@@ -223,9 +219,9 @@ fn parse_chunk_head(
     Ok((head, chunk))
 }
 
-/// Returns the length of the values of a chunk whose samples can be read alone: the file is not
-/// in memory, the chunk consists of samples as they are, and it was checked before, or the
-/// reader's policy asks for no more than its head.
+/// Returns the length of the values of a chunk whose samples can be read alone: the file is not in
+/// memory, the chunk consists of samples as they are, and it was checked before, or the reader's
+/// policy asks for no more than its head.
 pub(in crate::read) fn readable_alone(column: &OpenedColumn, location: &ChunkLocation) -> Result<Option<usize>> {
     let entry = &location.entry;
     let layout = column.layout();
@@ -272,7 +268,7 @@ fn front_in(bytes: &[u8], before: usize) -> Result<&[u8]> {
     end.and_then(|end| bytes.get(HEAD_BYTES..end)).ok_or_else(cut_off)
 }
 
-pub(in crate::read) fn split_head(bytes: &[u8]) -> Result<(&[u8; HEAD_BYTES], &[u8])> {
+fn split_head(bytes: &[u8]) -> Result<(&[u8; HEAD_BYTES], &[u8])> {
     bytes.split_first_chunk().ok_or_else(|| Error::internal("the bytes of a chunk are shorter than its head"))
 }
 
@@ -283,7 +279,7 @@ pub(in crate::read) fn chunk_bytes(entry: &ChunkEntry) -> Result<usize> {
 }
 
 #[cold]
-pub(in crate::read) fn cut_off() -> Error {
+fn cut_off() -> Error {
     Error::corrupt("R-5.14", "the front of a chunk in blocks reaches beyond the chunk")
 }
 
@@ -292,8 +288,8 @@ const FIRST_READ: usize = 1024;
 /// Bytes that are prefetched before and after the place where a block is guessed.
 const GUESSED_BYTES: u64 = 1 << 10;
 
-/// Returns the front of a chunk whose blocks are to be read alone: the file is not in memory,
-/// and the chunk is long enough.
+/// Returns the front of a chunk whose blocks are to be read alone: the file is not in memory, and
+/// the chunk is long enough.
 pub(in crate::read) fn front_of(column: &OpenedColumn, location: &ChunkLocation) -> Result<Option<Arc<ChunkFront>>> {
     if !has_front(column, &location.entry)? {
         return Ok(None);
@@ -309,8 +305,8 @@ pub(in crate::read) fn front_of(column: &OpenedColumn, location: &ChunkLocation)
     Ok(Some(front))
 }
 
-/// Returns whether the blocks of a chunk are read alone: the file is not in memory, and the
-/// chunk is long enough.
+/// Returns whether the blocks of a chunk are read alone: the file is not in memory, and the chunk
+/// is long enough.
 fn has_front(column: &OpenedColumn, entry: &ChunkEntry) -> Result<bool> {
     Ok(reads_blocks(column, entry) && is_in_blocks(entry)? && column.file.bytes().memory().is_none())
 }
@@ -332,9 +328,9 @@ pub(in crate::read) fn front_ranges(
     Ok(())
 }
 
-/// Returns the range in which the block of a sample probably is, as if blocks had as many
-/// samples as in the chunk before, and all were equally long: it is read at the same time as
-/// the front, which would tell. `None` if blocks of the chunk are not read alone.
+/// Returns the range in which the block of a sample probably is, as if blocks had as many samples
+/// as in the chunk before, and all were equally long: it is read at the same time as the front,
+/// which would tell. `None` if blocks of the chunk are not read alone.
 pub(in crate::read) fn guessed_block(
     column: &OpenedColumn,
     location: &ChunkLocation,
@@ -399,7 +395,7 @@ pub(in crate::read) fn read_front(column: &OpenedColumn, location: &ChunkLocatio
 }
 
 /// Returns the length of head, part table, validity and shape.
-pub(in crate::read) fn bytes_before_values(column: &OpenedColumn, head: &ChunkHead, bytes: &[u8]) -> Result<usize> {
+fn bytes_before_values(column: &OpenedColumn, head: &ChunkHead, bytes: &[u8]) -> Result<usize> {
     let parts = parts(column.layout(), head, bytes.get(HEAD_BYTES..).unwrap_or(&[]))?;
     if !head.entry.has_parts() {
         return Ok(HEAD_BYTES);

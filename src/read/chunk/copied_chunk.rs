@@ -1,4 +1,9 @@
 //! Whole chunks, to be written to another file: as they are stored, or some samples of them.
+//!
+//! The checksum of a chunk is checked each time, whatever the reader's policy: the copy gets a
+//! checksum of its own, which would vouch for bytes that have changed since. Of a damaged chunk of
+//! a salvaged file, the samples that are left are decoded without the damaged blocks. Samples are
+//! handed to an encoder in the byte order of the file; nulls can be added between them.
 
 use crate::codec::{Body, ChunkDecoder, EncodedChunk, RawChunk, StoredChunk, decode_intact};
 use crate::format::content::{Content, validity_bytes};

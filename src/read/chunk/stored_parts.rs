@@ -1,4 +1,12 @@
-//! Chunks whose parts are all stored as they are in memory, so that nothing need be decoded.
+//! Chunks whose parts are all stored raw in memory, so that nothing need be decoded.
+//!
+//! Samples of such chunks are borrowed from the file, or copied from it. That is right if no part
+//! is encoded, if this machine has the byte order of the file, and if the lengths of the parts
+//! agree with each other; decoding would check that otherwise. Values in raw blocks follow each
+//! other without gaps, so they are used in the same way, behind the front that lists the blocks.
+//!
+//! Most samples that are viewed or gathered take this way. So the check is one look at a record
+//! once the chunk was checked, and a chunk that has nothing but values needs no part table.
 
 use crate::codec::{Body, PartSpec, StoredPart, encoding, front_bytes, parts};
 use crate::format::chunk::ChunkHead;
@@ -49,8 +57,8 @@ impl StoredParts {
     }
 }
 
-/// Returns the parts of a chunk of a file that is in memory, checked, if they can be used
-/// there: nothing is encoded, and this machine's byte order is the file's.
+/// Returns the parts of a chunk of a file that is in memory, checked, if they can be used there:
+/// nothing is encoded, and this machine's byte order is the file's.
 #[inline]
 pub(in crate::read) fn stored_parts(
     column: &OpenedColumn,
@@ -64,8 +72,7 @@ pub(in crate::read) fn stored_parts(
     parts_of_body(column, location, body_in(file, location)?)
 }
 
-/// Returns the parts of a chunk as [`stored_parts`] does, if the values are all
-/// it has.
+/// Returns the parts of a chunk as [`stored_parts`] does, if the values are all it has.
 #[inline]
 pub(in crate::read) fn plain_chunk(
     column: &OpenedColumn,
@@ -82,8 +89,8 @@ pub(in crate::read) fn plain_chunk(
     parts.content(body).check_lengths(layout).map(|()| Some(parts))
 }
 
-/// Checks the blocks that bytes of the values need, as the reader's policy asks: of a chunk
-/// that is not in blocks, all was checked before.
+/// Checks the blocks that bytes of the values need, as the reader's policy asks: of a chunk that is
+/// not in blocks, all was checked before.
 #[inline]
 pub(in crate::read) fn check_stored(
     column: &OpenedColumn,
@@ -121,8 +128,7 @@ fn has_stored_values(column: &OpenedColumn, location: &ChunkLocation) -> Result<
     Ok(in_order && is_stored(location.entry.encoding)?)
 }
 
-/// Checks a chunk of a file that is in memory, unless that was done as the reader's policy
-/// asks.
+/// Checks a chunk of a file that is in memory, unless that was done as the reader's policy asks.
 #[inline]
 fn check_once(column: &OpenedColumn, location: &ChunkLocation) -> Result<()> {
     if column.is_open(location.chunk) { Ok(()) } else { check_chunk(column, location) }

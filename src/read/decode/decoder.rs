@@ -294,7 +294,7 @@ impl TaskDecoder {
 
     /// Copies the samples that were found in the file, in the order of their destinations. For
     /// requests in any order: the caches of processors prefer reads to be scattered, not writes.
-    pub(in crate::read) fn copy_in_order(&mut self, file: &[u8], out: &mut WholeOutput<'_>) -> Result<()> {
+    fn copy_in_order(&mut self, file: &[u8], out: &mut WholeOutput<'_>) -> Result<()> {
         if self.found.is_empty() {
             return Ok(());
         }

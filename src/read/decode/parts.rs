@@ -1,4 +1,13 @@
 //! The third stage of a read, divided: parts of a plan that any thread can decode.
+//!
+//! The tasks of a plan are divided into parts, in their order and each of one column. The
+//! destinations of a column are divided with them: slots of a fixed shape by the positions of the
+//! part's samples, places of ragged values by their ranks. They do not overlap, so threads need no
+//! lock.
+//!
+//! Values of ragged samples are staged by each part, and laid out by the calling thread once all
+//! parts are decoded. Results and memory of a part stay with its number, whichever thread decoded
+//! it.
 
 use super::decoder::TaskDecoder;
 use super::output::{Destination, SplitOutput, begin_buffer, check_delivered, check_length};

@@ -32,6 +32,14 @@ pub(in crate::read) struct RaggedValues {
     pub words: Range<usize>,
 }
 
+impl RaggedValues {
+    /// Returns the values, given the file and what the decoders have staged.
+    fn values<'v>(&self, file: &'v [u8], staged: &'v dyn StagedValues) -> Option<&'v [u8]> {
+        let all = self.decoder.map_or(file, |decoder| staged.of(decoder));
+        all.get(self.bytes.clone())
+    }
+}
+
 /// The values and lists that a decoder stages, of ragged or nested samples.
 #[derive(Default)]
 pub(in crate::read) struct Staging {
@@ -164,14 +172,10 @@ impl RaggedScratch {
         let total = usize::try_from(total).unwrap_or(usize::MAX).saturating_mul(layout.dtype.element_bytes());
         out.values.resize(total)?;
         for (rank, values) in self.values.iter().enumerate() {
-            let from = match values.decoder {
-                None => file.get(values.bytes.clone()),
-                Some(decoder) => staged.of(decoder).get(values.bytes.clone()),
-            };
             let start = out.offsets.get(selection.get(rank).1).copied().unwrap_or(u64::MAX);
             let start = usize::try_from(start).unwrap_or(usize::MAX).saturating_mul(layout.dtype.element_bytes());
             let to = out.values.as_mut_slice().get_mut(start..).and_then(|rest| rest.get_mut(..values.bytes.len()));
-            let (Some(from), Some(to)) = (from, to) else { return Err(outside()) };
+            let (Some(from), Some(to)) = (values.values(file, staged), to) else { return Err(outside()) };
             to.copy_from_slice(from); // equal lengths
         }
         Ok(())
@@ -302,15 +306,7 @@ fn lay_out_lists(
         let sample = values.get(rank).ok_or_else(outside)?;
         let words = staged.words(sample.stager).get(sample.words.clone()).ok_or_else(too_early)?;
         push_sample(layout, words, out)?;
-        let from = match sample.decoder {
-            None => file.get(sample.bytes.clone()),
-            Some(decoder) => staged.of(decoder).get(sample.bytes.clone()),
-        };
-        let from = from.ok_or_else(outside)?;
-        let start = out.values.as_slice().len();
-        out.values.resize(start.saturating_add(from.len()))?;
-        let to = out.values.as_mut_slice().get_mut(start..).ok_or_else(outside)?;
-        to.copy_from_slice(from); // equal lengths
+        out.push_bytes(sample.values(file, staged).ok_or_else(outside)?)?;
     }
     let inner_elements = layout.inner_bytes / layout.dtype.element_bytes(); // whole
     scale(&mut out.offsets, inner_elements);

@@ -1,4 +1,9 @@
 //! One column of an open file: the handle that callers keep.
+//!
+//! A column borrows samples that need no decoding, tells facts of chunks, and makes cursors, which
+//! read all others. Whole chunks are read through it, too, for files that are made of chunks of
+//! others. Errors leave it with the path of the file, the column and the samples that they are
+//! about.
 
 use super::opened_column::OpenedColumn;
 use super::state::{ChunkLocation, in_chunk};

@@ -74,12 +74,10 @@ impl OpenOptions {
     }
 
     /// Returns the limit of [`OpenOptions::max_chunk_bytes`].
-    pub(in crate::read) fn chunk_bytes_limit(&self) -> u32 {
+    fn chunk_bytes_limit(&self) -> u32 {
         self.max_chunk_bytes.unwrap_or(limits::CHUNK_BYTES)
     }
-}
 
-impl OpenOptions {
     /// Opens a file from any source.
     pub fn open(self, source: impl Source + 'static) -> Result<Reader> {
         let source: Arc<dyn Source> = Arc::new(source);

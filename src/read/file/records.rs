@@ -132,7 +132,7 @@ impl CheckedBlocks {
     }
 
     /// Notes that all blocks of a chunk were checked.
-    pub(in crate::read) fn set_all(&self, chunk: u64) {
+    fn set_all(&self, chunk: u64) {
         self.0.set(chunk, u64::MAX);
     }
 
@@ -199,7 +199,7 @@ mod tests {
     /// The first touch, by several threads at once: Miri and the thread sanitizer look at every
     /// access.
     #[test]
-    fn bits_set_by_several_threads_are_all_set_and_no_others() {
+    fn bits_of_a_bitmap_set_by_several_threads_are_all_set_and_no_others() {
         const THREADS: u64 = 4;
         for bits in [1, 64, 65, 200] {
             let bitmap = Bitmap::new(bits);

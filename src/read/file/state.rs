@@ -292,7 +292,7 @@ const MAX_CACHED_BYTES: usize = 4096;
 /// Fronts of 64 KiB of fixed samples are shorter.
 const SHORT: usize = 256;
 /// The maximum number of fronts of a column that are cached.
-pub(in crate::read) const CACHED_FRONTS: usize = 1 << 14;
+const CACHED_FRONTS: usize = 1 << 14;
 
 /// The front of a chunk, checked as the reader's policy asks.
 #[derive(Debug)]

@@ -134,7 +134,7 @@ impl<'a> ScanProgress<'a> {
     }
 
     /// Records that the first pass has reached offset `at`.
-    pub(super) fn scanned(&mut self, at: u64) -> Result<()> {
+    fn scanned(&mut self, at: u64) -> Result<()> {
         self.done = at.min(self.total);
         self.tell()
     }

@@ -15,7 +15,7 @@
 use super::batch::Batch;
 use super::body::{BodyCheck, BodyFinding, MetTables, load_body};
 use super::commit::CommitCheck;
-use super::report::{Damage, DamageKind, Damages, VerifyOptions, VerifyReport, passing, whole_file};
+use super::report::{Damage, DamageKind, Damages, VerifyOptions, VerifyReport, passing};
 use super::walk::{Met, SpanBytes, Walk, span_bytes};
 use crate::codec::DamagedChunk;
 use crate::error::go_on;
@@ -46,7 +46,8 @@ pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<Ver
     let header = match open_header(source) {
         Ok(header) => header,
         Err(error) => {
-            report.damages.push(whole_file(source, passing(error)?));
+            let (all, error) = (0..source.byte_count(), passing(error)?);
+            report.damages.push(Damage::of_bytes(DamageKind::Damaged, all, Some(RegionKind::Header), error));
             return Ok(report);
         }
     };
@@ -205,14 +206,9 @@ impl<'a> Findings<'a> {
         } else {
             None
         };
-        self.damages.all.extend(found.map(|(kind, error)| Damage {
-            file_range: end..file_bytes,
-            kind,
-            region: None,
-            column: None,
-            samples: None,
-            error: error.with_offset(end),
-        }));
+        self.damages
+            .all
+            .extend(found.map(|(kind, error)| Damage::of_bytes(kind, end..file_bytes, None, error.with_offset(end))));
         report.chunk_count = self.check.intact_chunks;
         report.damages = self.damages.all;
         // losses are found after the bytes that follow them

@@ -9,7 +9,6 @@
 use crate::format::chunk::ChunkEntry;
 use crate::format::index::{PAGE_BYTES, PAGE_ENTRIES, Run};
 use crate::format::region::{HEAD, RegionKind, align};
-use crate::open::Source;
 use crate::{Error, ErrorKind, Result, limits};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -128,6 +127,13 @@ pub struct Damage {
     pub error: Error,
 }
 
+impl Damage {
+    /// Returns the damage of bytes whose column and samples are not known.
+    pub(super) fn of_bytes(kind: DamageKind, file_range: Range<u64>, region: Option<RegionKind>, error: Error) -> Self {
+        Self { kind, file_range, region, column: None, samples: None, error }
+    }
+}
+
 /// The result of [`verify`](crate::verify::verify).
 #[derive(Debug, Default)]
 #[non_exhaustive]
@@ -156,12 +162,6 @@ impl VerifyReport {
 /// Returns damage as a value; other errors end the verification.
 pub(super) fn passing(error: Error) -> Result<Error> {
     if error.kind() == ErrorKind::Corrupt { Ok(error) } else { Err(error) }
-}
-
-pub(super) fn whole_file(source: &dyn Source, error: Error) -> Damage {
-    let region = Some(RegionKind::Header);
-    let (kind, file_range) = (DamageKind::Damaged, 0..source.byte_count());
-    Damage { kind, file_range, region, column: None, samples: None, error }
 }
 
 /// A region that must have been in the file, and that the walk has not met.

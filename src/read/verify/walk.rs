@@ -153,14 +153,7 @@ impl<'a> Walk<'a> {
             self.found = self.find_region(align(self.at, HEAD).saturating_add(HEAD))?;
         }
         self.at = self.found.map_or(self.end, |head| head.offset);
-        Ok(Damage {
-            file_range: start..self.at,
-            kind: DamageKind::Damaged,
-            region: None,
-            column: None,
-            samples: None,
-            error,
-        })
+        Ok(Damage::of_bytes(DamageKind::Damaged, start..self.at, None, error))
     }
 
     /// Finds the next region of this file at or after `at`, a multiple of 64.
@@ -176,14 +169,7 @@ impl<'a> Walk<'a> {
 /// Returns the damage of a region that does not follow the one before. Either can be the wrong one,
 /// so no sample is named: the index tells which chunk it is.
 fn broken_link(head: &RegionHead, error: Error) -> Damage {
-    Damage {
-        file_range: head.offset..head.body_offset(),
-        kind: DamageKind::Damaged,
-        region: Some(head.kind),
-        column: None,
-        samples: None,
-        error,
-    }
+    Damage::of_bytes(DamageKind::Damaged, head.offset..head.body_offset(), Some(head.kind), error)
 }
 
 /// Returns the head at `offset`, out of the bytes from `start` on.
