@@ -1,10 +1,15 @@
 //! The search for heads of regions at multiples of 64, without following an offset in the file.
+//!
+//! Trailers are searched from the end, the regions of a damaged file from its start. Either way no
+//! byte is read twice: a search keeps the block that it has read last in a [`Window`], and examines
+//! what is left of it before it reads more. Blocks grow, because the first head examined is mostly
+//! the one. If sectors are to be skipped that cannot be read, a block ends with a sector, and one
+//! that fails is read again in single sectors.
 
-use super::source::Source;
-use super::window::Window;
+use super::source::{Source, fetch, slice};
 use crate::format::region::{HEAD, HEAD_BYTES, RegionKind};
 use crate::le::u64_of;
-use crate::{ErrorKind, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// The smallest unit that a disk reads.
 const SECTOR: u64 = 4 << 10;
@@ -130,6 +135,50 @@ fn candidates(start: u64, block: &[u8]) -> impl DoubleEndedIterator<Item = Candi
         let offset = start.saturating_add(u64_of(number).saturating_mul(HEAD));
         Some(Candidate { kind, offset, bytes })
     })
+}
+
+/// A range of the file that is kept, so that it is not read twice. Keeps nothing of a file that is
+/// in memory.
+#[derive(Default)]
+struct Window {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window {
+    /// Returns the bytes from `start` to `end`, or to the end of the file. Reads and keeps them
+    /// unless they are kept.
+    fn until<'b>(&'b mut self, source: &'b dyn Source, start: u64, end: u64) -> Result<&'b [u8]> {
+        let length = usize::try_from(end.min(source.byte_count()).saturating_sub(start)).unwrap_or(usize::MAX);
+        if let Some(file) = source.as_bytes() {
+            return slice(file, start, length);
+        }
+        if self.part(start, length).is_none() {
+            self.start = start;
+            let fetched = fetch(source, start, length, &mut self.bytes).map(|_| ());
+            fetched.inspect_err(|_| self.bytes.clear())?;
+        }
+        self.part(start, length).ok_or_else(|| Error::internal("bytes that were read are not kept"))
+    }
+
+    /// Returns the number of kept bytes that begin at `start`.
+    fn bytes_from(&self, start: u64) -> u64 {
+        if start < self.start { 0 } else { self.end().saturating_sub(start) }
+    }
+
+    /// Returns the number of kept bytes that end at `end`.
+    fn bytes_before(&self, end: u64) -> u64 {
+        if end > self.end() { 0 } else { end.saturating_sub(self.start) }
+    }
+
+    fn end(&self) -> u64 {
+        self.start.saturating_add(u64_of(self.bytes.len()))
+    }
+
+    fn part(&self, start: u64, length: usize) -> Option<&[u8]> {
+        let at = usize::try_from(start.checked_sub(self.start)?).ok()?;
+        self.bytes.get(at..)?.get(..length)
+    }
 }
 
 #[cfg(test)]

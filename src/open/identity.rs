@@ -1,4 +1,9 @@
 //! Whether two files are the same one, whatever their paths.
+//!
+//! An output that is one of the inputs would be lost, or read while it is written. Paths do not
+//! tell: a hard link, a symbolic link or `./` leads to the same file. So files are compared as the
+//! system knows them, by device and inode or their equivalent. A file that does not exist yet, and
+//! what is not a regular file, has no identity, and is the same as no other.
 
 use crate::error::display_path;
 use crate::{Error, Result};

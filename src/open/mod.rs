@@ -1,38 +1,43 @@
 //! Opens a file for reading or appending: its source, header, last valid trailer and footer
 //! (chapter 10).
+//!
+//! A file is opened from its two ends. The header tells id and schema. The commit to read is that
+//! of the last trailer that is valid with its footer: trailers are searched backwards, because a
+//! writer that was killed leaves bytes after its last commit, and because damage of one commit must
+//! not hide those before it. The search is bounded: footers of one file do not overlap, so all
+//! together are not longer than it. Bodies are checked before anything in them is believed.
+//!
+//! What a footer states is read here, too: facts of columns for callers, and the tables of a file
+//! (chapter 4.5), which are read when a chunk first needs them.
 
 pub(crate) mod coalesce;
-mod facts;
-mod first_bytes;
 mod head_scan;
 mod identity;
 mod positioned;
 pub(crate) mod source;
-mod table_slot;
-mod window;
 
 pub use coalesce::{CoalesceConfig, RangeError, Requests, range_length};
-pub use facts::ColumnFacts;
-pub(crate) use first_bytes::FirstBytes;
 pub(crate) use head_scan::{BlockSizes, HeadScan};
 pub use identity::FileIdentity;
 pub(crate) use identity::refuse_same;
 #[cfg(feature = "import")]
 pub(crate) use positioned::check_regular;
 pub use positioned::{PositionedFile, default_open_files, is_on_network};
+pub(crate) use source::FirstBytes;
 pub use source::{InMemory, ReadMemory, Source};
-pub(crate) use table_slot::{TableSlot, no_table};
 
-use crate::codec::check_supported;
+use crate::codec::{Dictionary, check_supported, encoding_name};
 use crate::format::column_record::ColumnRecord;
-use crate::format::footer::Footer;
+use crate::format::footer::{Footer, TableEntry};
 use crate::format::header::Header;
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align};
+use crate::format::table::TableHead;
 use crate::format::trailer::Trailer;
-use crate::format::{Schema, schema_block};
-use crate::{Error, Result, foreign, memory};
+use crate::format::{CastFacts, Schema, schema_block};
+use crate::{Error, Result, foreign, limits, memory};
 use head_scan::Candidate;
 use source::{fetch, fetch_array};
+use std::sync::{Arc, OnceLock};
 
 /// The header, checked.
 pub(crate) struct OpenedHeader {
@@ -159,4 +164,91 @@ fn expect(source: &dyn Source, offset: u64, kind: RegionKind, file_id: FileId) -
     let head = RegionHead::parse(&fetch_array(source, offset)?, offset)?;
     head.expect(kind, file_id)?;
     Ok(head)
+}
+
+/// The facts of a column, as the file states them.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ColumnFacts {
+    /// Decoded bytes of all chunks.
+    pub raw_bytes: u64,
+    /// Stored bytes of all chunks, without their heads.
+    pub stored_bytes: u64,
+    /// Null samples.
+    pub null_count: u64,
+    /// Chunks.
+    pub chunk_count: u64,
+    /// Names of encodings, and of how many chunks they encode the values. 0: they encode only
+    /// validity or shape.
+    pub encodings: Vec<(String, u64)>,
+    /// The effect of the cast, if the column has one.
+    pub cast: Option<CastFacts>,
+}
+
+impl From<&ColumnRecord> for ColumnFacts {
+    fn from(facts: &ColumnRecord) -> Self {
+        Self {
+            raw_bytes: facts.raw_bytes,
+            stored_bytes: facts.stored_bytes,
+            null_count: facts.null_count,
+            chunk_count: facts.chunk_count,
+            encodings: facts.encodings.iter().map(|&(id, chunks)| (encoding_name(id), chunks)).collect(),
+            cast: facts.cast,
+        }
+    }
+}
+
+/// A table, as the footer or a walk over the file states it.
+pub(crate) struct TableSlot {
+    pub(crate) entry: TableEntry,
+    /// The table, once it has been read and checked.
+    loaded: OnceLock<Arc<Dictionary>>,
+}
+
+impl TableSlot {
+    pub(crate) fn new(entry: TableEntry) -> Self {
+        Self { entry, loaded: OnceLock::new() }
+    }
+
+    /// Takes over the table that another slot of the same entry has read.
+    pub(crate) fn load_as(&self, earlier: &Self) {
+        if let Some(dictionary) = earlier.loaded.get().filter(|_| earlier.entry == self.entry) {
+            let _ = self.loaded.set(dictionary.clone()); // or it was loaded before
+        }
+    }
+
+    /// Returns the table. Reads and checks it, unless that was done before.
+    pub(crate) fn dictionary(&self, source: &dyn Source, file_id: FileId) -> Result<Arc<Dictionary>> {
+        if let Some(dictionary) = self.loaded.get() {
+            return Ok(dictionary.clone());
+        }
+        if self.entry.body_bytes > limits::DICTIONARY_BYTES {
+            let message = format!(
+                "a table of {} bytes is no dictionary: {} are allowed",
+                self.entry.body_bytes,
+                limits::DICTIONARY_BYTES
+            );
+            return Err(Error::corrupt("R-5.13", message).with_offset(self.entry.offset));
+        }
+        let loaded = self.body(source, file_id).and_then(Dictionary::new);
+        let dictionary = Arc::new(loaded.map_err(|error| error.with_offset(self.entry.offset))?);
+        Ok(self.loaded.get_or_init(|| dictionary).clone())
+    }
+
+    /// Reads the body, and checks and that the head agrees with the footer
+    ///
+    pub(crate) fn body(&self, source: &dyn Source, file_id: FileId) -> Result<Vec<u8>> {
+        let head = RegionHead::parse(&fetch_array(source, self.entry.offset)?, self.entry.offset)?;
+        head.expect(RegionKind::Table, file_id)?;
+        if TableHead::parse(&head)?.entry(&head) != self.entry {
+            return Err(Error::corrupt("R-7.4", "the footer does not agree with the head of the table"));
+        }
+        body(source, &head)
+    }
+}
+
+/// The error of a chunk that needs a table that its column does not have.
+pub(crate) fn no_table(table: u32) -> Error {
+    let message = format!("the chunk needs table {table}, which its column does not have before it");
+    Error::corrupt("R-5.13", message)
 }

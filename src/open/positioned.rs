@@ -1,4 +1,12 @@
 //! Files read by position.
+//!
+//! Each read is a call of the system at an offset of its own, so that threads share a file without
+//! a lock, and a file that another process truncates gives an ordinary error instead of a signal.
+//! Systems differ in what they offer: reads at an offset, hints, the kind of the file system. The
+//! functions for each are below, and what a system does not have does nothing.
+//!
+//! What is not a regular file is refused when it is opened: it has no length, and opening a pipe
+//! without a writer blocks forever.
 
 use super::FileIdentity;
 use super::coalesce::{CoalesceConfig, RangeError};

@@ -1,4 +1,14 @@
 //! Sources of a file's bytes.
+//!
+//! A [`Source`] answers reads at any offset, of many threads at once. Readers are written against
+//! it alone, so they work on memory, maps, files and objects of a store. What all of them need has
+//! a default: how ranges are coalesced, whether the bytes are in memory, hints, the identity of the
+//! file.
+//!
+//! Whether the bytes are in memory decides how a structure is read: borrowed in place, or copied to
+//! a buffer. [`FileBytes`] asks that once. Its functions refuse bytes outside the file
+//! before they take memory. [`FirstBytes`] is a source that ends at an earlier commit of another
+//! one.
 
 use super::FileIdentity;
 use super::coalesce::{CoalesceConfig, RangeError, range_length};
@@ -274,4 +284,79 @@ fn outside(file_bytes: u64, offset: u64, length: usize) -> Error {
         "expected {length} bytes here, but the file ends at {file_bytes}: it is truncated, or not a tensilo file"
     );
     Error::corrupt("R-2.5", message).with_offset(offset)
+}
+
+/// The first bytes of a source. What a later writer appended is not seen.
+pub(crate) struct FirstBytes {
+    source: Arc<dyn Source>,
+    bytes: u64,
+}
+
+impl FirstBytes {
+    /// Returns at most the first `bytes` bytes of `source`.
+    pub(crate) fn new(source: Arc<dyn Source>, bytes: u64) -> Self {
+        let bytes = bytes.min(source.byte_count());
+        Self { source, bytes }
+    }
+
+    fn ends_inside(&self, offset: u64, length: usize) -> bool {
+        offset.checked_add(u64_of(length)).is_some_and(|end| end <= self.bytes)
+    }
+}
+
+impl Source for FirstBytes {
+    fn byte_count(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        if !self.ends_inside(offset, out.len()) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.source.read_exact_at(offset, out)
+    }
+
+    fn as_bytes(&self) -> Option<&[u8]> {
+        let bytes = self.source.as_bytes()?;
+        bytes.get(..usize::try_from(self.bytes).unwrap_or(usize::MAX)) // no more than there are
+    }
+
+    fn coalesce(&self) -> CoalesceConfig {
+        self.source.coalesce()
+    }
+
+    fn read_ranges(&self, ranges: &[Range<u64>], out: &mut [u8]) -> std::result::Result<(), RangeError> {
+        if let Some(range) = ranges.iter().position(|range| range.end > self.bytes) {
+            return Err(RangeError { range, error: io::ErrorKind::UnexpectedEof.into() });
+        }
+        self.source.read_ranges(ranges, out)
+    }
+
+    fn alignment(&self) -> Option<u64> {
+        self.source.alignment()
+    }
+
+    fn read_to_memory(
+        &self,
+        ranges: &[Range<u64>],
+        memory: Box<dyn ReadMemory>,
+    ) -> (Option<Box<dyn ReadMemory>>, std::result::Result<(), RangeError>) {
+        if let Some(range) = ranges.iter().position(|range| range.end > self.bytes) {
+            return (Some(memory), Err(RangeError { range, error: io::ErrorKind::UnexpectedEof.into() }));
+        }
+        self.source.read_to_memory(ranges, memory)
+    }
+
+    fn prefetch(&self, ranges: &[Range<u64>]) {
+        // what a writer appended since is never asked for
+        self.source.prefetch(ranges);
+    }
+
+    fn invalidate(&self) {
+        self.source.invalidate();
+    }
+
+    fn identity(&self) -> Option<FileIdentity> {
+        self.source.identity()
+    }
 }

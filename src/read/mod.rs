@@ -1,22 +1,23 @@
 //! Reading a file: open it, find a sample, check and decode its chunk.
 //!
-//! | folder | what it does |
+//! | folder or file | what it does |
 //! |---|---|
-//! | `file` | an open file and its columns |
-//! | `locate` | from a sample's index to its chunk |
+//! | `file` | an open file and its columns; from a sample's index to its chunk |
 //! | `chunk` | one chunk: read, checked, opened |
-//! | `samples` | samples as a program gets them: borrowed, one at a time, in buffers |
+//! | `sample`, `cursor`, `buffer` | samples: borrowed, read one at a time, side by side |
 //! | `batch` | many samples at once: plan, fetch, decode |
 //! | `decode` | from the bytes of a chunk to the memory of the caller |
-//! | `verify`, `salvage` | every byte checked; what damage has left |
+//! | `verify`, `salvage`, `losses` | every byte checked; what damage has left, and has not |
 
 mod batch;
+mod buffer;
 mod chunk;
+mod cursor;
 mod decode;
 mod file;
-mod locate;
+mod losses;
 mod salvage;
-mod samples;
+mod sample;
 mod verify;
 
 #[cfg(feature = "arrow")]
@@ -24,18 +25,14 @@ pub(crate) use batch::gather::RequestScratch;
 #[cfg(feature = "rayon")]
 pub use batch::parallel::ParallelCursor;
 pub use batch::stages;
-pub use chunk::chunk_blocks::{BlockInfo, ChunkBlocks, ColdRead};
-pub use chunk::chunk_info::ChunkInfo;
+pub use buffer::ColumnBuffer;
 pub(crate) use chunk::copied_chunk::ChunkScratch;
+pub use chunk::facts::{BlockInfo, ChunkBlocks, ChunkInfo, ColdRead, Explanation};
+pub use cursor::{Cursor, Rows};
 pub use file::column::Column;
-pub use file::options::{OpenOptions, Verification};
-pub use file::reader::Reader;
-pub use locate::losses::{Losses, LostSamples, OnLoss};
+pub use file::reader::{OpenOptions, Reader};
+pub use file::state::Verification;
+pub use losses::{Losses, LostSamples, OnLoss};
 pub use salvage::{SalvageOptions, Salvaged, nothing_left, salvage};
-pub use samples::buffer::ColumnBuffer;
-pub use samples::cursor::Cursor;
-pub use samples::explain::Explanation;
-pub use samples::list::List;
-pub use samples::rows::Rows;
-pub use samples::sample::Sample;
+pub use sample::{List, Sample};
 pub use verify::{Damage, DamageKind, FileState, VerifyOptions, VerifyReport, verify};

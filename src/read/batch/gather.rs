@@ -1,23 +1,33 @@
 //! Many samples by one call: plan, fetch, decode.
+//!
+//! All columns are planned together, and their bytes fetched as one request. Each task is decoded
+//! as soon as its wave is there.
+//!
+//! Two kinds of bytes go around the buffer of a wave, which saves copying them, if the source reads
+//! one range after the other. Long runs of values that are stored raw are read straight to their
+//! destination. A long chunk that its decoder keeps for the next request is read to where it is
+//! kept, after all other tasks, because the decoder may hold the chunk of one of them in the same
+//! memory.
 
-use super::tasks::{Fetch, PlannedColumn, Task, TaskList};
-use super::waves::{FetchScratch, TaskBytes, fetch, run_at_hand};
+use super::tasks::{Fetch, PlannedColumn, Task, TaskBytes, TaskList};
+use super::waves::{FetchScratch, fetch, run_at_hand};
 use crate::codec::Body;
 use crate::le::{self, u64_of};
 use crate::open::Source;
 use crate::open::source::read;
-use crate::read::chunk::open_chunk::{OpenChunk, in_chunk};
-use crate::read::decode::decoder::Decoder;
-use crate::read::decode::destination::Destination;
-use crate::read::decode::output::FixedOutput;
+use crate::read::buffer::ColumnBuffer;
+use crate::read::chunk::chunk_bytes::{check_chunk_bytes, fetch_bytes};
+use crate::read::chunk::open_chunk::OpenChunk;
+use crate::read::decode::decoder::TaskDecoder;
+use crate::read::decode::output::{Destination, FixedOutput};
 use crate::read::file::opened_column::OpenedColumn;
-use crate::read::samples::buffer::ColumnBuffer;
+use crate::read::file::state::in_chunk;
 use crate::{Error, Result};
 
 /// A column that is gathered, and its decoder.
 pub(in crate::read) struct Gatherer {
     pub column: OpenedColumn,
-    pub decoder: Decoder,
+    pub decoder: TaskDecoder,
 }
 
 /// Memory that requests reuse.
@@ -69,7 +79,7 @@ impl AsMut<Gatherer> for Gatherer {
 
 impl Gatherer {
     pub(in crate::read) fn new(column: OpenedColumn) -> Self {
-        Self { column, decoder: Decoder::new() }
+        Self { column, decoder: TaskDecoder::new() }
     }
 
     /// Reads the chunk of a task to where the decoder keeps it, and decodes the task.
@@ -77,8 +87,8 @@ impl Gatherer {
         let Self { column, decoder } = self;
         decoder.enter_column(column);
         decoder.chunk.close(); // its body goes
-        let bytes = column.fetch_bytes(&task.location.entry, decoder.kept.begin_whole())?;
-        let checked = column.check_chunk_bytes(&task.location, bytes);
+        let bytes = fetch_bytes(column, &task.location.entry, decoder.kept.begin_whole())?;
+        let checked = check_chunk_bytes(column, &task.location, bytes);
         let (head, body) = checked.map_err(|error| in_chunk(error, &task.location))?;
         decoder.chunk.open(column, &task.location, &head, Body::whole(body))?;
         let decoded = decoder.decode_task(column, tasks, task, TaskBytes::AtHand, output);

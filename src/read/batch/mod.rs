@@ -7,12 +7,10 @@
 //! requests before it reads the next ones; [`stages`] give each step to a caller who runs it
 //! elsewhere. The first sample that fails determines the error, whatever was read first.
 
-pub(in crate::read) mod fetched_bytes;
 pub(in crate::read) mod gather;
 #[cfg(feature = "rayon")]
 pub(in crate::read) mod parallel;
 pub(in crate::read) mod plan;
-pub(in crate::read) mod selection;
 pub mod stages;
 pub(in crate::read) mod tasks;
 pub(in crate::read) mod waves;

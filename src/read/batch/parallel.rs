@@ -1,14 +1,20 @@
 //! Gathering by many threads: those of the rayon pool in which it is called.
+//!
+//! The calling thread plans. The plan is then divided into several parts for each thread, so that
+//! all threads end at about the same time, and each thread fetches and decodes the parts that it
+//! takes. Parts are taken in order, and all that were taken are finished. So the error is the one
+//! that a single thread would meet first.
 
 use super::plan::{ReadPlan, Step};
 use super::waves::{FetchScratch, fetch};
 use crate::pod::{self, Element};
-use crate::read::decode::decoder::Decoder;
-use crate::read::decode::destination::Destination;
+use crate::read::buffer::ColumnBuffer;
+use crate::read::decode::decoder::TaskDecoder;
+use crate::read::decode::output::Destination;
 use crate::read::decode::parts::{PartScratch, PlanPart};
+use crate::read::file::column::Column;
 use crate::read::file::opened_column::OpenedColumn;
-use crate::read::samples::buffer::ColumnBuffer;
-use crate::read::samples::sample::check_type;
+use crate::read::sample::check_type;
 use crate::{Error, Result};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
 use std::sync::{Mutex, PoisonError};
@@ -31,20 +37,30 @@ pub struct ParallelCursor {
 /// The memory of a thread.
 #[derive(Default)]
 struct Worker {
-    decoder: Decoder,
+    decoder: TaskDecoder,
     fetch: FetchScratch,
 }
 
 /// The number of parts for each thread: enough that all threads end at about the same time.
 const PARTS: usize = 8;
 
+// here and not beside the column: a parallel cursor names its column, and files form no cycle
+impl Column {
+    /// Returns a cursor whose calls are shared among the threads of a rayon pool (cargo feature
+    /// `rayon`).
+    pub fn parallel_cursor(&self) -> ParallelCursor {
+        ParallelCursor::new(self.opened().clone())
+    }
+}
+
 impl ParallelCursor {
-    pub(in crate::read) fn new(column: OpenedColumn) -> Self {
+    fn new(column: OpenedColumn) -> Self {
         Self { column, plan: ReadPlan::new(), workers: Vec::new(), parts: PartScratch::default() }
     }
 
-    pub(in crate::read) fn opened(&self) -> &OpenedColumn {
-        &self.column
+    /// Returns the column.
+    pub fn column(&self) -> Column {
+        Column::new(self.column.clone())
     }
 
     /// As [`Cursor::gather_slice`](crate::Cursor::gather_slice), by all threads of the pool. Each

@@ -8,114 +8,35 @@
 //!    [`PlanPart`]. Or it hands out the blocks as they are stored, for a device that decodes them:
 //!    [`Decoder::visit_blocks`].
 
-pub use super::fetched_bytes::FetchedBytes;
-pub use super::plan::ReadPlan;
+pub use super::plan::{FetchedBytes, ReadPlan};
 pub use crate::codec::{BlockScratch, StoredBlock};
-pub use crate::read::decode::block_samples::{BlockSamples, VisitBlocks};
-pub use crate::read::decode::decoder::Decoder;
+pub use crate::read::decode::output::{BlockSamples, VisitBlocks};
 pub use crate::read::decode::parts::PlanPart;
 
-use super::plan::{Step, not_complete};
-use super::tasks::Task;
-use super::waves::TaskBytes;
-use crate::read::decode::destination::Destination;
-use crate::read::file::column::Column;
-use crate::read::samples::buffer::ColumnBuffer;
-use crate::{Error, Result};
-use std::ops::Range;
+use super::tasks::{Task, TaskBytes, TaskList, at_sample};
+use crate::format::content::check_unused_bits;
+use crate::le::FILE_ORDER_IS_NATIVE;
+use crate::pod::AlignedBytes;
+use crate::read::buffer::{ColumnBuffer, outside};
+use crate::read::decode::decoder::TaskDecoder;
+use crate::read::decode::output::{
+    Destination, FixedBlocks, FixedOutput, VisitedBlocks, WholeOutput, begin_without_values, check_delivered, too_many,
+};
+use crate::read::file::opened_column::OpenedColumn;
+use crate::{Error, Result, memory};
 
-impl ReadPlan {
-    /// Plans samples `indices` of columns of one reader, in this order and repeated ones each time.
-    ///
-    /// Cost: sorts the samples, and looks up the chunk of each: I/O for pages of the index that are
-    /// not in memory, and for the block indexes of chunks whose blocks are read alone. With
-    /// [`Verification::Never`](crate::Verification::Never) also for the heads of raw chunks. Fails
-    /// if a sample is not in the file, or if the index is damaged.
-    pub fn select(&mut self, columns: &[Column], indices: &[u64]) -> Result<()> {
-        self.begin(columns, indices)?;
-        self.complete()
-    }
-
-    /// Plans the samples of a range, of columns of one reader. Chunks that are wanted whole are
-    /// decoded straight to their destination. Cost: as [`ReadPlan::select`], without sorting.
-    pub fn select_range(&mut self, columns: &[Column], samples: Range<u64>) -> Result<()> {
-        self.begin_range(columns, samples)?;
-        self.complete()
-    }
-
-    /// Begins a plan as [`ReadPlan::select`] makes it: prefetches what the first step reads. Call
-    /// [`ReadPlan::advance`] until it returns `true`.
-    ///
-    /// With many files, take the plans of all of them through each step before the next. The steps
-    /// then take one round trip each, and not one for each file.
-    ///
-    /// ```
-    /// # use tensilo::{Column, Error};
-    /// use tensilo::stages::ReadPlan;
-    /// # fn plan(files: &[Vec<Column>], samples: &[u64]) -> Result<(), Error> {
-    /// let mut plans: Vec<ReadPlan> = files.iter().map(|_| ReadPlan::new()).collect();
-    /// for (plan, columns) in plans.iter_mut().zip(files) {
-    ///     plan.begin(columns, samples)?;
-    /// }
-    /// let mut is_complete = false;
-    /// while !is_complete {
-    ///     is_complete = true;
-    ///     for plan in &mut plans {
-    ///         is_complete &= plan.advance()?;
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn begin(&mut self, columns: &[Column], indices: &[u64]) -> Result<()> {
-        self.list.selection.set_samples(indices)?;
-        self.begin_selected(columns)
-    }
-
-    /// Begins a plan as [`ReadPlan::select_range`] makes it, see [`ReadPlan::begin`].
-    pub fn begin_range(&mut self, columns: &[Column], samples: Range<u64>) -> Result<()> {
-        self.list.selection.set_range(samples)?;
-        self.begin_selected(columns)
-    }
-
-    fn begin_selected(&mut self, columns: &[Column]) -> Result<()> {
-        self.set_columns(columns.iter().map(Column::opened))?;
-        self.list.begin(&self.columns);
-        self.step = Step::Begun;
-        Ok(())
-    }
-
-    /// Takes the next step of a plan that was begun, and prefetches what the step after it reads.
-    /// Returns whether the plan is complete.
-    ///
-    /// Cost: a step waits for one round trip, whose answer is at hand if enough time has passed.
-    /// There are two: the first finds the chunks by the index, the second reads the block indexes
-    /// of those whose blocks are read alone. Fails as [`ReadPlan::select`]; begin again then.
-    pub fn advance(&mut self) -> Result<bool> {
-        match std::mem::replace(&mut self.step, Step::Failed) {
-            Step::Begun => {
-                self.list.locate(&self.columns);
-                self.step = Step::Located;
-                return Ok(false);
-            }
-            Step::Located => {
-                self.list.complete(&self.columns)?;
-                self.coalesce()?;
-            }
-            Step::Complete => {}
-            Step::Failed => return Err(not_complete()),
-        }
-        self.step = Step::Complete;
-        Ok(true)
-    }
-
-    fn complete(&mut self) -> Result<()> {
-        while !self.advance()? {}
-        Ok(())
-    }
+/// Decodes chunks, and keeps the memory for it. Each thread has one.
+#[derive(Default)]
+pub struct Decoder {
+    pub(in crate::read) tasks: TaskDecoder,
 }
 
 impl Decoder {
+    /// Returns a decoder that holds no memory yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
     /// Decodes a plan. Fills one buffer for each column, in the order of the request. If that
     /// fails, all of them are empty.
     ///
@@ -152,31 +73,255 @@ impl Decoder {
     ) -> Result<()> {
         let column = plan.column(number)?;
         let list = &plan.list;
-        let begun = self.begin_output(column, list, Destination::Buffer(out));
+        let begun = self.tasks.begin_output(column, list, Destination::Buffer(out));
         let decoded = begun.and_then(|()| {
             self.decode_tasks(plan, bytes, number, &mut |decoder, task, bytes| {
                 decoder.decode_task(column, list, task, bytes, Destination::Buffer(out))
             })
         });
-        let finished = decoded.and_then(|()| self.finish_output(number, column, list, Destination::Buffer(out)));
+        let finished = decoded.and_then(|()| self.tasks.finish_output(number, column, list, Destination::Buffer(out)));
         finished.map(|_| ()).map_err(|error| column.in_column(error))
     }
 
     /// Calls `decode` with each task of a column, and its bytes.
-    pub(in crate::read) fn decode_tasks(
+    fn decode_tasks(
         &mut self,
         plan: &ReadPlan,
         bytes: &FetchedBytes,
         number: usize,
-        decode: &mut dyn FnMut(&mut Self, &Task, TaskBytes<'_>) -> Result<()>,
+        decode: &mut dyn FnMut(&mut TaskDecoder, &Task, TaskBytes<'_>) -> Result<()>,
     ) -> Result<()> {
         plan.check_complete()?;
         bytes.check(plan)?;
         let tasks = &plan.list.tasks;
         let result = bytes.for_each(plan, plan.list.of_column(number), &mut |task, bytes| match tasks.get(task) {
-            Some(task) => decode(self, task, bytes),
+            Some(task) => decode(&mut self.tasks, task, bytes),
             None => Err(Error::internal("a chunk was fetched for no task of its plan")),
         });
         result.map_err(|(_, error)| error)
+    }
+
+    /// Decodes one column of a plan, counted from 0, into a batch that several plans fill: sample
+    /// `i` of the plan becomes sample `positions[i]` of `out`, which has the bytes of all samples
+    /// of the batch. Adds the positions of null samples to `nulls`; these have zero bytes.
+    ///
+    /// Fails if the column is ragged or nested, or if a position is outside the batch. Cost: as
+    /// [`Decoder::decode`].
+    pub fn scatter(
+        &mut self,
+        plan: &ReadPlan,
+        bytes: &FetchedBytes,
+        column: usize,
+        positions: &[usize],
+        out: &mut [u8],
+        nulls: &mut Vec<usize>,
+    ) -> Result<()> {
+        let opened = plan.column(column)?;
+        let scattered = self.scatter_column(plan, bytes, column, positions, out);
+        scattered.map_err(|error| opened.in_column(error))?;
+        memory::reserve(nulls, self.tasks.nulls.len())?;
+        nulls.extend(self.tasks.nulls.iter().filter_map(|&null| positions.get(null)));
+        Ok(())
+    }
+
+    fn scatter_column(
+        &mut self,
+        plan: &ReadPlan,
+        bytes: &FetchedBytes,
+        number: usize,
+        positions: &[usize],
+        out: &mut [u8],
+    ) -> Result<()> {
+        let column = plan.column(number)?;
+        let (count, layout) = (plan.sample_count(), column.layout());
+        if layout.has_shape() {
+            return Err(Error::bad_argument("the column is ragged or nested; decode it into a ColumnBuffer"));
+        }
+        if positions.len() != count {
+            let message = format!("{} positions for a plan of {count} samples", positions.len());
+            return Err(Error::bad_argument(message));
+        }
+        let sample_bytes = layout.inner_bytes;
+        match first_of_run(positions) {
+            Some(first) => {
+                let start = first.checked_mul(sample_bytes).ok_or_else(too_many)?;
+                let length = count.checked_mul(sample_bytes).ok_or_else(too_many)?;
+                let bytes_out = out.get_mut(start..).and_then(|rest| rest.get_mut(..length)).ok_or_else(too_few)?;
+                let mut out = WholeOutput { bytes: bytes_out, sample_bytes };
+                self.decode_column_to(plan, bytes, number, column, &mut out)?;
+                check_delivered(column, &plan.list.selection, &Destination::Bytes(out.bytes))
+            }
+            None => {
+                let highest = positions.iter().copied().max().unwrap_or(0);
+                if highest
+                    .checked_add(1)
+                    .and_then(|end| end.checked_mul(sample_bytes))
+                    .is_none_or(|end| end > out.len())
+                {
+                    return Err(too_few());
+                }
+                let mut out = ScatteredOutput { bytes: out, sample_bytes, positions };
+                self.decode_column_to(plan, bytes, number, column, &mut out)?;
+                if layout.dtype.unused_bits() == 0 {
+                    return Ok(());
+                }
+                (0..count).map(|rank| plan.list.selection.get(rank)).enumerate().try_for_each(
+                    |(rank, (sample, position))| {
+                        let values = out.destination(rank, position, 1)?;
+                        check_unused_bits(layout.dtype, values).map_err(|error| at_sample(error, sample))
+                    },
+                )
+            }
+        }
+    }
+
+    fn decode_column_to(
+        &mut self,
+        plan: &ReadPlan,
+        bytes: &FetchedBytes,
+        number: usize,
+        column: &OpenedColumn,
+        out: &mut impl FixedOutput,
+    ) -> Result<()> {
+        self.tasks.begin(0);
+        let selection = &plan.list.selection;
+        let mut decode = |decoder: &mut TaskDecoder, task: &Task, bytes: TaskBytes<'_>| {
+            decoder.decode_fixed(column, selection, task, bytes, out)
+        };
+        self.decode_tasks(plan, bytes, number, &mut decode)?;
+        self.tasks.copy_from_file(column.file.bytes().memory().unwrap_or(&[]), out)
+    }
+
+    /// Calls `visit` with the stored blocks that have the samples of a column of a plan, counted
+    /// from 0, in place of decoding them: for a device that decodes them. A block comes once for
+    /// each run of samples. Afterwards, `out` has the shapes and nulls of the samples, and no
+    /// values; [`ColumnBuffer::value_start`] says where those of each sample belong.
+    ///
+    /// Elements of encodings that devices do not decode are decoded, and come as raw blocks.
+    ///
+    /// Cost: of finding and checking the blocks. Fails as [`Decoder::decode`] does, or with the
+    /// error of `visit`; `out` is empty then. A big-endian machine is refused: elements have the
+    /// byte order of the file.
+    pub fn visit_blocks(
+        &mut self,
+        plan: &ReadPlan,
+        bytes: &FetchedBytes,
+        column: usize,
+        out: &mut ColumnBuffer,
+        visit: &mut VisitBlocks<'_>,
+    ) -> Result<()> {
+        let opened = plan.column(column)?;
+        self.tasks.leaves_blocks = true;
+        let visited = self.visit_column(plan, bytes, column, opened, out, visit);
+        self.tasks.leaves_blocks = false;
+        visited.map_err(|error| opened.in_column(error)).inspect_err(|_| out.clear())
+    }
+
+    fn visit_column(
+        &mut self,
+        plan: &ReadPlan,
+        bytes: &FetchedBytes,
+        number: usize,
+        column: &OpenedColumn,
+        out: &mut ColumnBuffer,
+        visit: &mut VisitBlocks<'_>,
+    ) -> Result<()> {
+        if !FILE_ORDER_IS_NATIVE {
+            return Err(Error::bad_argument("stored blocks are handed out on little-endian machines only"));
+        }
+        let (list, layout) = (&plan.list, column.layout());
+        begin_visit(&mut self.tasks, column, list, out)?;
+        let mut decoded = AlignedBytes::default();
+        self.decode_tasks(plan, bytes, number, &mut |decoder, task, bytes| {
+            visit_task(decoder, column, list, task, bytes, VisitedBlocks { visit, decoded: &mut decoded })
+        })?;
+        let blocks = VisitedBlocks { visit, decoded: &mut decoded };
+        let mut fixed = FixedBlocks { blocks, sample_bytes: layout.inner_bytes, element_bytes: layout.element_bytes };
+        self.tasks.copy_from_file(column.file.bytes().memory().unwrap_or(&[]), &mut fixed)?;
+        finish_visit(&mut self.tasks, column, list, out)
+    }
+}
+
+/// Returns the first of positions that follow each other; `None` if they do not.
+fn first_of_run(positions: &[usize]) -> Option<usize> {
+    let first = positions.first().copied().unwrap_or(0);
+    let is_run = positions.iter().zip(first..).all(|(&position, due)| position == due);
+    is_run.then_some(first)
+}
+
+/// The destinations of samples anywhere in a batch.
+struct ScatteredOutput<'o> {
+    bytes: &'o mut [u8],
+    sample_bytes: usize,
+    /// For each position of the plan, that of the batch.
+    positions: &'o [usize],
+}
+
+impl FixedOutput for ScatteredOutput<'_> {
+    const LONGEST_RUN: usize = 1;
+
+    fn destination(&mut self, _rank: usize, position: usize, _samples: usize) -> Result<&mut [u8]> {
+        let position = self.positions.get(position).ok_or_else(outside)?;
+        let start = position.saturating_mul(self.sample_bytes);
+        let to = self.bytes.get_mut(start..).and_then(|rest| rest.get_mut(..self.sample_bytes));
+        to.ok_or_else(outside)
+    }
+}
+
+#[cold]
+fn too_few() -> Error {
+    Error::bad_argument("a position is outside the batch")
+}
+
+/// Prepares a buffer for samples without values.
+fn begin_visit(
+    decoder: &mut TaskDecoder,
+    column: &OpenedColumn,
+    list: &TaskList,
+    out: &mut ColumnBuffer,
+) -> Result<()> {
+    decoder.begin(0);
+    begin_without_values(column, list, out)?;
+    match column.layout().has_shape() {
+        true => decoder.ragged.begin(list.selection.sample_count(), column.layout()),
+        false => Ok(()),
+    }
+}
+
+fn visit_task(
+    decoder: &mut TaskDecoder,
+    column: &OpenedColumn,
+    list: &TaskList,
+    task: &Task,
+    bytes: TaskBytes<'_>,
+    blocks: VisitedBlocks<'_>,
+) -> Result<()> {
+    let layout = column.layout();
+    if !layout.has_shape() {
+        let (sample_bytes, element_bytes) = (layout.inner_bytes, layout.element_bytes);
+        let mut out = FixedBlocks { blocks, sample_bytes, element_bytes };
+        return decoder.decode_fixed(column, &list.selection, task, bytes, &mut out);
+    }
+    let mut ragged = std::mem::take(&mut decoder.ragged);
+    let mut out = ragged.output();
+    out.blocks = Some(VisitedBlocks { visit: &mut *blocks.visit, decoded: &mut *blocks.decoded });
+    let visited = decoder.decode_ragged(column, &list.selection, task, bytes, &mut out);
+    decoder.ragged = ragged;
+    visited
+}
+
+fn finish_visit(
+    decoder: &mut TaskDecoder,
+    column: &OpenedColumn,
+    list: &TaskList,
+    out: &mut ColumnBuffer,
+) -> Result<()> {
+    let layout = column.layout();
+    if !layout.is_nested() {
+        decoder.nulls.iter().for_each(|&null| out.set_null(null));
+    }
+    match layout.has_shape() {
+        true => decoder.ragged.finish(layout, &list.selection, &[], &mut decoder.staging, false, out),
+        false => Ok(()),
     }
 }

@@ -1,19 +1,144 @@
-//! The work of a request: for each chunk, which of its samples are wanted and which bytes of the
-//! file they need.
+//! The work of a request: which samples are wanted of each chunk, and which bytes of the file they
+//! need.
+//!
+//! A [`Selection`] sorts the samples, so that each chunk is met once; a sample keeps its position
+//! in the request, and its number in ascending order is its *rank*. A [`Task`] is samples of one
+//! chunk. Tasks are independent: any thread can do any of them.
+//!
+//! What is fetched of a chunk is decided with as little I/O as possible: nothing if the file is in
+//! memory or the chunk is held, the samples' own bytes if they are stored raw, the blocks of the
+//! samples if the front tells them, or else the whole chunk, because most of it is wanted. Index
+//! pages and fronts must be read for that. So planning has steps, and each prefetches what the next
+//! one reads.
 
-use super::selection::Selection;
 use crate::codec::Body;
 use crate::format::region::HEAD;
 use crate::le::u64_of;
 use crate::open::source::check_inside;
-use crate::read::chunk::chunk_bytes::chunk_bytes;
-use crate::read::chunk::chunk_front::ChunkFront;
-use crate::read::chunk::open_chunk::{OpenChunk, in_chunk, whole_chunk_pays};
+use crate::read::chunk::chunk_bytes::{chunk_bytes, front_of, front_ranges, readable_alone};
+use crate::read::chunk::open_chunk::{OpenChunk, whole_chunk_pays};
 use crate::read::file::opened_column::OpenedColumn;
-use crate::read::locate::chunk_location::ChunkLocation;
+use crate::read::file::state::{ChunkFront, ChunkLocation, in_chunk};
 use crate::{Error, Result, memory};
 use std::ops::Range;
 use std::sync::Arc;
+
+/// The samples of a request, in ascending order, each with its position in the request. The number
+/// of a sample in this order is its *rank*.
+#[derive(Default)]
+pub(in crate::read) struct Selection {
+    /// Sample and position, unless the request is a range.
+    order: Vec<(u64, usize)>,
+    range: Option<Range<u64>>,
+}
+
+impl Selection {
+    /// Takes samples in any order, repeated or not.
+    pub(in crate::read) fn set_samples(&mut self, indices: &[u64]) -> Result<()> {
+        self.range = None;
+        self.order.clear();
+        memory::reserve(&mut self.order, indices.len())?;
+        self.order.extend(indices.iter().copied().zip(0..));
+        self.order.sort_unstable();
+        Ok(())
+    }
+
+    /// Takes all samples of a range, in order. Refuses one that ends before it begins.
+    pub(in crate::read) fn set_range(&mut self, range: Range<u64>) -> Result<()> {
+        self.order.clear();
+        self.range = None;
+        if range.end < range.start {
+            let message = format!("the range {}..{} ends before it begins", range.start, range.end);
+            return Err(Error::bad_argument(message));
+        }
+        self.range = Some(range);
+        Ok(())
+    }
+
+    pub(in crate::read) fn is_range(&self) -> bool {
+        self.range.is_some()
+    }
+
+    /// Returns the samples, if the request is a range.
+    pub(in crate::read) fn range(&self) -> Option<&Range<u64>> {
+        self.range.as_ref()
+    }
+
+    pub(in crate::read) fn sample_count(&self) -> usize {
+        match &self.range {
+            Some(range) => usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX),
+            None => self.order.len(),
+        }
+    }
+
+    /// Returns the last sample.
+    pub(in crate::read) fn last(&self) -> Option<u64> {
+        match &self.range {
+            Some(range) => range.end.checked_sub(1).filter(|last| *last >= range.start),
+            None => self.order.last().map(|(sample, _)| *sample),
+        }
+    }
+
+    /// Returns the sample of a rank, and its position in the request.
+    #[inline]
+    pub(in crate::read) fn get(&self, rank: usize) -> (u64, usize) {
+        match &self.range {
+            Some(range) => (range.start.saturating_add(u64_of(rank)), rank),
+            // never: ranks are below the count (no chunk has this sample, so it would be an error)
+            None => self.order.get(rank).copied().unwrap_or((u64::MAX, 0)),
+        }
+    }
+
+    /// Returns the sample at a position of the request.
+    pub(in crate::read) fn at_position(&self, position: usize) -> Option<u64> {
+        (0..self.sample_count()).map(|rank| self.get(rank)).find(|(_, at)| *at == position).map(|(sample, _)| sample)
+    }
+
+    /// Returns the end of the ranks from `rank` on whose samples are below `end`.
+    fn rank_of_end(&self, rank: usize, end: u64) -> usize {
+        match &self.range {
+            Some(range) => {
+                let count = end.min(range.end).saturating_sub(range.start);
+                usize::try_from(count).unwrap_or(usize::MAX)
+            }
+            None => {
+                let rest = self.order.get(rank..).unwrap_or(&[]);
+                rank + rest.iter().take_while(|(sample, _)| *sample < end).count()
+            }
+        }
+    }
+
+    /// Returns the number of ranks from `rank` on, before `end`, whose samples follow each other
+    /// and whose positions do, too.
+    #[inline]
+    pub(in crate::read) fn run(&self, rank: usize, end: usize) -> usize {
+        if self.range.is_some() {
+            return end.saturating_sub(rank);
+        }
+        let mut ranks = self.order.get(rank..end).unwrap_or(&[]).iter();
+        let Some(&(mut sample, mut position)) = ranks.next() else { return 0 };
+        let mut count = 1;
+        for &(next, next_position) in ranks {
+            if next != sample.saturating_add(1) || next_position != position + 1 {
+                break;
+            }
+            (sample, position, count) = (next, next_position, count + 1);
+        }
+        count
+    }
+
+    /// Returns the number of ranks from `rank` on, before `end`, without a gap between their
+    /// samples.
+    fn dense(&self, rank: usize, end: usize) -> usize {
+        if self.range.is_some() {
+            return end.saturating_sub(rank);
+        }
+        let ranks = self.order.get(rank..end).unwrap_or(&[]);
+        // pairs
+        let gap = ranks.windows(2).position(|pair| pair[1].0 > pair[0].0.saturating_add(1));
+        gap.map_or(ranks.len(), |at| at + 1)
+    }
+}
 
 /// The bytes that are fetched for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +190,8 @@ impl Task {
 ///
 /// Planning has three steps, each for all columns: [`TaskList::begin`], [`TaskList::locate`],
 /// [`TaskList::complete`]. Each prefetches what the next one reads. So the number of round trips
-/// does not depend on the number of columns, nor, if a caller takes several lists through each
-/// step before the next, on the number of files.
+/// does not depend on the number of columns, nor, if a caller takes several lists through each step
+/// before the next, on the number of files.
 #[derive(Default)]
 pub(in crate::read) struct TaskList {
     pub selection: Selection,
@@ -124,7 +249,7 @@ impl TaskList {
         self.soon.clear();
         self.failed = None;
         for (number, column) in columns.iter().map(P::column).enumerate() {
-            let checked = column.check_selection(&self.selection);
+            let checked = check_selection(column, &self.selection);
             if let Err(error) = checked.and_then(|()| self.add_index_ranges(column)) {
                 self.failed = Some((number, error));
                 break;
@@ -271,7 +396,7 @@ impl TaskList {
         wanted.iter().filter(|chunk| chunk.front.is_none()).try_for_each(|WantedChunk { task, .. }| {
             match whole_before_front(&task.location, column, taken(held, &task.location), task) {
                 true => Ok(()),
-                false => column.front_ranges(&task.location, self.selection.get(task.ranks.start).0, &mut self.soon),
+                false => front_ranges(column, &task.location, self.selection.get(task.ranks.start).0, &mut self.soon),
             }
         })
     }
@@ -285,7 +410,7 @@ impl TaskList {
         if is_reachable && held.is_some_and(|held| held.holds(&location) && held.has_body()) {
             return self.push(task);
         }
-        if let Some(bytes) = column.readable_alone(&location)? {
+        if let Some(bytes) = readable_alone(column, &location)? {
             let (taken, whole) = whole_chunk_pays(&location, bytes, taken(held, &location), task.wanted());
             if task.is_straight || !whole {
                 self.left_in_file = (bytes, taken);
@@ -296,7 +421,7 @@ impl TaskList {
         let front = match front {
             _ if task.is_straight || whole_before_front(&location, column, taken, &task) => None,
             Some(front) => Some(front),
-            None => column.front(&location)?,
+            None => front_of(column, &location)?,
         };
         if let Some(front) = front
             && self.fetch_blocks(&task, column, &front, taken)?
@@ -447,7 +572,29 @@ fn whole_before_front(location: &ChunkLocation, column: &OpenedColumn, taken: us
     !layout.has_shape() && whole_chunk_pays(location, bytes, taken, task.wanted()).1
 }
 
+/// Refuses a selection with lost samples of a salvaged file.
+fn check_selection(column: &OpenedColumn, selection: &Selection) -> Result<()> {
+    column.schema().check_known()?;
+    if column.index().listed.is_none() {
+        return Ok(());
+    }
+    let sample = |rank| selection.get(rank).0;
+    if let (true, Some(last)) = (selection.is_range(), selection.last()) {
+        return column.check_listed(&(sample(0)..last.saturating_add(1)));
+    }
+    (0..selection.sample_count()).map(sample).try_for_each(|i| column.check_listed(&(i..i.saturating_add(1))))
+}
+
 /// Adds a sample to an error.
 pub(in crate::read) fn at_sample(error: Error, sample: u64) -> Error {
     error.with_samples(sample..sample.saturating_add(1))
+}
+
+/// The bytes of a task.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::read) enum TaskBytes<'a> {
+    /// In the file, which is in memory, or with the decoder.
+    AtHand,
+    /// Bytes of the file that the task names.
+    Fetched(&'a [u8]),
 }

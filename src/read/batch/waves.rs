@@ -2,9 +2,12 @@
 //!
 //! A gather needs no memory for all of its bytes, and decodes each wave while it is in a cache. A
 //! caller who fetches and decodes at different times has all of them in
-//! [`FetchedBytes`](super::fetched_bytes::FetchedBytes) instead.
+//! [`FetchedBytes`](super::plan::FetchedBytes) instead.
+//!
+//! Waves follow the file, not the request. All tasks before one that fails are run, so that the
+//! error is that of the first sample that fails, wherever its bytes are.
 
-use super::tasks::{Fetch, Task};
+use super::tasks::{Fetch, Task, TaskBytes};
 use crate::open::coalesce::{bytes_of, range_length};
 use crate::open::source::{check_inside, read_error, slice};
 use crate::open::{RangeError, Requests, Source};
@@ -13,15 +16,6 @@ use std::ops::Range;
 
 /// Memory for requests grows by multiples of this.
 const GROWTH_BYTES: usize = 64 << 10;
-
-/// The bytes of a task.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::read) enum TaskBytes<'a> {
-    /// In the file, which is in memory, or with the decoder.
-    AtHand,
-    /// Bytes of the file that the task names.
-    Fetched(&'a [u8]),
-}
 
 /// Memory that fetching reuses.
 #[derive(Default)]

@@ -1,259 +1,258 @@
 //! The stored bytes of a chunk: its head, checked against the index, and its body, checked as the
 //! reader's policy asks.
+//!
+//! A chunk is read whole, or, if its values are in blocks and the file is read by position, its
+//! front alone and then single blocks. The front is all of the body up to the first block: nulls,
+//! extents, lists, and the index of the blocks. Its length is known once its first bytes are read,
+//! so a guess of its length is read first, and mostly suffices. The block of a sample is guessed as
+//! well, and read at the same time.
+//!
+//! Damage of one block costs no sample of another: the front is checked when a chunk is opened, and
+//! each block when its bytes are used. What was checked is noted for the whole file, so that no
+//! byte is checked twice unless the policy asks for that. A raw chunk of fixed samples that was
+//! checked before needs none of this: its samples are read alone.
 
-use super::checked_blocks::CheckedUnits;
-use crate::codec::{Body, StoredPart, check_front, encoding, front_bytes, parts, values_in_blocks};
+use crate::codec::{
+    Body, FRONT_HEAD_BYTES, LEAST_IN_BLOCKS, StoredPart, check_front, encoding, first_block_elements, front_bytes,
+    parts, values_in_blocks,
+};
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::content::Content;
 use crate::format::region::{HEAD_BYTES, RegionHead, RegionKind};
 use crate::le::u64_of;
-use crate::open::source::slice;
-use crate::read::file::opened_column::OpenedColumn;
-use crate::read::file::options::Verification;
-use crate::read::locate::chunk_location::ChunkLocation;
-use crate::read::locate::lookup::disagree;
-use crate::{Error, Result};
+use crate::open::source::{check_inside, read, slice};
+use crate::read::file::opened_column::{OpenedColumn, disagree};
+use crate::read::file::state::{ChunkFront, ChunkLocation, Verification, in_chunk};
+use crate::{Error, Result, memory};
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-impl OpenedColumn {
-    /// Reads a chunk and checks it as the reader's policy asks. `buffer` is for the bytes of a file
-    /// that is not in memory.
-    pub(in crate::read) fn load_chunk<'a>(
-        &'a self,
-        location: &ChunkLocation,
-        buffer: &'a mut Vec<u8>,
-    ) -> Result<(ChunkHead, &'a [u8])> {
-        let bytes = self.fetch_bytes(&location.entry, buffer)?;
-        self.check_chunk_bytes(location, bytes)
+/// Reads a chunk and checks it as the reader's policy asks. `buffer` is for the bytes of a file
+/// that is not in memory.
+pub(in crate::read) fn load_chunk<'a>(
+    column: &'a OpenedColumn,
+    location: &ChunkLocation,
+    buffer: &'a mut Vec<u8>,
+) -> Result<(ChunkHead, &'a [u8])> {
+    let bytes = fetch_bytes(column, &location.entry, buffer)?;
+    check_chunk_bytes(column, location, bytes)
+}
+
+/// Checks a chunk of a file that is in memory as the reader's policy asks. A head that was checked
+/// before is not checked again: the bytes are the same.
+pub(in crate::read) fn chunk_in_memory<'a>(
+    column: &OpenedColumn,
+    location: &ChunkLocation,
+    file: &'a [u8],
+) -> Result<(ChunkHead, &'a [u8])> {
+    let bytes = slice(file, location.entry.offset, chunk_bytes(&location.entry)?)?;
+    if !column.is_open(location.chunk) {
+        return check_chunk_bytes(column, location, bytes);
     }
+    let (head, body) = split_head(bytes)?;
+    let chunk = ChunkHead::of_checked(column.index().number, location.entry, head);
+    column.file.check_decoded_bytes(chunk.raw_bytes.into())?;
+    Ok((chunk, body))
+}
 
-    /// Checks a chunk of a file that is in memory as the reader's policy asks. A head that was
-    /// checked before is not checked again: the bytes are the same.
-    pub(in crate::read) fn chunk_in_memory<'a>(
-        &self,
-        location: &ChunkLocation,
-        file: &'a [u8],
-    ) -> Result<(ChunkHead, &'a [u8])> {
-        let bytes = slice(file, location.entry.offset, chunk_bytes(&location.entry)?)?;
-        if !self.is_open(location.chunk) {
-            return self.check_chunk_bytes(location, bytes);
+/// Checks head and body of a chunk as the reader's policy asks. Notes that they were checked. Of a
+/// chunk in blocks, checks the front; [`check_blocks`] checks its blocks when they are used, so
+/// that damage of one costs no sample of another.
+pub(in crate::read) fn check_chunk_bytes<'a>(
+    column: &OpenedColumn,
+    location: &ChunkLocation,
+    bytes: &'a [u8],
+) -> Result<(ChunkHead, &'a [u8])> {
+    let (head, chunk, body) = split_chunk(column, &location.entry, bytes)?;
+    if column.is_checked(location.chunk) {
+        return Ok((chunk, body));
+    }
+    let is_never = column.file.verification == Verification::Never;
+    if !is_never && is_in_blocks(&location.entry)? {
+        if !column.checked(location.chunk).has_front() {
+            let before = bytes_before_values(column, &chunk, bytes)?;
+            check_front(front_in(bytes, before)?)?;
+            check_stored_blocks(column, &chunk, body)?;
+            check_raw_bytes(column, &chunk, body)?;
+            column.index().checked_blocks.set_front(location.chunk);
         }
-        let (head, body) = split_head(bytes)?;
-        let chunk = ChunkHead::of_checked(self.index().number, location.entry, head);
-        self.file.check_decoded_bytes(chunk.raw_bytes.into())?;
-        Ok((chunk, body))
+        return Ok((chunk, body));
     }
+    match is_never {
+        true => check_stored_blocks(column, &chunk, body)?,
+        false => head.check_body(body)?,
+    }
+    check_raw_bytes(column, &chunk, body)?;
+    column.index().checked_chunks.set(location.chunk);
+    Ok((chunk, body))
+}
 
-    /// Checks head and body of a chunk as the reader's policy asks. Notes that they were checked.
-    /// Of a chunk in blocks, checks the front; [`OpenedColumn::check_blocks`] checks its blocks
-    /// when they are used, so that damage of one costs no sample of another.
-    pub(in crate::read) fn check_chunk_bytes<'a>(
-        &self,
-        location: &ChunkLocation,
-        bytes: &'a [u8],
-    ) -> Result<(ChunkHead, &'a [u8])> {
-        let (head, chunk, body) = self.split_chunk(&location.entry, bytes)?;
-        if self.is_checked(location.chunk) {
-            return Ok((chunk, body));
-        }
-        let is_never = self.file.verification == Verification::Never;
-        if !is_never && is_in_blocks(&location.entry)? {
-            if !self.checked(location.chunk).has_front() {
-                let before = self.bytes_before_values(&chunk, bytes)?;
-                check_front(front_in(bytes, before)?)?;
-                self.check_stored_blocks(&chunk, body)?;
-                self.check_raw_bytes(&chunk, body)?;
-                self.index().checked_blocks.set_front(location.chunk);
-            }
-            return Ok((chunk, body));
-        }
-        match is_never {
-            true => self.check_stored_blocks(&chunk, body)?,
-            false => head.check_body(body)?,
-        }
-        self.check_raw_bytes(&chunk, body)?;
-        self.index().checked_chunks.set(location.chunk);
-        Ok((chunk, body))
+/// Checks the decoded length that the head of a chunk states: it is that of the part table,
+/// or that of the samples. Decoding compares it again, but values that are used as they are
+/// stored are not decoded. `body` has the part table.
+fn check_raw_bytes(column: &OpenedColumn, head: &ChunkHead, body: &[u8]) -> Result<()> {
+    let values = parts(column.layout(), head, body)?.values;
+    let expected = u64::from(head.entry.sample_count).checked_mul(u64_of(column.layout().inner_bytes));
+    if head.entry.has_parts() || expected == Some(values.raw_bytes.into()) {
+        return Ok(());
     }
+    let message = format!("the head of the chunk states {} decoded bytes, not those of its samples", head.raw_bytes);
+    Err(Error::corrupt("R-4.5", message))
+}
 
-    /// Checks the decoded length that the head of a chunk states: it is that of the part table
-    /// or that of the samples. Decoding compares it again, but values that are
-    /// used as they are stored are not decoded. `body` has the part table.
-    pub(in crate::read) fn check_raw_bytes(&self, head: &ChunkHead, body: &[u8]) -> Result<()> {
-        let values = parts(self.layout(), head, body)?.values;
-        let expected = u64::from(head.entry.sample_count).checked_mul(u64_of(self.layout().inner_bytes));
-        if head.entry.has_parts() || expected == Some(values.raw_bytes.into()) {
-            return Ok(());
-        }
-        let message =
-            format!("the head of the chunk states {} decoded bytes, not those of its samples", head.raw_bytes);
-        Err(Error::corrupt("R-4.5", message))
+/// Checks the front of values in blocks that are used as they are stored: nothing decodes them.
+fn check_stored_blocks(column: &OpenedColumn, head: &ChunkHead, body: &[u8]) -> Result<()> {
+    let encoding = encoding(head.entry.encoding)?;
+    let is_stored = encoding.is_in_blocks() && encoding.is_identity();
+    if !is_stored || parts(column.layout(), head, body)?.values.raw_bytes == 0 {
+        return Ok(());
     }
+    values_in_blocks(column.layout(), head, Body::whole(body))?.check_raw()
+}
 
-    /// Checks the front of values in blocks that are used as they are stored: nothing decodes them.
-    fn check_stored_blocks(&self, head: &ChunkHead, body: &[u8]) -> Result<()> {
-        let encoding = encoding(head.entry.encoding)?;
-        let is_stored = encoding.is_in_blocks() && encoding.is_identity();
-        if !is_stored || parts(self.layout(), head, body)?.values.raw_bytes == 0 {
-            return Ok(());
-        }
-        values_in_blocks(self.layout(), head, Body::whole(body))?.check_raw()
+/// Checks the blocks that bytes of the values need, as the reader's policy asks. Notes that they
+/// were checked. The error of a damaged block has the samples that are lost with it, which
+/// `content` tells.
+pub(in crate::read) fn check_blocks(
+    column: &OpenedColumn,
+    location: &ChunkLocation,
+    part: &StoredPart<'_>,
+    content: &Content<'_>,
+    bytes: &Range<usize>,
+) -> Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
     }
+    let (blocks, count) = (part.blocks_at(bytes), part.front.block_count());
+    let missing = column.checked(location.chunk).missing(&blocks, count);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    // a block that was not read cannot be checked: units are not completed then
+    let due = if part.has_blocks(&missing)? { missing } else { blocks.clone() };
+    if part.check_crcs_of(&due).is_err() {
+        // damage of another block of a unit costs these bytes nothing
+        return blocks.into_iter().try_for_each(|block| {
+            // below the block count
+            part.check_crcs_of(&(block..block + 1))
+                .map_err(|error| with_lost_samples(column, error, location, part, content, block))
+        });
+    }
+    if column.index().checked_blocks.set_blocks(location.chunk, &due, count) {
+        column.index().checked_chunks.set(location.chunk);
+    }
+    Ok(())
+}
 
-    /// Checks the blocks that bytes of the values need, as the reader's policy asks. Notes that
-    /// they were checked. The error of a damaged block has the samples that are lost with it, which
-    /// `content` tells.
-    pub(in crate::read) fn check_blocks(
-        &self,
-        location: &ChunkLocation,
-        part: &StoredPart<'_>,
-        content: &Content<'_>,
-        bytes: &Range<usize>,
-    ) -> Result<()> {
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        let (blocks, count) = (part.blocks_at(bytes), part.front.block_count());
-        let missing = self.checked(location.chunk).missing(&blocks, count);
-        if missing.is_empty() {
-            return Ok(());
-        }
-        // a block that was not read cannot be checked: units are not completed then
-        let due = if part.has_blocks(&missing)? { missing } else { blocks.clone() };
-        if part.check_crcs_of(&due).is_err() {
-            // damage of another block of a unit costs these bytes nothing
-            return blocks.into_iter().try_for_each(|block| {
-                // below the block count
-                part.check_crcs_of(&(block..block + 1))
-                    .map_err(|error| self.with_lost_samples(error, location, part, content, block))
-            });
-        }
-        if self.index().checked_blocks.set_blocks(location.chunk, &due, count) {
-            self.index().checked_chunks.set(location.chunk);
-        }
-        Ok(())
-    }
+/// Adds the samples with a byte in a damaged block to its error, whatever was asked for.
+#[cold]
+fn with_lost_samples(
+    column: &OpenedColumn,
+    error: Error,
+    location: &ChunkLocation,
+    part: &StoredPart<'_>,
+    content: &Content<'_>,
+    block: usize,
+) -> Error {
+    let bytes = part.decoded_range(block);
+    let lost = bytes.and_then(|bytes| content.samples_with(column.layout(), &bytes, part.raw_bytes()));
+    let Ok(lost) = lost else { return error }; // the chunk is named then
+    let sample = |at: usize| location.entry.first_sample.saturating_add(u64_of(at));
+    error.with_samples(sample(lost.start)..sample(lost.end))
+}
 
-    /// Adds the samples with a byte in a damaged block to its error, whatever was asked for.
-    #[cold]
-    fn with_lost_samples(
-        &self,
-        error: Error,
-        location: &ChunkLocation,
-        part: &StoredPart<'_>,
-        content: &Content<'_>,
-        block: usize,
-    ) -> Error {
-        let bytes = part.decoded_range(block);
-        let lost = bytes.and_then(|bytes| content.samples_with(self.layout(), &bytes, part.raw_bytes()));
-        let Ok(lost) = lost else { return error }; // the chunk is named then
-        let sample = |at: usize| location.entry.first_sample.saturating_add(u64_of(at));
-        error.with_samples(sample(lost.start)..sample(lost.end))
-    }
+/// Reads a chunk and checks its head, but not its body.
+pub(in crate::read) fn fetch_chunk<'a>(
+    column: &'a OpenedColumn,
+    entry: &ChunkEntry,
+    buffer: &'a mut Vec<u8>,
+) -> Result<(RegionHead, ChunkHead, &'a [u8])> {
+    let bytes = fetch_bytes(column, entry, buffer)?;
+    split_chunk(column, entry, bytes)
+}
 
-    /// Returns whether head and front of a chunk of a file that is in memory were checked before as
-    /// the reader's policy asks, or all of a chunk that is not in blocks.
-    #[inline]
-    pub(in crate::read) fn is_open(&self, chunk: u64) -> bool {
-        self.is_checked(chunk) || self.checked(chunk).has_front()
-    }
+/// Reads head and body of a chunk, and checks neither.
+pub(in crate::read) fn fetch_bytes<'a>(
+    column: &'a OpenedColumn,
+    entry: &ChunkEntry,
+    buffer: &'a mut Vec<u8>,
+) -> Result<&'a [u8]> {
+    column.file.bytes().get(entry.offset, chunk_bytes(entry)?, buffer)
+}
 
-    /// Returns what was checked of a chunk in blocks, as the reader's policy counts it. (With
-    /// [`Verification::Never`], the chunk counts as checked once its head is.)
-    fn checked(&self, chunk: u64) -> CheckedUnits {
-        match self.file.verification {
-            Verification::FirstTouch => self.index().checked_blocks.get(chunk),
-            _ => CheckedUnits::NOTHING,
-        }
-    }
+/// Checks the head of a chunk, but not its body.
+fn split_chunk<'a>(
+    column: &OpenedColumn,
+    entry: &ChunkEntry,
+    bytes: &'a [u8],
+) -> Result<(RegionHead, ChunkHead, &'a [u8])> {
+    let (head, body) = split_head(bytes)?;
+    let (head, chunk) = parse_chunk_head(column, entry, head)?;
+    column.file.check_decoded_bytes(chunk.raw_bytes.into())?;
+    Ok((head, chunk, body))
+}
 
-    /// Reads a chunk and checks its head, but not its body.
-    pub(in crate::read) fn fetch_chunk<'a>(
-        &'a self,
-        entry: &ChunkEntry,
-        buffer: &'a mut Vec<u8>,
-    ) -> Result<(RegionHead, ChunkHead, &'a [u8])> {
-        let bytes = self.fetch_bytes(entry, buffer)?;
-        self.split_chunk(entry, bytes)
-    }
+/// Reads and checks the head of a chunk; its body is not touched.
+pub(in crate::read) fn chunk_head(column: &OpenedColumn, entry: &ChunkEntry) -> Result<ChunkHead> {
+    let head = column.file.bytes().array(entry.offset)?;
+    parse_chunk_head(column, entry, &head).map(|(_, chunk)| chunk)
+}
 
-    /// Reads head and body of a chunk, and checks neither.
-    pub(in crate::read) fn fetch_bytes<'a>(&'a self, entry: &ChunkEntry, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
-        self.file.bytes().get(entry.offset, chunk_bytes(entry)?, buffer)
-    }
+/// Checks the head of a chunk, and that the chunk may be decoded.
+fn checked_head(column: &OpenedColumn, entry: &ChunkEntry, bytes: &[u8; HEAD_BYTES]) -> Result<ChunkHead> {
+    let (_, chunk) = parse_chunk_head(column, entry, bytes)?;
+    column.file.check_decoded_bytes(chunk.raw_bytes.into()).map(|()| chunk)
+}
 
-    /// Checks the head of a chunk, but not its body.
-    fn split_chunk<'a>(&self, entry: &ChunkEntry, bytes: &'a [u8]) -> Result<(RegionHead, ChunkHead, &'a [u8])> {
-        let (head, body) = split_head(bytes)?;
-        let (head, chunk) = self.parse_chunk_head(entry, head)?;
-        self.file.check_decoded_bytes(chunk.raw_bytes.into())?;
-        Ok((head, chunk, body))
+fn parse_chunk_head(
+    column: &OpenedColumn,
+    entry: &ChunkEntry,
+    bytes: &[u8; HEAD_BYTES],
+) -> Result<(RegionHead, ChunkHead)> {
+    let head = RegionHead::parse(bytes, entry.offset)?;
+    head.expect(RegionKind::Chunk, column.file.file_id)?;
+    let chunk = ChunkHead::parse(&head, column.file.columns.len())?;
+    if chunk.column != column.index().number || chunk.entry != *entry {
+        return Err(disagree("the chunk's head"));
     }
+    Ok((head, chunk))
+}
 
-    /// Reads and checks the head of a chunk; its body is not touched.
-    pub(in crate::read) fn chunk_head(&self, entry: &ChunkEntry) -> Result<ChunkHead> {
-        let head = self.file.bytes().array(entry.offset)?;
-        self.parse_chunk_head(entry, &head).map(|(_, chunk)| chunk)
+/// Returns the length of the values of a chunk whose samples can be read alone: the file is not in
+/// memory, the chunk consists of samples as they are, and it was checked before, or the reader's
+/// policy asks for no more than its head.
+pub(in crate::read) fn readable_alone(column: &OpenedColumn, location: &ChunkLocation) -> Result<Option<usize>> {
+    let entry = &location.entry;
+    let layout = column.layout();
+    // the checksum may have been right of a chunk that decoding refused
+    let due = u64::from(entry.sample_count).checked_mul(u64_of(layout.inner_bytes));
+    let encoding = encoding(entry.encoding)?;
+    let whole = match encoding.is_in_blocks() {
+        true => due.is_some_and(|due| due < entry.stored_bytes.into()),
+        false => due == Some(entry.stored_bytes.into()),
+    };
+    let plain = encoding.is_identity() && whole && !layout.has_shape() && !entry.has_parts();
+    if !plain || column.file.bytes().memory().is_some() {
+        return Ok(None);
     }
+    let checked = column.is_checked(location.chunk) || check_head_alone(column, location)?;
+    Ok(due.and_then(|due| usize::try_from(due).ok()).filter(|_| checked))
+}
 
-    /// Checks the head of a chunk, and that the chunk may be decoded.
-    pub(in crate::read) fn checked_head(&self, entry: &ChunkEntry, bytes: &[u8; HEAD_BYTES]) -> Result<ChunkHead> {
-        let (_, chunk) = self.parse_chunk_head(entry, bytes)?;
-        self.file.check_decoded_bytes(chunk.raw_bytes.into()).map(|()| chunk)
+/// Checks the head of a chunk, if the reader's policy asks for no more: `true` if it is right.
+fn check_head_alone(column: &OpenedColumn, location: &ChunkLocation) -> Result<bool> {
+    if column.file.verification != Verification::Never {
+        return Ok(false);
     }
-
-    fn parse_chunk_head(&self, entry: &ChunkEntry, bytes: &[u8; HEAD_BYTES]) -> Result<(RegionHead, ChunkHead)> {
-        let head = RegionHead::parse(bytes, entry.offset)?;
-        head.expect(RegionKind::Chunk, self.file.file_id)?;
-        let chunk = ChunkHead::parse(&head, self.file.columns.len())?;
-        if chunk.column != self.index().number || chunk.entry != *entry {
-            return Err(disagree("the chunk's head"));
-        }
-        Ok((head, chunk))
+    let head = chunk_head(column, &location.entry)?;
+    // else, which loading names
+    let due = u64::from(location.entry.sample_count).saturating_mul(u64_of(column.layout().inner_bytes));
+    let right = u64::from(head.raw_bytes) == due;
+    if right {
+        column.index().checked_chunks.set(location.chunk);
     }
-
-    /// Returns whether a chunk was checked before as the reader's policy asks, so that ranges of it
-    /// can be read alone.
-    #[inline]
-    pub(in crate::read) fn is_checked(&self, chunk: u64) -> bool {
-        self.file.verification != Verification::Always && self.index().checked_chunks.get(chunk)
-    }
-
-    /// Returns the length of the values of a chunk whose samples can be read alone: the file is not
-    /// in memory, the chunk consists of samples as they are, and it was checked before, or the
-    /// reader's policy asks for no more than its head.
-    pub(in crate::read) fn readable_alone(&self, location: &ChunkLocation) -> Result<Option<usize>> {
-        let entry = &location.entry;
-        let layout = self.layout();
-        // the checksum may have been right of a chunk that decoding refused
-        let due = u64::from(entry.sample_count).checked_mul(u64_of(layout.inner_bytes));
-        let encoding = encoding(entry.encoding)?;
-        let whole = match encoding.is_in_blocks() {
-            true => due.is_some_and(|due| due < entry.stored_bytes.into()),
-            false => due == Some(entry.stored_bytes.into()),
-        };
-        let plain = encoding.is_identity() && whole && !layout.has_shape() && !entry.has_parts();
-        if !plain || self.file.bytes().memory().is_some() {
-            return Ok(None);
-        }
-        let checked = self.is_checked(location.chunk) || self.check_head_alone(location)?;
-        Ok(due.and_then(|due| usize::try_from(due).ok()).filter(|_| checked))
-    }
-
-    /// Checks the head of a chunk, if the reader's policy asks for no more: `true` if it is right.
-    fn check_head_alone(&self, location: &ChunkLocation) -> Result<bool> {
-        if self.file.verification != Verification::Never {
-            return Ok(false);
-        }
-        let head = self.chunk_head(&location.entry)?;
-        // else, which loading names
-        let due = u64::from(location.entry.sample_count).saturating_mul(u64_of(self.layout().inner_bytes));
-        let right = u64::from(head.raw_bytes) == due;
-        if right {
-            self.index().checked_chunks.set(location.chunk);
-        }
-        Ok(right)
-    }
+    Ok(right)
 }
 
 /// Returns whether the values of a chunk are in blocks.
@@ -269,7 +268,7 @@ fn front_in(bytes: &[u8], before: usize) -> Result<&[u8]> {
     end.and_then(|end| bytes.get(HEAD_BYTES..end)).ok_or_else(cut_off)
 }
 
-pub(in crate::read) fn split_head(bytes: &[u8]) -> Result<(&[u8; HEAD_BYTES], &[u8])> {
+fn split_head(bytes: &[u8]) -> Result<(&[u8; HEAD_BYTES], &[u8])> {
     bytes.split_first_chunk().ok_or_else(|| Error::internal("the bytes of a chunk are shorter than its head"))
 }
 
@@ -280,6 +279,143 @@ pub(in crate::read) fn chunk_bytes(entry: &ChunkEntry) -> Result<usize> {
 }
 
 #[cold]
-pub(in crate::read) fn cut_off() -> Error {
+fn cut_off() -> Error {
     Error::corrupt("R-5.14", "the front of a chunk in blocks reaches beyond the chunk")
+}
+
+/// See [`first_read_bytes`].
+const FIRST_READ: usize = 1024;
+/// Bytes that are prefetched before and after the place where a block is guessed.
+const GUESSED_BYTES: u64 = 1 << 10;
+
+/// Returns the front of a chunk whose blocks are to be read alone: the file is not in memory, and
+/// the chunk is long enough.
+pub(in crate::read) fn front_of(column: &OpenedColumn, location: &ChunkLocation) -> Result<Option<Arc<ChunkFront>>> {
+    if !has_front(column, &location.entry)? {
+        return Ok(None);
+    }
+    if let Some(front) = column.index().fronts.get(location.chunk) {
+        return Ok(Some(front));
+    }
+    let front = read_front(column, location).map_err(|error| in_chunk(error, location))?;
+    let front = Arc::new(front);
+    if front.is_cacheable() {
+        column.index().fronts.insert(location.chunk, &front);
+    }
+    Ok(Some(front))
+}
+
+/// Returns whether the blocks of a chunk are read alone: the file is not in memory, and the chunk
+/// is long enough.
+fn has_front(column: &OpenedColumn, entry: &ChunkEntry) -> Result<bool> {
+    Ok(reads_blocks(column, entry) && is_in_blocks(entry)? && column.file.bytes().memory().is_none())
+}
+
+/// Adds the ranges of front and block of a sample, if blocks of its chunk are read alone.
+pub(in crate::read) fn front_ranges(
+    column: &OpenedColumn,
+    location: &ChunkLocation,
+    sample: u64,
+    out: &mut Vec<Range<u64>>,
+) -> Result<()> {
+    let entry = &location.entry;
+    if !has_front(column, entry)? {
+        return Ok(());
+    }
+    memory::reserve(out, 2)?;
+    out.push(entry.offset..entry.offset.saturating_add(u64_of(first_read_bytes(entry))));
+    out.extend(guessed_block(column, location, sample)?);
+    Ok(())
+}
+
+/// Returns the range in which the block of a sample probably is, as if blocks had as many samples
+/// as in the chunk before, and all were equally long: it is read at the same time as the front,
+/// which would tell. `None` if blocks of the chunk are not read alone.
+pub(in crate::read) fn guessed_block(
+    column: &OpenedColumn,
+    location: &ChunkLocation,
+    sample: u64,
+) -> Result<Option<Range<u64>>> {
+    let entry = &location.entry;
+    if !has_front(column, entry)? {
+        return Ok(None);
+    }
+    let block_samples = column.index().block_samples.load(Ordering::Relaxed);
+    let Some(block) = u64_of(location.position_of(sample)).checked_div(block_samples) else { return Ok(None) };
+    let (samples, bytes) = (u64::from(entry.sample_count).max(1), u64::from(entry.stored_bytes));
+    // fewer than 2^24 samples, and 2^32 bytes
+    let at = |block: u64| block.saturating_mul(block_samples).saturating_mul(bytes) / samples;
+    let in_file = |byte: u64| entry.offset.saturating_add(byte.min(bytes));
+    let start = in_file(at(block).saturating_sub(GUESSED_BYTES));
+    let end = in_file(at(block.saturating_add(1)).saturating_add(GUESSED_BYTES));
+    Ok(Some(start..end))
+}
+
+/// Notes how many samples a block has: of ragged ones about. `values` begins with the front.
+fn note_block(column: &OpenedColumn, head: &ChunkHead, values: &[u8]) -> Result<()> {
+    let encoding = encoding(head.entry.encoding)?;
+    let first = first_block_elements(values, |front| encoding.table_bytes(front));
+    let elements = u64::from(first.filter(|_| encoding.is_in_blocks()).unwrap_or(0));
+    let bytes = elements.saturating_mul(u64_of(column.layout().element_bytes)); // fewer than 2^20
+    let sample_bytes = head.raw_bytes.checked_div(head.entry.sample_count).unwrap_or(0).max(1);
+    column.index().block_samples.store((bytes / u64::from(sample_bytes)).max(1), Ordering::Relaxed);
+    Ok(())
+}
+
+/// Returns whether blocks of a chunk are read alone, by position: it is long enough.
+pub(in crate::read) fn reads_blocks(column: &OpenedColumn, entry: &ChunkEntry) -> bool {
+    let least = u64_of(LEAST_IN_BLOCKS).max(column.file.source.coalesce().gap_bytes.saturating_mul(2));
+    u64::from(entry.stored_bytes) >= least
+}
+
+/// Reads the front of a chunk in blocks, and checks it as the reader's policy asks.
+pub(in crate::read) fn read_front(column: &OpenedColumn, location: &ChunkLocation) -> Result<ChunkFront> {
+    let entry = &location.entry;
+    let most = chunk_bytes(entry)?;
+    check_inside(&*column.file.source, entry.offset, most)?;
+    let mut bytes = Vec::new();
+    read_up_to(column, location, first_read_bytes(entry), &mut bytes)?;
+    let head = checked_head(column, entry, split_head(&bytes)?.0)?;
+    let before = bytes_before_values(column, &head, &bytes)?;
+    check_raw_bytes(column, &head, bytes.get(HEAD_BYTES..).unwrap_or(&[]))?;
+    // the bytes that state its length: outside the body is refused with the front
+    read_up_to(column, location, before.saturating_add(FRONT_HEAD_BYTES).min(most), &mut bytes)?;
+    let values = bytes.get(before..).unwrap_or(&[]);
+    let stated = front_bytes(values).ok_or_else(cut_off)?;
+    note_block(column, &head, values)?;
+    let end = before.checked_add(stated).filter(|&end| end <= most).ok_or_else(cut_off)?;
+    read_up_to(column, location, end, &mut bytes)?;
+    bytes.truncate(end);
+    bytes.drain(..HEAD_BYTES.min(bytes.len()));
+    match column.file.verification {
+        Verification::Never => column.index().checked_chunks.set(location.chunk),
+        _ => check_front(&bytes)?,
+    }
+    Ok(ChunkFront::new(location, head, bytes))
+}
+
+/// Returns the length of head, part table, validity and shape.
+fn bytes_before_values(column: &OpenedColumn, head: &ChunkHead, bytes: &[u8]) -> Result<usize> {
+    let parts = parts(column.layout(), head, bytes.get(HEAD_BYTES..).unwrap_or(&[]))?;
+    if !head.entry.has_parts() {
+        return Ok(HEAD_BYTES);
+    }
+    let [.., values] = parts.ranges().ok_or_else(cut_off)?;
+    Ok(values.start.saturating_add(HEAD_BYTES))
+}
+
+/// Reads the bytes of a chunk that `bytes`, its start, lacks of a length.
+fn read_up_to(column: &OpenedColumn, location: &ChunkLocation, length: usize, bytes: &mut Vec<u8>) -> Result<()> {
+    let have = bytes.len();
+    if have >= length {
+        return Ok(());
+    }
+    memory::resize(bytes, length, 0)?;
+    let at = location.entry.offset.saturating_add(have as u64); // exact: no usize is greater
+    read(&*column.file.source, at, bytes.get_mut(have..).unwrap_or(&mut []))
+}
+
+/// Returns the bytes of a chunk that are read first: most fronts are shorter.
+pub(in crate::read) fn first_read_bytes(entry: &ChunkEntry) -> usize {
+    chunk_bytes(entry).map_or(FIRST_READ, |bytes| bytes.min(FIRST_READ))
 }

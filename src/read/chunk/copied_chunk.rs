@@ -1,4 +1,9 @@
 //! Whole chunks, to be written to another file: as they are stored, or some samples of them.
+//!
+//! The checksum of a chunk is checked each time, whatever the reader's policy: the copy gets a
+//! checksum of its own, which would vouch for bytes that have changed since. Of a damaged chunk of
+//! a salvaged file, the samples that are left are decoded without the damaged blocks. Samples are
+//! handed to an encoder in the byte order of the file; nulls can be added between them.
 
 use crate::codec::{Body, ChunkDecoder, EncodedChunk, RawChunk, StoredChunk, decode_intact};
 use crate::format::content::{Content, validity_bytes};
@@ -6,9 +11,10 @@ use crate::format::region::RegionHead;
 use crate::format::schema::Layout;
 use crate::le::{self, u64_of};
 use crate::list_buffer::ListBuffer;
-use crate::read::decode::nested;
+use crate::read::buffer::ColumnBuffer;
+use crate::read::chunk::chunk_bytes::fetch_chunk;
+use crate::read::decode::staging::{chunk_parts, push_sample, stage_null, stage_sample};
 use crate::read::file::opened_column::OpenedColumn;
-use crate::read::samples::buffer::ColumnBuffer;
 use crate::{Error, Result, memory};
 
 /// Memory for chunks, used again for each.
@@ -77,7 +83,7 @@ fn with_chunk<T>(
         let location = column.locate_chunk(chunk)?;
         let entry = location.ok_or_else(|| Error::bad_argument(format!("there is no chunk {chunk}")))?.entry;
         let copy = || {
-            let (region, head, body) = column.fetch_chunk(&entry, &mut scratch.buffer)?;
+            let (region, head, body) = fetch_chunk(column, &entry, &mut scratch.buffer)?;
             let stored = StoredChunk { layout: column.layout(), tables: column, head: &head, body: Body::whole(body) };
             then(&region, &stored, &mut scratch.decoder)
         };
@@ -93,17 +99,17 @@ fn nested_samples(layout: &Layout, content: &Content<'_>, samples: &[Option<usiz
     for sample in samples {
         words.clear();
         let Some(i) = *sample else {
-            nested::stage_null(&mut words)?;
-            nested::push_sample(layout, &words, &mut buffer)?;
+            stage_null(&mut words)?;
+            push_sample(layout, &words, &mut buffer)?;
             continue;
         };
-        nested::stage(layout, content, i, &mut words)?;
-        nested::push_sample(layout, &words, &mut buffer)?;
+        stage_sample(layout, content, i, &mut words)?;
+        push_sample(layout, &words, &mut buffer)?;
         // below the chunk's sample count
         memory::extend(&mut values, content.values_of(layout, &(i..i + 1))?)?;
     }
     le::swap_to_native(layout.element_bytes, &mut values); // to the order of the file
-    let (validity, shape) = nested::parts(layout, &buffer)?;
+    let (validity, shape) = chunk_parts(layout, &buffer)?;
     Ok(RawChunk {
         sample_count: u32::try_from(samples.len()).unwrap_or(0), // at most 2^24
         null_count: u64_of(buffer.levels.first().map_or(0, ListBuffer::null_count)),

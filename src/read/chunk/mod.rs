@@ -6,12 +6,8 @@
 //! for the whole file, block by block, so that no byte is checked twice unless the policy of the
 //! reader asks for that. Chunks of files in memory whose values are stored raw are used in place.
 
-pub(in crate::read) mod checked_blocks;
-pub(in crate::read) mod chunk_blocks;
 pub(in crate::read) mod chunk_bytes;
-pub(in crate::read) mod chunk_front;
-pub(in crate::read) mod chunk_info;
 pub(in crate::read) mod copied_chunk;
-pub(in crate::read) mod front;
+pub(in crate::read) mod facts;
 pub(in crate::read) mod open_chunk;
 pub(in crate::read) mod stored_parts;

@@ -9,15 +9,14 @@
 //! values are used where they are, otherwise by [`OpenChunk::decode_range`], which parses the block
 //! index once for the check and the decoder.
 
-use super::chunk_bytes::is_in_blocks;
-use super::chunk_front::ChunkFront;
-use super::stored_parts::{StoredParts, body_in};
+use super::chunk_bytes::{check_blocks, chunk_in_memory, is_in_blocks};
+use super::stored_parts::{StoredParts, body_in, stored_blocks, stored_parts};
 use crate::codec::{Body, ChunkDecoder, StoredBlock, StoredChunk, StoredPart};
 use crate::format::chunk::ChunkHead;
 use crate::format::content::Content;
 use crate::format::region::HEAD_BYTES;
 use crate::read::file::opened_column::OpenedColumn;
-use crate::read::locate::chunk_location::ChunkLocation;
+use crate::read::file::state::{ChunkFront, ChunkLocation, in_chunk};
 use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
@@ -144,11 +143,11 @@ impl OpenChunk {
         file: &[u8],
     ) -> Result<()> {
         self.close();
-        if let Some(parts) = column.stored_parts(file, location).map_err(|error| in_chunk(error, location))? {
+        if let Some(parts) = stored_parts(column, file, location).map_err(|error| in_chunk(error, location))? {
             self.hold_mapped(location, parts);
             return Ok(());
         }
-        let checked = column.chunk_in_memory(location, file);
+        let checked = chunk_in_memory(column, location, file);
         let (head, body) = checked.map_err(|error| in_chunk(error, location))?;
         self.open(column, location, &head, Body::whole(body))
     }
@@ -218,10 +217,10 @@ impl OpenChunk {
         bytes: &Range<usize>,
     ) -> Result<()> {
         let part = match self.mapped() {
-            Some(parts) => column.stored_blocks(location, parts, body)?,
+            Some(parts) => stored_blocks(column, location, parts, body)?,
             None => self.decoder.blocks(body)?,
         };
-        part.map_or(Ok(()), |part| column.check_blocks(location, &part, &self.content(body), bytes))
+        part.map_or(Ok(()), |part| check_blocks(column, location, &part, &self.content(body), bytes))
     }
 
     /// Returns the length of the values, if they are neither decoded nor used where they are.
@@ -378,7 +377,7 @@ fn check_by_policy(
 ) -> impl FnOnce(&StoredPart<'_>, &Content<'_>) -> Result<()> {
     move |part, content| match column.is_checked(location.chunk) {
         true => Ok(()),
-        false => column.check_blocks(location, part, content, bytes),
+        false => check_blocks(column, location, part, content, bytes),
     }
 }
 
@@ -434,9 +433,4 @@ impl Kept {
         self.blocks = 0..0;
         &mut self.bytes
     }
-}
-
-/// Adds the chunk to an error.
-pub(in crate::read) fn in_chunk(error: Error, location: &ChunkLocation) -> Error {
-    error.with_offset(location.entry.offset).with_samples(location.entry.samples())
 }

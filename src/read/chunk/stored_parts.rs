@@ -1,4 +1,12 @@
-//! Chunks whose parts are all stored as they are in memory, so that nothing need be decoded.
+//! Chunks whose parts are all stored raw in memory, so that nothing need be decoded.
+//!
+//! Samples of such chunks are borrowed from the file, or copied from it. That is right if no part
+//! is encoded, if this machine has the byte order of the file, and if the lengths of the parts
+//! agree with each other; decoding would check that otherwise. Values in raw blocks follow each
+//! other without gaps, so they are used in the same way, behind the front that lists the blocks.
+//!
+//! Most samples that are viewed or gathered take this way. So the check is one look at a record
+//! once the chunk was checked, and a chunk that has nothing but values needs no part table.
 
 use crate::codec::{Body, PartSpec, StoredPart, encoding, front_bytes, parts};
 use crate::format::chunk::ChunkHead;
@@ -6,8 +14,9 @@ use crate::format::content::Content;
 use crate::format::part_table::Part;
 use crate::format::region::HEAD;
 use crate::open::source::slice;
+use crate::read::chunk::chunk_bytes::{check_blocks, chunk_in_memory};
 use crate::read::file::opened_column::OpenedColumn;
-use crate::read::locate::chunk_location::ChunkLocation;
+use crate::read::file::state::ChunkLocation;
 use crate::{Error, Result, le};
 use std::ops::Range;
 
@@ -48,124 +57,128 @@ impl StoredParts {
     }
 }
 
-impl OpenedColumn {
-    /// Returns the parts of a chunk of a file that is in memory, checked, if they can be used
-    /// there: nothing is encoded, and this machine's byte order is the file's.
-    #[inline]
-    pub(in crate::read) fn stored_parts(&self, file: &[u8], location: &ChunkLocation) -> Result<Option<StoredParts>> {
-        if !self.has_stored_values(location)? {
-            return Ok(None);
-        }
-        self.check_once(location)?;
-        self.parts_of_body(location, body_in(file, location)?)
+/// Returns the parts of a chunk of a file that is in memory, checked, if they can be used there:
+/// nothing is encoded, and this machine's byte order is the file's.
+#[inline]
+pub(in crate::read) fn stored_parts(
+    column: &OpenedColumn,
+    file: &[u8],
+    location: &ChunkLocation,
+) -> Result<Option<StoredParts>> {
+    if !has_stored_values(column, location)? {
+        return Ok(None);
     }
+    check_once(column, location)?;
+    parts_of_body(column, location, body_in(file, location)?)
+}
 
-    /// Returns the parts of a chunk as [`OpenedColumn::stored_parts`] does, if the values are all
-    /// it has.
-    #[inline]
-    pub(in crate::read) fn plain_chunk(&self, file: &[u8], location: &ChunkLocation) -> Result<Option<StoredParts>> {
-        let layout = self.layout();
-        if location.entry.has_parts() || layout.has_shape() || !self.has_stored_values(location)? {
-            return Ok(None);
-        }
-        self.check_once(location)?;
-        let body = body_in(file, location)?;
-        let parts = StoredParts::plain(location, body)?;
-        parts.content(body).check_lengths(layout).map(|()| Some(parts))
+/// Returns the parts of a chunk as [`stored_parts`] does, if the values are all it has.
+#[inline]
+pub(in crate::read) fn plain_chunk(
+    column: &OpenedColumn,
+    file: &[u8],
+    location: &ChunkLocation,
+) -> Result<Option<StoredParts>> {
+    let layout = column.layout();
+    if location.entry.has_parts() || layout.has_shape() || !has_stored_values(column, location)? {
+        return Ok(None);
     }
+    check_once(column, location)?;
+    let body = body_in(file, location)?;
+    let parts = StoredParts::plain(location, body)?;
+    parts.content(body).check_lengths(layout).map(|()| Some(parts))
+}
 
-    /// Checks the blocks that bytes of the values need, as the reader's policy asks: of a chunk
-    /// that is not in blocks, all was checked before.
-    #[inline]
-    pub(in crate::read) fn check_stored(
-        &self,
-        location: &ChunkLocation,
-        parts: &StoredParts,
-        body: &[u8],
-        bytes: &Range<usize>,
-    ) -> Result<()> {
-        if self.is_checked(location.chunk) {
-            return Ok(());
-        }
-        let part = self.stored_blocks(location, parts, Body::whole(body))?;
-        part.map_or(Ok(()), |part| self.check_blocks(location, &part, &parts.content(body), bytes))
+/// Checks the blocks that bytes of the values need, as the reader's policy asks: of a chunk that is
+/// not in blocks, all was checked before.
+#[inline]
+pub(in crate::read) fn check_stored(
+    column: &OpenedColumn,
+    location: &ChunkLocation,
+    parts: &StoredParts,
+    body: &[u8],
+    bytes: &Range<usize>,
+) -> Result<()> {
+    if column.is_checked(location.chunk) {
+        return Ok(());
     }
+    let part = stored_blocks(column, location, parts, Body::whole(body))?;
+    part.map_or(Ok(()), |part| check_blocks(column, location, &part, &parts.content(body), bytes))
+}
 
-    /// Returns the values as a part in blocks, if they are in blocks.
-    pub(in crate::read) fn stored_blocks<'a>(
-        &'a self,
-        location: &ChunkLocation,
-        parts: &StoredParts,
-        body: Body<'a>,
-    ) -> Result<Option<StoredPart<'a>>> {
-        let encoding = encoding(location.entry.encoding)?;
-        if !encoding.is_in_blocks() {
-            return Ok(None);
-        }
-        let spec = PartSpec::new(self.layout().element_bytes, parts.values.len());
-        encoding.parse(spec, body, &(parts.stored_start..parts.values.end)).map(Some)
+/// Returns the values as a part in blocks, if they are in blocks.
+pub(in crate::read) fn stored_blocks<'a>(
+    column: &'a OpenedColumn,
+    location: &ChunkLocation,
+    parts: &StoredParts,
+    body: Body<'a>,
+) -> Result<Option<StoredPart<'a>>> {
+    let encoding = encoding(location.entry.encoding)?;
+    if !encoding.is_in_blocks() {
+        return Ok(None);
     }
+    let spec = PartSpec::new(column.layout().element_bytes, parts.values.len());
+    encoding.parse(spec, body, &(parts.stored_start..parts.values.end)).map(Some)
+}
 
-    /// Returns whether the values of a chunk are stored as they are, in this machine's byte order.
-    #[inline]
-    fn has_stored_values(&self, location: &ChunkLocation) -> Result<bool> {
-        let in_order = le::FILE_ORDER_IS_NATIVE || self.layout().element_bytes == 1;
-        Ok(in_order && is_stored(location.entry.encoding)?)
-    }
+/// Returns whether the values of a chunk are stored as they are, in this machine's byte order.
+#[inline]
+fn has_stored_values(column: &OpenedColumn, location: &ChunkLocation) -> Result<bool> {
+    let in_order = le::FILE_ORDER_IS_NATIVE || column.layout().element_bytes == 1;
+    Ok(in_order && is_stored(location.entry.encoding)?)
+}
 
-    /// Checks a chunk of a file that is in memory, unless that was done as the reader's policy
-    /// asks.
-    #[inline]
-    fn check_once(&self, location: &ChunkLocation) -> Result<()> {
-        if self.is_open(location.chunk) { Ok(()) } else { self.check_chunk(location) }
-    }
+/// Checks a chunk of a file that is in memory, unless that was done as the reader's policy asks.
+#[inline]
+fn check_once(column: &OpenedColumn, location: &ChunkLocation) -> Result<()> {
+    if column.is_open(location.chunk) { Ok(()) } else { check_chunk(column, location) }
+}
 
-    #[cold]
-    fn check_chunk(&self, location: &ChunkLocation) -> Result<()> {
-        if let Some(file) = self.file.bytes().memory() {
-            self.chunk_in_memory(location, file)?;
-        }
-        Ok(())
+#[cold]
+fn check_chunk(column: &OpenedColumn, location: &ChunkLocation) -> Result<()> {
+    if let Some(file) = column.file.bytes().memory() {
+        chunk_in_memory(column, location, file)?;
     }
+    Ok(())
+}
 
-    /// Returns the parts of a chunk whose values are stored as they are, if all its parts are.
-    #[inline]
-    fn parts_of_body(&self, location: &ChunkLocation, body: &[u8]) -> Result<Option<StoredParts>> {
-        let (entry, layout) = (&location.entry, self.layout());
-        let stored = if entry.has_parts() || layout.has_shape() {
-            match self.parts_of_table(location, body)? {
-                Some(stored) => stored,
-                None => return Ok(None),
-            }
-        } else {
-            StoredParts::plain(location, body)?
-        };
-        stored.content(body).check_lengths(layout).map(|()| Some(stored))
-    }
+/// Returns the parts of a chunk whose values are stored as they are, if all its parts are.
+#[inline]
+fn parts_of_body(column: &OpenedColumn, location: &ChunkLocation, body: &[u8]) -> Result<Option<StoredParts>> {
+    let (entry, layout) = (&location.entry, column.layout());
+    let stored = if entry.has_parts() || layout.has_shape() {
+        match parts_of_table(column, location, body)? {
+            Some(stored) => stored,
+            None => return Ok(None),
+        }
+    } else {
+        StoredParts::plain(location, body)?
+    };
+    stored.content(body).check_lengths(layout).map(|()| Some(stored))
+}
 
-    fn parts_of_table(&self, location: &ChunkLocation, body: &[u8]) -> Result<Option<StoredParts>> {
-        // only values are in blocks; decoding refuses others
-        let is_stored = |part: &Part| {
-            let encoding = encoding(part.encoding)?;
-            Ok::<bool, Error>(part.is_absent() || encoding.is_identity() && !encoding.is_in_blocks())
-        };
-        let head = ChunkHead::from_entry(self.index().number, location.entry, body);
-        let parts = parts(self.layout(), &head, body)?;
-        if !is_stored(&parts.validity)? || !is_stored(&parts.shape)? {
-            return Ok(None);
-        }
-        let Some([validity, shape, values]) = parts.ranges() else { return Ok(None) };
-        if [parts.validity, parts.shape].iter().any(|part| part.stored_bytes != part.raw_bytes) {
-            return Err(wrong_length());
-        }
-        let stored_start = values.start;
-        let values = values_in(location, body, values)?;
-        if u32::try_from(values.len()) != Ok(parts.values.raw_bytes) {
-            return Err(wrong_length());
-        }
-        let validity = (!parts.validity.is_absent()).then_some(validity);
-        Ok(Some(StoredParts { sample_count: location.sample_count(), validity, shape, values, stored_start }))
+fn parts_of_table(column: &OpenedColumn, location: &ChunkLocation, body: &[u8]) -> Result<Option<StoredParts>> {
+    // only values are in blocks; decoding refuses others
+    let is_stored = |part: &Part| {
+        let encoding = encoding(part.encoding)?;
+        Ok::<bool, Error>(part.is_absent() || encoding.is_identity() && !encoding.is_in_blocks())
+    };
+    let head = ChunkHead::from_entry(column.index().number, location.entry, body);
+    let parts = parts(column.layout(), &head, body)?;
+    if !is_stored(&parts.validity)? || !is_stored(&parts.shape)? {
+        return Ok(None);
     }
+    let Some([validity, shape, values]) = parts.ranges() else { return Ok(None) };
+    if [parts.validity, parts.shape].iter().any(|part| part.stored_bytes != part.raw_bytes) {
+        return Err(wrong_length());
+    }
+    let stored_start = values.start;
+    let values = values_in(location, body, values)?;
+    if u32::try_from(values.len()) != Ok(parts.values.raw_bytes) {
+        return Err(wrong_length());
+    }
+    let validity = (!parts.validity.is_absent()).then_some(validity);
+    Ok(Some(StoredParts { sample_count: location.sample_count(), validity, shape, values, stored_start }))
 }
 
 /// Returns whether parts of this encoding are used as they are stored.

@@ -1,23 +1,32 @@
-//! Decoding of tasks: no I/O, any thread, in memory that is reused.
+//! Decodes the tasks of a request: no I/O, any thread, in memory that is reused.
+//!
+//! A decoder holds the chunk of its last task, and the next task of the same chunk finds it open.
+//! Samples of a fixed shape go straight to their destination. Those of a file in memory that are
+//! stored raw are noted first and copied together: copies that follow each other closely overlap
+//! their cache misses. Values of ragged samples are staged, because the place of each depends on
+//! the lengths of all before it.
+//!
+//! Public callers get a [`Decoder`](crate::stages::Decoder), which decodes plans with this one.
 
-use super::nested::stage;
-use super::output::{FixedOutput, RaggedOutput, RaggedScratch, SamplePlace, WholeOutput, copy_extents, copy_values};
-use super::staged::{RaggedValues, Staging, outside};
+use super::output::{
+    Destination, FixedOutput, SamplePlace, WholeOutput, begin_buffer, check_delivered, check_length, copy_values,
+};
+use super::staging::{RaggedOutput, RaggedScratch, RaggedValues, Staging, copy_extents, stage_sample};
 use crate::codec::Body;
 use crate::format::region::HEAD_BYTES;
-use crate::read::batch::selection::Selection;
-use crate::read::batch::tasks::{Fetch, Task, at_sample};
-use crate::read::batch::waves::TaskBytes;
-use crate::read::chunk::open_chunk::{Kept, OpenChunk, in_chunk};
-use crate::read::chunk::stored_parts::body_in;
+use crate::read::batch::tasks::{Fetch, Selection, Task, TaskBytes, TaskList, at_sample};
+use crate::read::buffer::outside;
+use crate::read::chunk::chunk_bytes::check_chunk_bytes;
+use crate::read::chunk::open_chunk::{Kept, OpenChunk};
+use crate::read::chunk::stored_parts::{body_in, check_stored, plain_chunk};
 use crate::read::file::opened_column::OpenedColumn;
-use crate::read::file::options::Verification;
-use crate::{Error, Result, memory};
+use crate::read::file::state::{Verification, in_chunk};
+use crate::{Result, memory};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Decodes chunks, and keeps the memory for it. Each thread has one.
-pub struct Decoder {
+pub(in crate::read) struct TaskDecoder {
     /// The column of the chunk that is held.
     column: Option<OpenedColumn>,
     pub(in crate::read) chunk: OpenChunk,
@@ -37,7 +46,7 @@ pub struct Decoder {
     /// The number of this decoder among those of the request.
     number: usize,
     /// Chunks are not decoded whole: their blocks go elsewhere.
-    pub(super) leaves_blocks: bool,
+    pub(in crate::read) leaves_blocks: bool,
 }
 
 /// The start of a sample that is not used as it is stored in the file.
@@ -52,15 +61,15 @@ struct FoundSamples {
     samples: usize,
 }
 
-impl Default for Decoder {
+impl Default for TaskDecoder {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Decoder {
+impl TaskDecoder {
     /// Returns a decoder that holds no memory yet.
-    pub fn new() -> Self {
+    pub(in crate::read) fn new() -> Self {
         Self {
             column: None,
             chunk: OpenChunk::new(),
@@ -146,7 +155,7 @@ impl Decoder {
             (TaskBytes::Fetched(bytes), _) => {
                 // what was fetched again may differ from what was checked
                 if !is_held || column.file.verification == Verification::Always {
-                    let checked = column.check_chunk_bytes(location, bytes);
+                    let checked = check_chunk_bytes(column, location, bytes);
                     let (head, body) = checked.map_err(|error| in_chunk(error, location))?;
                     self.chunk.open(column, location, &head, Body::whole(body))?;
                 }
@@ -184,7 +193,7 @@ impl Decoder {
     }
 
     /// Decodes the samples of a task, which have a fixed shape, to their destinations. Those of a
-    /// chunk that is used as it is stored are copied by [`Decoder::copy_from_file`].
+    /// chunk that is used as it is stored are copied by [`TaskDecoder::copy_from_file`].
     pub(in crate::read) fn decode_fixed(
         &mut self,
         column: &OpenedColumn,
@@ -253,7 +262,7 @@ impl Decoder {
     /// the one that is held: holding a chunk takes as long as finding a sample.
     fn find_plain(&mut self, column: &OpenedColumn, selection: &Selection, task: &Task) -> Result<bool> {
         let (Some(file), location) = (column.file.bytes().memory(), &task.location) else { return Ok(false) };
-        let plain = column.plain_chunk(file, location).map_err(|error| in_chunk(error, location))?;
+        let plain = plain_chunk(column, file, location).map_err(|error| in_chunk(error, location))?;
         let Some(parts) = plain else { return Ok(false) };
         memory::reserve(&mut self.found, task.ranks.len())?;
         let start = location.body_start().saturating_add(parts.values_start());
@@ -261,7 +270,7 @@ impl Decoder {
         for rank in task.ranks.clone() {
             let (sample, position) = selection.get(rank);
             let at = location.position_of(sample).saturating_mul(sample_bytes);
-            let checked = column.check_stored(location, &parts, body, &(at..at.saturating_add(sample_bytes)));
+            let checked = check_stored(column, location, &parts, body, &(at..at.saturating_add(sample_bytes)));
             checked.map_err(|error| at_sample(error, sample))?;
             // inside the body: the chunk holds the sample, and is as long as its samples
             let start = start.saturating_add(location.position_of(sample).saturating_mul(sample_bytes));
@@ -285,7 +294,7 @@ impl Decoder {
 
     /// Copies the samples that were found in the file, in the order of their destinations. For
     /// requests in any order: the caches of processors prefer reads to be scattered, not writes.
-    pub(in crate::read) fn copy_in_order(&mut self, file: &[u8], out: &mut WholeOutput<'_>) -> Result<()> {
+    fn copy_in_order(&mut self, file: &[u8], out: &mut WholeOutput<'_>) -> Result<()> {
         if self.found.is_empty() {
             return Ok(());
         }
@@ -375,7 +384,7 @@ impl Decoder {
             let extents = out.extents.get_mut(index.saturating_mul(layout.varying)..).unwrap_or(&mut []);
             let first_word = self.staging.words.len();
             let described = match layout.is_nested() {
-                true => stage(layout, &content, i, &mut self.staging.words),
+                true => stage_sample(layout, &content, i, &mut self.staging.words),
                 false => copy_extents(layout, &content, i, extents),
             };
             described.map_err(|error| at_sample(error, sample))?;
@@ -396,9 +405,95 @@ impl Decoder {
         }
         Ok(all.unwrap_or(0..0))
     }
-}
 
-/// Returns the error of a request that no memory can hold.
-pub(in crate::read) fn too_many() -> Error {
-    Error::over_limit("the samples do not fit in memory")
+    /// Makes the destination of a column ready for the samples that `tasks` selects.
+    pub(in crate::read) fn begin_output(
+        &mut self,
+        column: &OpenedColumn,
+        tasks: &TaskList,
+        output: Destination<'_>,
+    ) -> Result<()> {
+        let (count, layout) = (tasks.selection.sample_count(), column.layout());
+        self.begin(0);
+        match output {
+            Destination::Bytes(bytes) => check_length(column, count, bytes.len()),
+            Destination::Buffer(buffer) => {
+                begin_buffer(column, tasks, buffer)?;
+                if !layout.has_shape() {
+                    return Ok(());
+                }
+                if tasks.selection.is_range() && !layout.is_nested() {
+                    // values that arrive in order are staged at their final position
+                    std::mem::swap(&mut self.staging.values, &mut buffer.values);
+                    self.staging.clear();
+                }
+                self.ragged.begin(count, layout)
+            }
+        }
+    }
+
+    /// Decodes a task to the destination of its column.
+    pub(in crate::read) fn decode_task(
+        &mut self,
+        column: &OpenedColumn,
+        tasks: &TaskList,
+        task: &Task,
+        bytes: TaskBytes<'_>,
+        output: Destination<'_>,
+    ) -> Result<()> {
+        let selection = &tasks.selection;
+        let mut out = match output {
+            Destination::Buffer(_) if column.layout().has_shape() => {
+                let mut ragged = std::mem::take(&mut self.ragged);
+                let result = self.decode_ragged(column, selection, task, bytes, &mut ragged.output());
+                self.ragged = ragged;
+                return result;
+            }
+            fixed => fixed.whole(column.layout().inner_bytes),
+        };
+        self.decode_fixed(column, selection, task, bytes, &mut out)
+    }
+
+    /// Completes the destination of column number `number`, and returns the number of nulls.
+    pub(in crate::read) fn finish_output(
+        &mut self,
+        number: usize,
+        column: &OpenedColumn,
+        tasks: &TaskList,
+        output: Destination<'_>,
+    ) -> Result<usize> {
+        let file = column.file.bytes().memory().unwrap_or(&[]);
+        let sample_bytes = column.layout().inner_bytes;
+        match output {
+            Destination::Buffer(buffer) => {
+                if !column.layout().is_nested() {
+                    self.nulls.iter().for_each(|&null| buffer.set_null(null));
+                }
+                if column.layout().has_shape() {
+                    self.ragged.finish(column.layout(), &tasks.selection, file, &mut self.staging, true, buffer)?;
+                } else {
+                    self.copy_stored(tasks, file, &mut Destination::Buffer(buffer).whole(sample_bytes))?;
+                }
+                check_delivered(column, &tasks.selection, &Destination::Buffer(buffer))?;
+            }
+            Destination::Bytes(bytes) => {
+                self.copy_stored(tasks, file, &mut WholeOutput { bytes, sample_bytes })?;
+                check_delivered(column, &tasks.selection, &Destination::Bytes(bytes))?;
+            }
+        }
+        let last = tasks.tasks.get(tasks.of_column(number)).and_then(<[Task]>::last);
+        if let Some(task) = last.filter(|task| task.fetch == Fetch::Values) {
+            let (value_bytes, taken) = tasks.left_in_file;
+            self.enter_column(column);
+            self.chunk.hold_unread(&task.location, value_bytes, taken);
+        }
+        Ok(self.nulls.len())
+    }
+
+    fn copy_stored(&mut self, tasks: &TaskList, file: &[u8], out: &mut WholeOutput<'_>) -> Result<()> {
+        if tasks.selection.is_range() {
+            return self.copy_from_file(file, out);
+        }
+        self.copy_in_order(file, out)
+    }
 }

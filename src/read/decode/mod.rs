@@ -5,12 +5,7 @@
 //! the lengths of all are known. A plan is divided into [`parts`] whose destinations do not
 //! overlap, so that threads need no lock.
 
-pub(in crate::read) mod block_samples;
 pub(in crate::read) mod decoder;
-pub(in crate::read) mod destination;
-pub(in crate::read) mod nested;
 pub(in crate::read) mod output;
 pub(in crate::read) mod parts;
-pub(in crate::read) mod scatter;
-pub(in crate::read) mod staged;
-pub(in crate::read) mod visit;
+pub(in crate::read) mod staging;

@@ -1,17 +1,24 @@
-//! Destinations of decoded samples.
+//! Where decoded samples go.
+//!
+//! Destinations of a fixed shape are known before anything is decoded ([`FixedOutput`]): the slots
+//! of a slice or buffer, or those of one part of a divided request. A request checks its
+//! destination before memory is taken for it. What was delivered is checked for bits that its type
+//! does not use: one pass at the end finds them on every way that values take.
+//!
+//! Samples whose blocks are decoded elsewhere have no destination. Their blocks are handed out
+//! instead, as they are stored ([`VisitedBlocks`]). Blocks of encodings that devices do not decode
+//! are decoded here, and handed out as raw elements: who takes blocks needs no other way for them.
 
-use super::block_samples::VisitedBlocks;
-use super::nested;
-use super::staged::{RaggedValues, StagedValues, outside};
-use crate::codec::Body;
-use crate::format::content::Content;
+use crate::codec::{Body, StoredBlock};
+use crate::format::content::check_unused_bits;
 use crate::format::schema::Layout;
 use crate::le::{self, u64_of};
-use crate::read::batch::selection::Selection;
+use crate::pod::AlignedBytes;
+use crate::read::batch::tasks::{Selection, TaskList, at_sample};
+use crate::read::buffer::{ColumnBuffer, outside};
 use crate::read::chunk::open_chunk::OpenChunk;
 use crate::read::file::opened_column::OpenedColumn;
-use crate::read::samples::buffer::ColumnBuffer;
-use crate::{Result, memory};
+use crate::{Error, Result};
 use std::ops::Range;
 
 /// The destinations of samples of a fixed shape.
@@ -88,120 +95,6 @@ impl FixedOutput for SplitOutput<'_, '_> {
     }
 }
 
-/// Ragged samples of consecutive ranks, the first of which is `first_rank`.
-pub(in crate::read) struct RaggedOutput<'o> {
-    pub first_rank: usize,
-    pub values: &'o mut [RaggedValues],
-    /// Varying extents of each.
-    pub extents: &'o mut [u32],
-    /// Takes the blocks that have the values, in place of the staging.
-    pub blocks: Option<VisitedBlocks<'o>>,
-}
-
-/// Values and extents of the ragged samples of a request, by rank, in memory that is reused.
-#[derive(Default)]
-pub(in crate::read) struct RaggedScratch {
-    pub values: Vec<RaggedValues>,
-    pub extents: Vec<u32>,
-    /// Of a nested column: the rank of each position.
-    by_position: Vec<usize>,
-}
-
-impl RaggedScratch {
-    pub(in crate::read) fn begin(&mut self, sample_count: usize, layout: &Layout) -> Result<()> {
-        self.values.clear();
-        self.extents.clear();
-        memory::resize(&mut self.values, sample_count, RaggedValues::default())?;
-        memory::resize(&mut self.extents, sample_count.saturating_mul(sample_extents(layout)), 0)
-    }
-
-    pub(in crate::read) fn output(&mut self) -> RaggedOutput<'_> {
-        RaggedOutput { first_rank: 0, values: &mut self.values, extents: &mut self.extents, blocks: None }
-    }
-
-    /// Fills `out`, which has been begun, in the order of the request. `staged` are the values that
-    /// each decoder has staged, `file` is the file, if it is in memory. Without `has_values`, `out`
-    /// gets none.
-    pub(in crate::read) fn finish(
-        &mut self,
-        layout: &Layout,
-        selection: &Selection,
-        file: &[u8],
-        staged: &mut dyn StagedValues,
-        has_values: bool,
-        out: &mut ColumnBuffer,
-    ) -> Result<()> {
-        if layout.is_nested() {
-            let Self { values, by_position, .. } = self;
-            if !has_values {
-                values.iter_mut().for_each(|sample| (sample.decoder, sample.bytes) = (Some(0), 0..0));
-            }
-            return nested::finish(layout, selection, values, file, staged, by_position, out);
-        }
-        let count = self.values.len();
-        memory::resize(&mut out.offsets, count.saturating_add(1), 0)?;
-        memory::resize(&mut out.extents, count.saturating_mul(layout.varying), 0)?;
-        let mut is_in_order = selection.is_range();
-        let mut end = 0;
-        for (rank, values) in self.values.iter().enumerate() {
-            let (_, position) = selection.get(rank);
-            let elements = values.bytes.len() / layout.dtype.element_bytes();
-            *out.offsets.get_mut(position + 1).ok_or_else(outside)? = u64_of(elements);
-            is_in_order &= values.decoder == Some(0) && values.bytes.start == end;
-            end = values.bytes.end;
-        }
-        let extents = self.extents.chunks_exact(layout.varying.max(1));
-        for (rank, extents) in extents.enumerate() {
-            let start = selection.get(rank).1.saturating_mul(layout.varying);
-            let to = out.extents.get_mut(start..).and_then(|rest| rest.get_mut(..extents.len()));
-            to.ok_or_else(outside)?.copy_from_slice(extents); // equal lengths
-        }
-        let mut total = 0_u64;
-        for offset in &mut out.offsets {
-            total = total.saturating_add(*offset);
-            *offset = total;
-        }
-        if !has_values {
-            return Ok(());
-        }
-        if is_in_order && staged.exchange(end, &mut out.values) {
-            return Ok(());
-        }
-        if selection.is_range() {
-            // if nothing was staged: each gets its own memory again
-            staged.exchange(0, &mut out.values);
-        }
-        let total = usize::try_from(total).unwrap_or(usize::MAX).saturating_mul(layout.dtype.element_bytes());
-        out.values.resize(total)?;
-        for (rank, values) in self.values.iter().enumerate() {
-            let from = match values.decoder {
-                None => file.get(values.bytes.clone()),
-                Some(decoder) => staged.of(decoder).get(values.bytes.clone()),
-            };
-            let start = out.offsets.get(selection.get(rank).1).copied().unwrap_or(u64::MAX);
-            let start = usize::try_from(start).unwrap_or(usize::MAX).saturating_mul(layout.dtype.element_bytes());
-            let to = out.values.as_mut_slice().get_mut(start..).and_then(|rest| rest.get_mut(..values.bytes.len()));
-            let (Some(from), Some(to)) = (from, to) else { return Err(outside()) };
-            to.copy_from_slice(from); // equal lengths
-        }
-        Ok(())
-    }
-}
-
-/// Returns the number of extents that are staged for each sample: none of a nested column.
-pub(in crate::read) fn sample_extents(layout: &Layout) -> usize {
-    if layout.is_nested() { 0 } else { layout.varying }
-}
-
-/// Checks the varying extents of sample `i` of a chunk, and copies them to the start of `out`.
-pub(in crate::read) fn copy_extents(layout: &Layout, content: &Content<'_>, i: usize, out: &mut [u32]) -> Result<()> {
-    content.check_extents(layout, i)?;
-    for (dimension, to) in (0..layout.varying).zip(out) {
-        *to = content.extent(layout, i, dimension)?;
-    }
-    Ok(())
-}
-
 /// Copies the values of samples that were read alone. `ranks` are theirs.
 pub(in crate::read) fn copy_values<O: FixedOutput>(
     layout: &Layout,
@@ -221,4 +114,194 @@ pub(in crate::read) fn copy_values<O: FixedOutput>(
         rank += run;
     }
     Ok(())
+}
+
+/// The destination of the samples of one column.
+pub(in crate::read) enum Destination<'o> {
+    Buffer(&'o mut ColumnBuffer),
+    /// Exactly the bytes of all samples, which have a fixed shape.
+    Bytes(&'o mut [u8]),
+}
+
+impl<'o> Destination<'o> {
+    /// Returns the destinations of all samples, which have a fixed shape and this many bytes.
+    pub(in crate::read) fn whole(self, sample_bytes: usize) -> WholeOutput<'o> {
+        let bytes = match self {
+            Destination::Buffer(buffer) => buffer.values.as_mut_slice(),
+            Destination::Bytes(bytes) => bytes,
+        };
+        WholeOutput { bytes, sample_bytes }
+    }
+}
+
+/// Checks of the samples that were delivered, if they are bools, and if they have 4 or
+/// 6 bits: in languages that have such types, other bytes are values that these do not have.
+///
+/// One pass at the end finds them on every way that values take: out of a decoder, out of a map, or
+/// read straight to their destination.
+pub(in crate::read) fn check_delivered(
+    column: &OpenedColumn,
+    selection: &Selection,
+    output: &Destination<'_>,
+) -> Result<()> {
+    let values = match output {
+        Destination::Buffer(buffer) => buffer.bytes(),
+        Destination::Bytes(bytes) => bytes,
+    };
+    let Err(error) = check_unused_bits(column.layout().dtype, values) else { return Ok(()) };
+    let unused = column.layout().dtype.unused_bits();
+    let at = values.iter().position(|&byte| byte & unused != 0).unwrap_or(0);
+    let position = match output {
+        Destination::Buffer(buffer) => buffer.position_of_byte(at),
+        Destination::Bytes(_) => at / column.layout().inner_bytes.max(1),
+    };
+    Err(match selection.at_position(position) {
+        Some(sample) => at_sample(error, sample),
+        None => error,
+    })
+}
+
+/// Begins a buffer for the selected samples of a column, without memory for their values.
+pub(in crate::read) fn begin_without_values(
+    column: &OpenedColumn,
+    tasks: &TaskList,
+    buffer: &mut ColumnBuffer,
+) -> Result<()> {
+    let (selection, layout) = (&tasks.selection, column.layout());
+    selection.last().map_or(Ok(()), |last| column.check_sample(last))?; // before memory is taken
+    buffer.begin(column.schema(), selection.sample_count())?;
+    match layout.has_shape() {
+        true => Ok(()),
+        false => column.file.check_decoded_bytes(u64_of(layout.inner_bytes)),
+    }
+}
+
+/// Begins a buffer for the selected samples of a column; of a fixed shape with memory for them.
+pub(in crate::read) fn begin_buffer(column: &OpenedColumn, tasks: &TaskList, buffer: &mut ColumnBuffer) -> Result<()> {
+    let (count, layout) = (tasks.selection.sample_count(), column.layout());
+    begin_without_values(column, tasks, buffer)?;
+    if layout.has_shape() {
+        return Ok(());
+    }
+    let bytes = count.checked_mul(layout.inner_bytes).ok_or_else(too_many)?;
+    buffer.values.resize(bytes)
+}
+
+/// Refuses a destination that has not exactly the bytes of `count` samples of a fixed shape.
+pub(in crate::read) fn check_length(column: &OpenedColumn, count: usize, length: usize) -> Result<()> {
+    let layout = column.layout();
+    if layout.has_shape() {
+        return Err(Error::bad_argument("the column is ragged or nested; gather it into a ColumnBuffer"));
+    }
+    if count.checked_mul(layout.inner_bytes) == Some(length) {
+        return Ok(());
+    }
+    let message = format!("{count} samples take {} bytes each; there is room for {length} bytes", layout.inner_bytes);
+    Err(Error::bad_argument(message))
+}
+
+/// Returns the error of a request that no memory can hold.
+pub(in crate::read) fn too_many() -> Error {
+    Error::over_limit("the samples do not fit in memory")
+}
+
+/// Elements of a stored block that a request wants.
+#[derive(Clone, Debug)]
+pub struct BlockSamples<'a> {
+    /// The block; its bytes were checked as the reader's policy asks.
+    pub block: StoredBlock<'a>,
+    /// The elements, counted from the start of the block. There is at least one.
+    pub elements: Range<usize>,
+    /// The position in the request of the sample that the place of the elements is counted from.
+    pub position: usize,
+    /// The bytes between the start of the values of that sample and the elements. If samples follow
+    /// each other in file and request, these can be the elements of several.
+    pub offset: usize,
+}
+
+/// What takes the blocks of a request.
+pub type VisitBlocks<'v> = dyn FnMut(BlockSamples<'_>) -> Result<()> + 'v;
+
+/// Hands out blocks.
+pub(in crate::read) struct VisitedBlocks<'o> {
+    pub visit: &'o mut VisitBlocks<'o>,
+    /// Elements that were decoded here.
+    pub decoded: &'o mut AlignedBytes,
+}
+
+impl VisitedBlocks<'_> {
+    fn raw(&mut self, position: usize, element_bytes: usize, elements: &[u8]) -> Result<()> {
+        if elements.is_empty() {
+            return Ok(());
+        }
+        let block = StoredBlock::raw(element_bytes, elements);
+        (self.visit)(BlockSamples { elements: 0..block.element_count(), block, position, offset: 0 })
+    }
+
+    /// Hands out the blocks with bytes of the values of a chunk, which are those of samples from
+    /// `position` on.
+    pub(super) fn hand_out(
+        &mut self,
+        position: usize,
+        chunk: &mut OpenChunk,
+        column: &OpenedColumn,
+        body: Body<'_>,
+        values: &Range<usize>,
+    ) -> Result<()> {
+        let element_bytes = column.layout().element_bytes;
+        let (visit, mut offset) = (&mut *self.visit, 0_usize);
+        let is_handed_out = chunk.visit_blocks(column, body, values, &mut |block, elements| {
+            let bytes = elements.len().saturating_mul(element_bytes);
+            visit(BlockSamples { block, elements, position, offset })?;
+            offset = offset.saturating_add(bytes);
+            Ok(())
+        })?;
+        if is_handed_out {
+            return Ok(());
+        }
+        if chunk.is_mapped() {
+            let stored = chunk.content(body).values.get(values.clone());
+            return self.raw(position, element_bytes, stored.ok_or_else(outside)?);
+        }
+        chunk.check_length(body, values)?;
+        let mut decoded = std::mem::take(self.decoded);
+        let delivered = decoded.resize(values.len()).and_then(|()| {
+            chunk.copy(column, body, values, decoded.as_mut_slice())?;
+            self.raw(position, element_bytes, decoded.as_slice())
+        });
+        *self.decoded = decoded;
+        delivered
+    }
+}
+
+/// Hands out the blocks of samples of a fixed shape.
+pub(in crate::read) struct FixedBlocks<'o> {
+    pub blocks: VisitedBlocks<'o>,
+    pub sample_bytes: usize,
+    pub element_bytes: usize,
+}
+
+impl FixedOutput for FixedBlocks<'_> {
+    const LONGEST_RUN: usize = usize::MAX;
+
+    /// Samples have no destinations here.
+    fn destination(&mut self, _rank: usize, _position: usize, _samples: usize) -> Result<&mut [u8]> {
+        Err(outside())
+    }
+
+    fn copy(&mut self, to: SamplePlace, from: &[u8], _element_bytes: usize) -> Result<()> {
+        let bytes = to.samples.saturating_mul(self.sample_bytes);
+        self.blocks.raw(to.position, self.element_bytes, from.get(..bytes).ok_or_else(outside)?)
+    }
+
+    fn decode(
+        &mut self,
+        to: SamplePlace,
+        chunk: &mut OpenChunk,
+        column: &OpenedColumn,
+        body: Body<'_>,
+        values: &Range<usize>,
+    ) -> Result<()> {
+        self.blocks.hand_out(to.position, chunk, column, body, values)
+    }
 }

@@ -1,16 +1,22 @@
 //! The third stage of a read, divided: parts of a plan that any thread can decode.
+//!
+//! The tasks of a plan are divided into parts, in their order and each of one column. The
+//! destinations of a column are divided with them: slots of a fixed shape by the positions of the
+//! part's samples, places of ragged values by their ranks. They do not overlap, so threads need no
+//! lock.
+//!
+//! Values of ragged samples are staged by each part, and laid out by the calling thread once all
+//! parts are decoded. Results and memory of a part stay with its number, whichever thread decoded
+//! it.
 
-use super::decoder::Decoder;
-use super::destination::{Destination, begin_buffer, check_delivered, check_length};
-use super::output::{RaggedOutput, RaggedScratch, SplitOutput, sample_extents};
-use super::staged::{RaggedValues, StagedValues, Staging};
+use super::decoder::TaskDecoder;
+use super::output::{Destination, SplitOutput, begin_buffer, check_delivered, check_length};
+use super::staging::{RaggedOutput, RaggedScratch, RaggedValues, StagedValues, Staging, sample_extents};
 use crate::pod::AlignedBytes;
-use crate::read::batch::fetched_bytes::FetchedBytes;
-use crate::read::batch::plan::ReadPlan;
-use crate::read::batch::selection::Selection;
-use crate::read::batch::tasks::Task;
-use crate::read::batch::waves::TaskBytes;
-use crate::read::samples::buffer::ColumnBuffer;
+use crate::read::batch::plan::{FetchedBytes, ReadPlan};
+use crate::read::batch::stages::Decoder;
+use crate::read::batch::tasks::{Selection, Task, TaskBytes};
+use crate::read::buffer::ColumnBuffer;
 use crate::{Error, Result, memory};
 use std::ops::Range;
 
@@ -64,7 +70,7 @@ impl PlanPart<'_> {
     pub fn decode(self, decoder: &mut Decoder, bytes: &FetchedBytes) -> Result<()> {
         let plan = self.plan;
         bytes.check(plan)?;
-        let result = self.decode_with(decoder, |tasks, run| bytes.for_each(plan, tasks, run));
+        let result = self.decode_with(&mut decoder.tasks, |tasks, run| bytes.for_each(plan, tasks, run));
         result.map_err(|(_, error)| error)
     }
 
@@ -72,7 +78,7 @@ impl PlanPart<'_> {
     /// error, and the number of its task.
     pub(in crate::read) fn decode_with(
         self,
-        decoder: &mut Decoder,
+        decoder: &mut TaskDecoder,
         for_each: impl FnOnce(
             Range<usize>,
             &mut dyn FnMut(usize, TaskBytes<'_>) -> Result<()>,
@@ -113,6 +119,7 @@ impl PlanPart<'_> {
     }
 }
 
+// here and not beside the plan: parts name the plan, and files form no cycle
 impl ReadPlan {
     /// Decodes the plan in at least `part_count` parts, or in one for each task if it has fewer.
     /// `work` distributes them among threads. Fills one buffer for each column. If that fails, all
@@ -159,16 +166,6 @@ impl ReadPlan {
             self.decode_parts(part_count, &mut outputs, &mut PartScratch::default(), work)
         });
         decoded.map(|_| ()).inspect_err(|_| out.iter_mut().for_each(ColumnBuffer::clear))
-    }
-
-    /// Refuses a plan that is not complete, and another number of buffers than columns.
-    pub(in crate::read) fn check_outputs(&self, count: usize) -> Result<()> {
-        self.check_complete()?;
-        if count == self.columns.len() {
-            return Ok(());
-        }
-        let message = format!("the plan has {} columns, there are {count} buffers", self.columns.len());
-        Err(Error::bad_argument(message))
     }
 
     /// As [`ReadPlan::decode_by`], in memory that is reused. Returns the number of nulls.

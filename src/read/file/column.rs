@@ -1,22 +1,23 @@
 //! One column of an open file: the handle that callers keep.
+//!
+//! A column borrows samples that need no decoding, tells facts of chunks, and makes cursors, which
+//! read all others. Whole chunks are read through it, too, for files that are made of chunks of
+//! others. Errors leave it with the path of the file, the column and the samples that they are
+//! about.
 
 use super::opened_column::OpenedColumn;
+use super::state::{ChunkLocation, in_chunk};
 use crate::codec::{EncodedChunk, RawChunk};
 use crate::format::ColumnSchema;
 use crate::format::content::Content;
 use crate::open::ColumnFacts;
-#[cfg(feature = "rayon")]
-use crate::read::batch::parallel::ParallelCursor;
-use crate::read::chunk::chunk_blocks::{ChunkBlocks, ColdRead};
-use crate::read::chunk::chunk_info::ChunkInfo;
 use crate::read::chunk::copied_chunk::{ChunkScratch, some_of_chunk, stored_chunk};
-use crate::read::chunk::open_chunk::in_chunk;
-use crate::read::chunk::stored_parts::body_in;
-use crate::read::locate::chunk_location::ChunkLocation;
-use crate::read::samples::cursor::Cursor;
-use crate::read::samples::explain::{Explanation, explain, regret};
-use crate::read::samples::list::{List, nested, not_nested};
-use crate::read::samples::sample::Sample;
+use crate::read::chunk::facts::{
+    ChunkBlocks, ChunkInfo, ColdRead, Explanation, chunk_blocks, chunk_info, cold_read, explain, regret,
+};
+use crate::read::chunk::stored_parts::{body_in, check_stored, stored_parts};
+use crate::read::cursor::Cursor;
+use crate::read::sample::{List, Sample, nested, not_nested};
 use crate::{Profile, Result};
 use std::ops::Range;
 
@@ -63,12 +64,12 @@ impl Column {
     /// Cost: an entry of the index; of a nullable or ragged chunk also its head, for
     /// [`ChunkInfo::raw_bytes`].
     pub fn chunk(&self, chunk: u64) -> Result<Option<ChunkInfo>> {
-        self.with_chunk(chunk, |location| self.0.chunk_info(location))
+        self.with_chunk(chunk, |location| chunk_info(&self.0, location))
     }
 
     /// Returns the facts of the chunk that holds sample `i`. Cost: as [`Column::chunk`].
     pub fn chunk_of(&self, i: u64) -> Result<ChunkInfo> {
-        self.with_chunk_of(i, |location| self.0.chunk_info(location))
+        self.with_chunk_of(i, |location| chunk_info(&self.0, location))
     }
 
     /// Returns the blocks of chunk number `chunk`, counted from 0; `None` after the last, and if
@@ -77,15 +78,15 @@ impl Column {
     /// Cost: the chunk's head, nulls, extents and front are read and decoded; memory of at most
     /// four times their length.
     pub fn blocks(&self, chunk: u64) -> Result<Option<ChunkBlocks>> {
-        self.with_chunk(chunk, |location| self.0.chunk_blocks(location)).map(Option::flatten)
+        self.with_chunk(chunk, |location| chunk_blocks(&self.0, location)).map(Option::flatten)
     }
 
     /// Returns the bytes that a random sample of chunk number `chunk` costs, counted from 0, if the
     /// file is read by position; `None` after the last. Cost: as [`Column::blocks`].
     pub fn cold_read(&self, chunk: u64) -> Result<Option<ColdRead>> {
         self.with_chunk(chunk, |location| {
-            let blocks = self.0.chunk_blocks(location)?;
-            self.0.cold_read(location, blocks.as_ref())
+            let blocks = chunk_blocks(&self.0, location)?;
+            cold_read(&self.0, location, blocks.as_ref())
         })
     }
 
@@ -135,26 +136,19 @@ impl Column {
         let bytes = self.0.file.bytes();
         let Some(file) = bytes.memory() else { return Ok(None) };
         let location = self.0.locate(bytes, i)?;
-        let parts = self.0.stored_parts(file, &location).map_err(|error| in_chunk(error, &location))?;
+        let parts = stored_parts(&self.0, file, &location).map_err(|error| in_chunk(error, &location))?;
         let Some(parts) = parts else { return Ok(None) };
         let body = body_in(file, &location)?;
         let (content, position) = (parts.content(body), location.position_of(i));
         // below the chunk's sample count
         let values = content.values_range(self.0.layout(), &(position..position + 1))?;
-        self.0.check_stored(&location, &parts, body, &values)?;
+        check_stored(&self.0, &location, &parts, body, &values)?;
         Ok(Some((content, position, values)))
     }
 
     /// Returns a cursor, which can read samples of any encoding. Each thread takes its own.
     pub fn cursor(&self) -> Cursor {
         Cursor::new(self.0.clone())
-    }
-
-    /// Returns a cursor whose calls are shared among the threads of a rayon pool (cargo feature
-    /// `rayon`).
-    #[cfg(feature = "rayon")]
-    pub fn parallel_cursor(&self) -> ParallelCursor {
-        ParallelCursor::new(self.0.clone())
     }
 
     /// Explains chunk number `chunk`, counted from 0: `None` after the last.
@@ -226,15 +220,8 @@ impl Column {
     }
 }
 
+// here and not beside the cursor: a column names its cursor, and files form no cycle
 impl Cursor {
-    /// Returns the column.
-    pub fn column(&self) -> Column {
-        Column(self.opened().clone())
-    }
-}
-
-#[cfg(feature = "rayon")]
-impl ParallelCursor {
     /// Returns the column.
     pub fn column(&self) -> Column {
         Column(self.opened().clone())

@@ -2,15 +2,12 @@
 //!
 //! Opening reads the header, the last trailer and its footer, whatever the size of the file. The
 //! footer says where each column's index pages are; nothing of these is read before a sample is
-//! asked for. All handles share one [`opened_file`], in which nothing changes but records: which
+//! asked for. All handles share one [`state`], in which nothing changes but records: which
 //! pages, chunks and blocks were checked, and which block indexes and tables are cached. Any thread
 //! sets these, and none waits for another.
 
 pub(in crate::read) mod column;
-pub(in crate::read) mod column_index;
-pub(in crate::read) mod column_tables;
 pub(in crate::read) mod opened_column;
-pub(in crate::read) mod opened_file;
-pub(in crate::read) mod options;
 pub(in crate::read) mod reader;
-pub(in crate::read) mod slot_cache;
+pub(in crate::read) mod records;
+pub(in crate::read) mod state;

@@ -1,10 +1,27 @@
-//! One column of an open file, as every handle to it keeps it.
+//! One column of an open file, as every handle to it keeps it: its tables, and the way from a
+//! sample to its chunk (chapters 6 and 10).
+//!
+//! A column's chunks are in runs of the footer. If all chunks of a run have as many samples, the
+//! entry of a chunk is a division. Otherwise it is searched: first the page, near the one where it
+//! would be if all chunks had as many samples, then the entry in it, by bisection. A page is
+//! checked when it is first touched, and every way to a chunk leads through that check.
+//!
+//! Finding a sample reads pages one after the other. So what a request probably needs can be told
+//! before ([`OpenedColumn::index_ranges`]), and is read at the same time.
 
-use super::column_index::ColumnIndex;
-use super::opened_file::OpenedFile;
+use super::records::CheckedUnits;
+use super::state::{ChunkFront, ChunkLocation, ColumnIndex, IndexPage, OpenedFile, Verification};
+use crate::codec::{Dictionary, Tables, encoding};
 use crate::format::ColumnSchema;
+use crate::format::index::{ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHead, Run, parse_entry};
+use crate::format::region::{HEAD, RegionHead, RegionKind};
 use crate::format::schema::Layout;
-use crate::{Error, Result};
+use crate::le::u64_of;
+use crate::open::coalesce::range_length;
+use crate::open::source::FileBytes;
+use crate::open::{check_encodings, no_table};
+use crate::{Error, ErrorKind, Result, memory};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A column of an open file. A clone is one more reference to the file.
@@ -50,6 +67,46 @@ impl OpenedColumn {
         Err(Error::bad_argument(format!("the file has {count} samples, numbered from 0")))
     }
 
+    /// Returns whether head and front of a chunk of a file that is in memory were checked before as
+    /// the reader's policy asks, or all of a chunk that is not in blocks.
+    #[inline]
+    pub(in crate::read) fn is_open(&self, chunk: u64) -> bool {
+        self.is_checked(chunk) || self.checked(chunk).has_front()
+    }
+
+    /// Returns what was checked of a chunk in blocks, as the reader's policy counts it. (With
+    /// [`Verification::Never`], the chunk counts as checked once its head is.)
+    pub(in crate::read) fn checked(&self, chunk: u64) -> CheckedUnits {
+        match self.file.verification {
+            Verification::FirstTouch => self.index().checked_blocks.get(chunk),
+            _ => CheckedUnits::NOTHING,
+        }
+    }
+
+    /// Returns whether a chunk was checked before as the reader's policy asks, so that ranges of it
+    /// can be read alone.
+    #[inline]
+    pub(in crate::read) fn is_checked(&self, chunk: u64) -> bool {
+        self.file.verification != Verification::Always && self.index().checked_chunks.get(chunk)
+    }
+
+    /// Returns the front of the chunk that holds sample `i`, if it is cached and can be found
+    /// without the index.
+    pub(in crate::read) fn cached_front(&self, i: u64) -> Option<Arc<ChunkFront>> {
+        let index = self.index();
+        let (number, run) = index.run_of(i)?;
+        let entry = i.checked_sub(run.first_sample)?.checked_div(run.samples_per_chunk.into())?;
+        let chunk = index.before.get(number)?.1.checked_add(entry)?;
+        index.fronts.get(chunk).filter(|front| front.location.entry.samples().contains(&i))
+    }
+
+    /// Tells the source that ranges will be read soon.
+    pub(in crate::read) fn prefetch(&self, ranges: &[Range<u64>]) {
+        if !ranges.is_empty() {
+            self.file.source.prefetch(ranges);
+        }
+    }
+
     /// Adds the file and the column to an error.
     pub(in crate::read) fn in_column(&self, error: Error) -> Error {
         self.file.in_file(error.with_column(&self.schema().name))
@@ -58,5 +115,290 @@ impl OpenedColumn {
     /// Adds the file, the column and the sample to an error.
     pub(in crate::read) fn at_sample(&self, error: Error, i: u64) -> Error {
         self.in_column(error.with_samples(i..i.saturating_add(1)))
+    }
+
+    /// Returns the bodies of the tables 0, 1, 2, ... of the column, or `None` if one of them is
+    /// lost or damaged.
+    pub(in crate::read) fn table_bodies(&self) -> Result<Option<Vec<Vec<u8>>>> {
+        let mut bodies = Vec::new();
+        for (number, slot) in (0..).zip(&self.index().tables) {
+            match slot.body(&*self.file.source, self.file.file_id) {
+                Ok(body) if slot.entry.table == number => bodies.push(body),
+                Err(error) if error.kind() != ErrorKind::Corrupt => return Err(self.in_column(error)),
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(bodies))
+    }
+
+    /// Reads the first tables of a column whose chunks need some, so that decoding does no I/O.
+    /// Chunks report what is wrong with the table that they need.
+    pub(in crate::read) fn load_tables(&self) {
+        let index = self.index();
+        if index.facts.encodings.iter().any(|&(id, _)| encoding(id).is_ok_and(|encoding| encoding.needs_table())) {
+            for slot in index.tables.iter().take(LOADED_TABLES) {
+                let _ = slot.dictionary(&*self.file.source, self.file.file_id);
+            }
+        }
+    }
+
+    /// Finds the chunk that holds sample `i`.
+    pub(in crate::read) fn locate(&self, bytes: FileBytes<'_>, i: u64) -> Result<ChunkLocation> {
+        self.check_sample(i)?;
+        let index = self.index();
+        if let Some(listed) = &index.listed {
+            return listed.locate(i);
+        }
+        let (number, run) = index.run_of(i).ok_or_else(|| disagree("the footer"))?;
+        let in_run = i.saturating_sub(run.first_sample);
+        let (entry, first_sample) = match u64::from(run.samples_per_chunk) {
+            0 => (self.search(bytes, number, run, i)?, None),
+            per_chunk => (in_run / per_chunk, Some(i - in_run % per_chunk)),
+        };
+        let location = self.entry(bytes, number, run, entry)?;
+        let starts_right = first_sample.is_none_or(|first| first == location.entry.first_sample);
+        let is_right = starts_right && location.entry.samples().contains(&i);
+        if is_right { Ok(location) } else { Err(disagree("the footer")) }
+    }
+
+    /// Refuses lost samples of a salvaged file. A chunk that is held may have some.
+    #[inline]
+    pub(in crate::read) fn check_listed(&self, samples: &Range<u64>) -> Result<()> {
+        self.index().listed.as_ref().map_or(Ok(()), |listed| listed.check(samples))
+    }
+
+    /// Finds chunk number `chunk` of the column, counted from 0; `None` after the last.
+    pub(in crate::read) fn locate_chunk(&self, chunk: u64) -> Result<Option<ChunkLocation>> {
+        let index = self.index();
+        if let Some(listed) = &index.listed {
+            return Ok(listed.chunk(chunk));
+        }
+        let after = index.before.partition_point(|&(_, chunks)| chunks <= chunk);
+        let Some(number) = after.checked_sub(1) else { return Ok(None) };
+        let (Some(run), Some((_, before))) = (index.facts.runs.get(number), index.before.get(number)) else {
+            return Ok(None);
+        };
+        match chunk - before {
+            entry if entry < run.chunk_count => self.entry(self.file.bytes(), number, run, entry).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Adds the ranges of the index pages that finding some consecutive samples probably needs,
+    /// unless they were read before. Of a run whose chunks differ in size, these are guesses.
+    pub(in crate::read) fn index_ranges(&self, samples: &Range<u64>, out: &mut Vec<Range<u64>>) -> Result<()> {
+        let (index, end) = (self.index(), samples.end.min(self.file.sample_count));
+        let mut sample = samples.start;
+        while sample < end {
+            let Some((number, run)) = index.run_of(sample).filter(|(_, run)| run.end_sample() > sample) else { break };
+            let next = end.min(run.end_sample());
+            let pages_before = index.before.get(number).map_or(0, |(pages, _)| *pages);
+            for page in pages_of(run, &(sample..next)) {
+                let range = run.page_range(page);
+                if !index.checked_pages.get(pages_before.saturating_add(page)) && out.last() != Some(&range) {
+                    memory::reserve(out, 1)?;
+                    out.push(range);
+                }
+            }
+            sample = next;
+        }
+        Ok(())
+    }
+
+    /// Finds the entry of a run whose chunks differ in size: first the page, near the one where it
+    /// would be if all chunks had as many samples, then the entry in it, by bisection.
+    fn search(&self, bytes: FileBytes<'_>, number: usize, run: &Run, sample: u64) -> Result<u64> {
+        let starts_after =
+            |index: u64| -> Result<bool> { Ok(self.entry(bytes, number, run, index)?.entry.first_sample > sample) };
+        let of_page = |page: u64| starts_after(page.saturating_mul(PAGE_ENTRIES));
+        let page = first_after(0..run.page_count(), guessed_page(run, sample), of_page)?;
+        let page = page.saturating_sub(1);
+        let (first, entries) = (page.saturating_mul(PAGE_ENTRIES), run.page_entries(page));
+        let within = bisect(0..entries, |index| starts_after(first.saturating_add(index)))?;
+        Ok(first.saturating_add(within.saturating_sub(1)))
+    }
+
+    /// Reads entry `entry` of a run. Its page is checked when it is first touched, and cached
+    /// unless the file is in memory.
+    fn entry(&self, bytes: FileBytes<'_>, number: usize, run: &Run, entry: u64) -> Result<ChunkLocation> {
+        let index = self.index();
+        let (page, in_page) = (entry / PAGE_ENTRIES, entry % PAGE_ENTRIES);
+        if entry >= run.chunk_count {
+            return Err(disagree("the footer"));
+        }
+        let &(pages_before, chunks_before) = index.before.get(number).ok_or_else(|| disagree("the footer"))?;
+        let bit = pages_before.saturating_add(page);
+        let is_checked = index.checked_pages.get(bit);
+        let offset = run.page_offset(page);
+        let at = HEAD + in_page * u64_of(ENTRY_BYTES); // inside the page
+        let entry_bytes = match bytes.memory() {
+            // inside the file: the page was checked
+            Some(_) if is_checked => bytes.array(offset + at)?,
+            None if is_checked => match self.file.index_pages.get(offset / PAGE_BYTES) {
+                Some(cached) if cached.offset == offset => array_in(&cached.bytes, at)?,
+                _ => bytes.array(offset + at)?,
+            },
+            memory => {
+                let mut buffer = Vec::new();
+                let checked = self.check_page(bytes, run, page, chunks_before, &mut buffer);
+                let checked = checked.map_err(|error| error.with_offset(offset))?;
+                index.checked_pages.set(bit);
+                let found = array_in(checked, at)?;
+                if memory.is_none() {
+                    let page = Arc::new(IndexPage { offset, bytes: buffer });
+                    self.file.index_pages.insert(offset / PAGE_BYTES, &page);
+                }
+                found
+            }
+        };
+        Ok(ChunkLocation { entry: parse_entry(&entry_bytes), chunk: chunks_before.saturating_add(entry) })
+    }
+
+    /// Reads a page by one request, and returns head and body. Checks of the column, then
+    /// and that the page agrees with the footer. Every way to a chunk
+    /// leads through here.
+    #[cold]
+    fn check_page<'b>(
+        &self,
+        bytes: FileBytes<'b>,
+        run: &Run,
+        page: u64,
+        chunks_before: u64,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8]> {
+        let facts = &self.index().facts;
+        check_encodings(facts).map_err(|error| error.with_offset(self.file.footer_offset))?;
+        let range = run.page_range(page);
+        let stored = bytes.get(range.start, range_length(&range), buffer)?;
+        let (head, body) = stored.split_first_chunk().ok_or_else(|| disagree("the footer"))?;
+        let head = RegionHead::parse(head, range.start)?;
+        head.expect(RegionKind::IndexPage, self.file.file_id)?;
+        let parsed = PageHead::parse(&head, self.file.columns.len())?;
+        if u64::from(parsed.entry_count) != run.page_entries(page) {
+            return Err(Error::corrupt("R-6.3", "the page has not as many entries as it must"));
+        }
+        head.check_body(body)?; // as long as its entries
+        let first = body.first_chunk::<ENTRY_BYTES>().map(parse_entry);
+        if first.map(|entry| entry.first_sample) != Some(parsed.first_sample) {
+            let message = "the page's first sample is not that of its first entry";
+            return Err(Error::corrupt("R-6.1", message));
+        }
+        let first_chunk = chunks_before.saturating_add(page.saturating_mul(PAGE_ENTRIES));
+        if parsed.column != self.index().number || parsed.first_chunk != first_chunk {
+            return Err(disagree("the footer"));
+        }
+        Ok(stored)
+    }
+}
+
+impl Tables for OpenedColumn {
+    fn dictionary(&self, table: u32) -> Result<Arc<Dictionary>> {
+        let tables = &self.index().tables;
+        let found = tables.binary_search_by_key(&table, |slot| slot.entry.table).ok();
+        let slot = found.and_then(|at| tables.get(at)).ok_or_else(|| no_table(table))?;
+        slot.dictionary(&*self.file.source, self.file.file_id)
+    }
+}
+
+/// The most tables of a column that are read before a chunk needs them. Writers make one, and
+/// another only if that is damaged.
+const LOADED_TABLES: usize = 16;
+
+#[cold]
+pub(in crate::read) fn disagree(what: &str) -> Error {
+    Error::corrupt("R-6.2", format!("the index does not agree with {what}"))
+}
+
+/// Returns the pages of a run that probably have the entries of some of its samples.
+fn pages_of(run: &Run, samples: &Range<u64>) -> Range<u64> {
+    let last = samples.end.saturating_sub(1);
+    let page = |sample: u64| {
+        Some(sample.saturating_sub(run.first_sample).checked_div(run.samples_per_chunk.into())? / PAGE_ENTRIES)
+    };
+    let (pages, about) = match page(samples.start).zip(page(last)) {
+        Some((first, last)) => (first..last.saturating_add(1), 0),
+        None => (guessed_page(run, samples.start)..guessed_page(run, last).saturating_add(1), 1),
+    };
+    pages.start.saturating_sub(about)..pages.end.saturating_add(about).min(run.page_count())
+}
+
+/// Returns the page of a run that has a sample if all of its chunks have about as many.
+fn guessed_page(run: &Run, sample: u64) -> u64 {
+    let before = u128::from(sample.saturating_sub(run.first_sample));
+    // below 2^128
+    let page = before * u128::from(run.page_count()) / u128::from(run.sample_count.max(1));
+    u64::try_from(page).unwrap_or(u64::MAX).min(run.page_count().saturating_sub(1))
+}
+
+/// Returns an entry of a page, `at` bytes after its start.
+fn array_in(page: &[u8], at: u64) -> Result<[u8; ENTRY_BYTES]> {
+    let found = usize::try_from(at).ok().and_then(|at| page.get(at..)?.first_chunk());
+    found.copied().ok_or_else(|| Error::internal("an index page is shorter than its entries"))
+}
+
+/// Returns the least number of a range for which `is_after` holds, or the end of the range;
+/// `is_after` goes from false to true. Searches from `guess` on in steps that double, then by
+/// bisection: the cost is logarithmic in the distance from the guess.
+fn first_after(range: Range<u64>, guess: u64, is_after: impl Fn(u64) -> Result<bool>) -> Result<u64> {
+    let Range { start: mut low, end: mut high } = range;
+    let mut step = 1_u64;
+    let guess = guess.min(high.saturating_sub(1)).max(low);
+    if low < high && is_after(guess)? {
+        high = guess;
+        while low < high {
+            let probe = high.saturating_sub(step).max(low);
+            if !is_after(probe)? {
+                low = probe + 1; // at most `high`
+                break;
+            }
+            (high, step) = (probe, step.saturating_mul(2));
+        }
+    } else if low < high {
+        low = guess + 1; // at most `high`
+        while low < high {
+            let probe = (low - 1).saturating_add(step).min(high - 1); // low is above `guess`
+            if is_after(probe)? {
+                high = probe;
+                break;
+            }
+            (low, step) = (probe + 1, step.saturating_mul(2));
+        }
+    }
+    bisect(low..high, is_after)
+}
+
+/// As [`first_after`], without a guess.
+fn bisect(range: Range<u64>, is_after: impl Fn(u64) -> Result<bool>) -> Result<u64> {
+    let Range { start: mut low, end: mut high } = range;
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match is_after(middle)? {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    Ok(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn a_search_finds_the_first_number_from_any_guess_in_logarithmic_time() {
+        for end in [0_u64, 1, 2, 3, 10, 100] {
+            for (guess, due) in (0..=end).flat_map(|guess| (0..=end).map(move |due| (guess, due))) {
+                let probes = Cell::new(0);
+                let is_after = |number: u64| {
+                    assert!(number < end);
+                    probes.set(probes.get() + 1);
+                    Ok(number >= due)
+                };
+                assert_eq!(first_after(0..end, guess, is_after).unwrap(), due, "{guess} of {end}");
+                let distance = guess.abs_diff(due) + 2;
+                assert!(probes.get() <= 2 * distance.ilog2() + 3, "{} probes, {distance}", probes.get());
+            }
+        }
     }
 }

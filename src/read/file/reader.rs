@@ -1,24 +1,83 @@
-//! An open file: the handle that callers keep.
+//! An open file: the handle that callers keep, and the options with which it is opened.
+//!
+//! Opening reads the header, the last valid trailer and its footer, whatever the number of samples.
+//! The source of the header may be another than that of the samples: a file is opened by position,
+//! and mapped up to its last commit then.
+//!
+//! After an append, a reader of the new state can take over what the old one has checked. That is
+//! right only if both read the same file and the earlier commit is in both, which is checked by
+//! identity, id and content id.
 
 use super::column::Column;
-use super::column_index::ColumnIndex;
 use super::opened_column::OpenedColumn;
-use super::opened_file::{CACHED_PAGES, OpenedFile};
-use super::options::OpenOptions;
-use super::slot_cache::SlotCache;
+use super::records::SlotCache;
+use super::state::{CACHED_PAGES, ColumnIndex, OpenedFile, Verification};
 use crate::format::region::HEAD;
 use crate::format::{ContentId, FileId, Schema};
 use crate::open::{self, FileIdentity, FirstBytes, InMemory, Source, TableSlot};
-use crate::read::samples::rows::Rows;
+use crate::read::cursor::Rows;
 use crate::read::verify::{VerifyOptions, VerifyReport, verify};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, limits};
 use std::collections::HashMap;
-use std::io;
-use std::iter;
 use std::path::Path;
 use std::sync::Arc;
+use std::{io, iter};
+
+/// The options for opening a file, and the methods that open it with them.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct OpenOptions {
+    pub(in crate::read) verification: Verification,
+    max_chunk_bytes: Option<u32>,
+    pub(in crate::read) first_bytes: Option<u64>,
+}
 
 impl OpenOptions {
+    /// Returns the defaults: each chunk is checked when it is first used, and chunks have any size
+    /// that the format allows.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets when chunks are checked. The default is [`Verification::FirstTouch`].
+    pub fn verification(mut self, verification: Verification) -> Self {
+        self.verification = verification;
+        self
+    }
+
+    /// Sets the bytes to which a chunk may decode. The default is [`limits::CHUNK_BYTES`], which
+    /// the format allows.
+    ///
+    /// A larger chunk is refused before memory is taken for it, with an error of kind
+    /// [`OverLimit`](crate::ErrorKind::OverLimit). Set this for files of strangers: a file of a few
+    /// bytes can contain a sample of 4 GiB whose elements are all equal. Chunks of several samples
+    /// decode to at most 64 MiB. Writers keep to some hundred KiB unless one sample is larger.
+    pub fn max_chunk_bytes(mut self, bytes: u32) -> Self {
+        self.max_chunk_bytes = Some(bytes);
+        self
+    }
+
+    /// Opens the file as it was when it had this many bytes: at an earlier commit. The default is
+    /// the last commit. A file that is shorter is opened as it is.
+    ///
+    /// A commit ends with its trailer. A reader of it tells the bytes up to there:
+    /// [`file_bytes`](crate::Reader::file_bytes) less
+    /// [`tail_bytes`](crate::Reader::tail_bytes).
+    pub fn first_bytes(mut self, bytes: u64) -> Self {
+        self.first_bytes = Some(bytes);
+        self
+    }
+
+    /// Returns what [`OpenOptions::first_bytes`] has set, for a function that opens a source.
+    pub fn told_first_bytes(&self) -> Option<u64> {
+        self.first_bytes
+    }
+
+    /// Returns the limit of [`OpenOptions::max_chunk_bytes`].
+    fn chunk_bytes_limit(&self) -> u32 {
+        self.max_chunk_bytes.unwrap_or(limits::CHUNK_BYTES)
+    }
+
     /// Opens a file from any source.
     pub fn open(self, source: impl Source + 'static) -> Result<Reader> {
         let source: Arc<dyn Source> = Arc::new(source);

@@ -1,11 +1,16 @@
 //! Collects the readable chunks of a file, and the facts known of its lost samples.
+//!
+//! Regions are taken in the order of the file. A chunk is read if neither the evidence nor its
+//! neighbours contradict it, and if it holds no sample of a chunk before it. If its body is damaged
+//! and its values are in blocks, the front tells what is left of it. Samples that no chunk has are
+//! lost. How many there are at all, index, footers and chunks tell; a region that could not be
+//! true, for instance with more samples than the file can contain, says nothing.
 
 use super::evidence::{Evidence, Verdict};
-use super::identity::Identity;
 use super::links::Foreign;
-use super::progress::ScanProgress;
-use super::scan::FoundRegion;
+use super::scan::{FoundRegion, Identity, ScanProgress};
 use crate::codec::{self, Body, ChunkDecoder, DamagedChunk, Dictionary, SideFacts, StoredChunk, Tables, parts};
+use crate::format::ColumnSchema;
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::Footer;
@@ -15,9 +20,8 @@ use crate::format::schema::Layout;
 use crate::format::table::TableHead;
 use crate::format::trailer::Trailer;
 use crate::le::u64_of;
-use crate::open::body;
 use crate::open::source::{Source, fetch};
-use crate::open::{TableSlot, no_table};
+use crate::open::{TableSlot, body, no_table};
 use crate::{Error, ErrorKind, Result, limits, memory};
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,6 +37,70 @@ pub(super) struct FoundColumn {
     pub unconfirmed: Vec<Range<u64>>,
     /// The intact ones, in the order of the file.
     pub tables: Vec<TableSlot>,
+}
+
+impl FoundColumn {
+    /// Returns a column of which nothing was found.
+    pub(super) fn empty(column: &ColumnSchema) -> Result<Self> {
+        let (facts, entries, tables) = (ColumnRecord::default(), Vec::new(), Vec::new());
+        let (lost, unconfirmed) = (Vec::new(), Vec::new());
+        Ok(Self { layout: column.layout()?, facts, entries, lost, unconfirmed, tables })
+    }
+
+    /// Adds a chunk whose head and body are intact, unless its parts are invalid. If no byte of the
+    /// body is needed, `body` is empty.
+    fn add(
+        &mut self,
+        file: SalvagedFile<'_>,
+        head: &ChunkHead,
+        body: &[u8],
+        decoder: &mut ChunkDecoder,
+        decode: bool,
+    ) -> Result<()> {
+        let parts = parts(&self.layout, head, body)?;
+        for part in [parts.validity, parts.shape, parts.values] {
+            // else a file that is too new would be salvaged without its data
+            codec::known(part.encoding)?;
+        }
+        let tables = FoundTables { file, tables: &self.tables };
+        let chunk = StoredChunk { layout: &self.layout, tables: &tables, head, body: Body::whole(body) };
+        let side = if decode { decoder.check(&chunk)? } else { decoder.side_facts(&chunk)? };
+        self.count(head, &side);
+        Ok(())
+    }
+
+    /// Adds a chunk whose head is intact and whose body is not, unless nothing is left of it.
+    fn add_damaged(
+        &mut self,
+        file: SalvagedFile<'_>,
+        head: &ChunkHead,
+        body: &[u8],
+        decoder: &mut ChunkDecoder,
+        decode: bool,
+    ) -> Result<()> {
+        let tables = FoundTables { file, tables: &self.tables };
+        let chunk = StoredChunk { layout: &self.layout, tables: &tables, head, body: Body::whole(body) };
+        let damaged = DamagedChunk::examine(&chunk, decode, decoder)?;
+        let mut side = decoder.side_facts(&chunk)?;
+        side.null_count = side.null_count.saturating_sub(damaged.lost_nulls);
+        memory::reserve(&mut self.lost, damaged.lost.len())?;
+        let sample = |at: usize| head.entry.first_sample.saturating_add(u64_of(at));
+        self.lost.extend(damaged.lost.iter().map(|lost| sample(lost.start)..sample(lost.end)));
+        self.count(head, &side);
+        Ok(())
+    }
+
+    /// Adds a chunk of which something can be read, and its facts.
+    fn count(&mut self, head: &ChunkHead, side: &SideFacts) {
+        let (facts, entry) = (&mut self.facts, &head.entry);
+        side.encodings.into_iter().flatten().for_each(|id| facts.count_encoding(id, 0));
+        facts.count_encoding(entry.encoding, 1);
+        facts.raw_bytes = facts.raw_bytes.saturating_add(head.raw_bytes.into());
+        facts.stored_bytes = facts.stored_bytes.saturating_add(entry.stored_bytes.into());
+        facts.null_count = facts.null_count.saturating_add(side.null_count);
+        facts.chunk_count = facts.chunk_count.saturating_add(1);
+        self.entries.push(*entry);
+    }
 }
 
 /// The content that the regions of a file describe.
@@ -72,12 +140,7 @@ pub(super) fn collect(
     decode: bool,
     progress: &mut ScanProgress<'_>,
 ) -> Result<Found> {
-    let columns = identity.schema.columns.iter().map(|column| {
-        let (facts, entries, tables) = (ColumnRecord::default(), Vec::new(), Vec::new());
-        let (lost, unconfirmed) = (Vec::new(), Vec::new());
-        Ok(FoundColumn { layout: column.layout()?, facts, entries, lost, unconfirmed, tables })
-    });
-    let columns = columns.collect::<Result<_>>()?;
+    let columns = identity.schema.columns.iter().map(FoundColumn::empty).collect::<Result<_>>()?;
     let found = Found { columns, sample_count: 0, footer: None, last_footer: None, end_is_known: false };
     let (decoder, buffer) = (ChunkDecoder::new(), Vec::new());
     let mut collector = Collector { source, identity, evidence, foreign, found, decoder, decode, buffer };
@@ -242,62 +305,5 @@ impl Tables for FoundTables<'_> {
         let found = self.tables.binary_search_by_key(&table, |slot| slot.entry.table).ok();
         let slot = found.and_then(|at| self.tables.get(at)).ok_or_else(|| no_table(table))?;
         slot.dictionary(self.file.source, self.file.file_id)
-    }
-}
-
-impl FoundColumn {
-    /// Adds a chunk whose head and body are intact, unless its parts are invalid. If no byte of the
-    /// body is needed, `body` is empty.
-    fn add(
-        &mut self,
-        file: SalvagedFile<'_>,
-        head: &ChunkHead,
-        body: &[u8],
-        decoder: &mut ChunkDecoder,
-        decode: bool,
-    ) -> Result<()> {
-        let parts = parts(&self.layout, head, body)?;
-        for part in [parts.validity, parts.shape, parts.values] {
-            // else a file that is too new would be salvaged without its data
-            codec::known(part.encoding)?;
-        }
-        let tables = FoundTables { file, tables: &self.tables };
-        let chunk = StoredChunk { layout: &self.layout, tables: &tables, head, body: Body::whole(body) };
-        let side = if decode { decoder.check(&chunk)? } else { decoder.side_facts(&chunk)? };
-        self.count(head, &side);
-        Ok(())
-    }
-
-    /// Adds a chunk whose head is intact and whose body is not, unless nothing is left of it.
-    fn add_damaged(
-        &mut self,
-        file: SalvagedFile<'_>,
-        head: &ChunkHead,
-        body: &[u8],
-        decoder: &mut ChunkDecoder,
-        decode: bool,
-    ) -> Result<()> {
-        let tables = FoundTables { file, tables: &self.tables };
-        let chunk = StoredChunk { layout: &self.layout, tables: &tables, head, body: Body::whole(body) };
-        let damaged = DamagedChunk::examine(&chunk, decode, decoder)?;
-        let mut side = decoder.side_facts(&chunk)?;
-        side.null_count = side.null_count.saturating_sub(damaged.lost_nulls);
-        memory::reserve(&mut self.lost, damaged.lost.len())?;
-        let sample = |at: usize| head.entry.first_sample.saturating_add(u64_of(at));
-        self.lost.extend(damaged.lost.iter().map(|lost| sample(lost.start)..sample(lost.end)));
-        self.count(head, &side);
-        Ok(())
-    }
-
-    /// Adds a chunk of which something can be read, and its facts.
-    fn count(&mut self, head: &ChunkHead, side: &SideFacts) {
-        let (facts, entry) = (&mut self.facts, &head.entry);
-        side.encodings.into_iter().flatten().for_each(|id| facts.count_encoding(id, 0));
-        facts.count_encoding(entry.encoding, 1);
-        facts.raw_bytes = facts.raw_bytes.saturating_add(head.raw_bytes.into());
-        facts.stored_bytes = facts.stored_bytes.saturating_add(entry.stored_bytes.into());
-        facts.null_count = facts.null_count.saturating_add(side.null_count);
-        facts.chunk_count = facts.chunk_count.saturating_add(1);
-        self.entries.push(*entry);
     }
 }

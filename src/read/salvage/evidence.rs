@@ -19,9 +19,8 @@
 //! Of what no chain covers, nothing is confirmed. A page without a chain still contradicts chunks
 //! that do not agree with it.
 
-use super::identity::Identity;
 use super::links::Claim;
-use super::scan::FoundRegion;
+use super::scan::{FoundRegion, Identity};
 use crate::format::ContentId;
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::content_id::ContentHasher;
@@ -33,7 +32,7 @@ use crate::format::trailer::Trailer;
 use crate::le::u64_of;
 use crate::open::body;
 use crate::open::source::Source;
-use crate::read::locate::losses::LostSamples;
+use crate::read::losses::LostSamples;
 use crate::{ErrorKind, Result, memory};
 use std::ops::Range;
 

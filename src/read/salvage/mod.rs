@@ -1,31 +1,32 @@
 //! Reading what is left of a damaged file (chapter 10, "Salvage").
+//!
+//! A salvage takes four steps. The scan finds every region whose head is intact, and identifies the
+//! file. Evidence tells which chunks the index and the footers confirm or contradict. Links tell
+//! which regions their neighbours contradict. Then the chunks that nothing contradicts are
+//! collected, and become the columns of a reader, which lists them in memory instead of reading an
+//! index.
+//!
+//! A chunk that is returned although it is from another file would give wrong values without an
+//! error. So what cannot be told apart is given up, and what nothing confirms is reported.
 
 mod chunks;
 mod evidence;
-mod identity;
 mod links;
-mod options;
-mod progress;
 mod scan;
 
-pub use options::SalvageOptions;
-
-use crate::format::column_record::ColumnRecord;
 use crate::format::region::HEAD;
 use crate::format::{ContentId, FileId, Schema};
 use crate::open::{FirstBytes, InMemory, Source};
-use crate::read::file::column_index::ColumnIndex;
-use crate::read::file::opened_file::OpenedFile;
-use crate::read::file::options::Verification;
 use crate::read::file::reader::Reader;
-use crate::read::file::slot_cache::SlotCache;
-use crate::read::locate::listed::Listed;
-use crate::read::locate::losses::{Losses, LostSamples};
+use crate::read::file::records::SlotCache;
+use crate::read::file::state::{ColumnIndex, Listed, OpenedFile, Verification};
+use crate::read::losses::{Losses, LostSamples};
 use crate::{Result, limits};
-use chunks::FoundColumn;
+use chunks::{Found, FoundColumn};
 use evidence::Evidence;
 use links::Foreign;
-use progress::ScanProgress;
+use scan::{Identity, ScanProgress};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// A damaged file, of which all that is intact can be read.
@@ -49,6 +50,68 @@ pub struct Salvaged {
     /// finished. If not, more samples may be lost at the end without a trace. If samples are
     /// unconfirmed, the end may be that of an older file, too.
     pub end_is_known: bool,
+}
+
+/// The facts of a commit that something else than the file tells.
+#[derive(Clone, Copy)]
+struct KnownCommit {
+    bytes: u64,
+    sample_count: u64,
+}
+
+/// The options of [`salvage`](crate::salvage::salvage).
+#[derive(Default)]
+#[non_exhaustive]
+pub struct SalvageOptions<'a> {
+    decode: bool,
+    verification: Verification,
+    commit: Option<KnownCommit>,
+    content_id: Option<ContentId>,
+    progress: Option<&'a mut dyn FnMut(u64, u64) -> ControlFlow<()>>,
+}
+
+impl<'a> SalvageOptions<'a> {
+    /// Returns the defaults: the checksum of each chunk is checked, no chunk is decoded.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets whether chunks are decoded (default: no). If a chunk does not decode, its samples are
+    /// lost, even if its checksum is right. Only a faulty writer causes that, no damage.
+    pub fn decode(mut self, decode: bool) -> Self {
+        self.decode = decode;
+        self
+    }
+
+    /// Sets when the reader checks chunks again. The default is [`Verification::FirstTouch`].
+    pub fn verification(mut self, verification: Verification) -> Self {
+        self.verification = verification;
+        self
+    }
+
+    /// Says which commit is salvaged, as a manifest knows it: the length of the file up to it, and
+    /// its number of samples. Bytes after it are not read, and samples that are missing at the end
+    /// are lost. By default all samples count that the file has.
+    pub fn commit(mut self, bytes: u64, sample_count: u64) -> Self {
+        self.commit = Some(KnownCommit { bytes, sample_count });
+        self
+    }
+
+    /// Says which content id the last commit has, as a manifest knows it. Chunks are then confirmed
+    /// only by an index that belongs to it. By default, the index that confirms the most chunks
+    /// counts.
+    pub fn content_id(mut self, content_id: ContentId) -> Self {
+        self.content_id = Some(content_id);
+        self
+    }
+
+    /// Sets a function that is called from time to time with two numbers: the bytes examined, and
+    /// all bytes to examine. If it breaks, the work ends with an error of kind
+    /// [`Cancelled`](crate::ErrorKind::Cancelled).
+    pub fn progress(mut self, progress: &'a mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Self {
+        self.progress = Some(progress);
+        self
+    }
 }
 
 /// Opens a file of which any part may be damaged: header, index, footer, trailer or chunks.
@@ -106,7 +169,7 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
     };
     let mut progress = ScanProgress::new(source.byte_count(), options.progress);
     let regions = scan::regions(&*source, &mut progress)?;
-    let identity = identity::identify(&*source, &regions)?;
+    let identity = scan::identify(&*source, &regions)?;
     if options.decode {
         progress.begin_decoding(regions.iter().map(|region| &region.head));
     }
@@ -119,6 +182,18 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
     if let Some(commit) = options.commit {
         found.end_at(commit.sample_count)?;
     }
+    let is_finished = found.end_is_known;
+    Ok(salvaged(source, options.verification, identity, found, is_finished))
+}
+
+/// Makes the reader of the chunks that were found, and says what is lost.
+fn salvaged(
+    source: Arc<dyn Source>,
+    verification: Verification,
+    identity: Identity,
+    found: Found,
+    is_finished: bool,
+) -> Salvaged {
     let sample_count = found.sample_count;
     let footer = found.footer;
     let casts = footer.iter().flat_map(|footer| footer.columns.iter().map(|facts| facts.cast));
@@ -143,22 +218,22 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
         index_pages: SlotCache::new(0, 0),
         sample_count,
         commit_count: footer.as_ref().map_or(0, |footer| footer.commit.saturating_add(1)),
-        is_finished: found.end_is_known,
+        is_finished,
         footer_offset: 0,
         tail_bytes: 0,
         with_tail: None,
-        verification: options.verification,
+        verification,
         max_chunk_bytes: limits::CHUNK_BYTES,
         source,
     });
-    Ok(Salvaged {
+    Salvaged {
         reader,
         losses: Losses { columns: losses },
         unconfirmed: Losses { columns: unconfirmed },
         header_is_intact: identity.alignment.is_some(),
         committed_samples: found.last_footer.map(|(_, sample_count)| sample_count),
         end_is_known: found.end_is_known,
-    })
+    }
 }
 
 /// Returns a file of which nothing is left but its columns and its number of samples, as a manifest
@@ -166,37 +241,9 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
 /// it.
 pub fn nothing_left(schema: Schema, sample_count: u64) -> Result<Salvaged> {
     schema.check()?;
-    let (mut columns, mut losses, mut unconfirmed) = (Vec::new(), Vec::new(), Vec::new());
-    for (number, column) in (0..).zip(&schema.columns) {
-        let listed = Listed::new(Vec::new(), Vec::new(), sample_count);
-        losses.push((column.name.clone(), listed.lost().clone()));
-        unconfirmed.push((column.name.clone(), LostSamples::of_ranges(sample_count, Vec::new())));
-        columns.push(ColumnIndex::salvaged(number, column.layout()?, ColumnRecord::default(), Vec::new(), listed));
-    }
-    let reader = Reader::new(OpenedFile {
-        path: None,
-        file_id: FileId::default(),
-        content_id: ContentId::default(),
-        alignment: HEAD as u32, // 64
-        schema,
-        columns,
-        index_pages: SlotCache::new(0, 0),
-        sample_count,
-        commit_count: 0,
-        is_finished: false,
-        footer_offset: 0,
-        tail_bytes: 0,
-        with_tail: None,
-        verification: Verification::default(),
-        max_chunk_bytes: limits::CHUNK_BYTES,
-        source: Arc::new(InMemory(Vec::new())),
-    });
-    Ok(Salvaged {
-        reader,
-        losses: Losses { columns: losses },
-        unconfirmed: Losses { columns: unconfirmed },
-        header_is_intact: false,
-        committed_samples: None,
-        end_is_known: true,
-    })
+    let columns = schema.columns.iter().map(FoundColumn::empty).collect::<Result<_>>()?;
+    let found = Found { columns, sample_count, footer: None, last_footer: None, end_is_known: true };
+    let identity = Identity { file_id: FileId::default(), schema, schema_block: Vec::new(), alignment: None };
+    let source = Arc::new(InMemory(Vec::new()));
+    Ok(salvaged(source, Verification::default(), identity, found, false))
 }

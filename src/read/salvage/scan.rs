@@ -1,11 +1,26 @@
-//! Finds the regions of a file at any offset, without following an offset in the file.
+//! The first pass over a damaged file: its regions, and whose they are.
+//!
+//! Nothing that the file says about offsets is believed. Every multiple of 64 is examined for a
+//! head, and a region counts if its head is intact and at the offset that it states. Bodies are
+//! checked in the same pass. An intact body is skipped, because it may contain bytes that look like
+//! heads; after a damaged one the search goes on directly behind the head.
+//!
+//! Then the file is identified: its id and its schema, from the header or, if that is damaged, from
+//! a footer. Blocks of another file may have replaced some of this one, even its header, so the id
+//! is that of most intact chunks.
+//!
+//! Both this pass and the one that collects chunks tell the caller how far they are.
 
-use super::progress::ScanProgress;
-use crate::ErrorKind;
-use crate::format::region::{HEAD, RegionHead, align};
+use crate::error::go_on;
+use crate::format::footer::Footer;
+use crate::format::header::Header;
+use crate::format::region::{FileId, HEAD, RegionHead, RegionKind, align};
+use crate::format::{Schema, schema_block};
 use crate::open::source::{Source, fetch};
-use crate::open::{BlockSizes, HeadScan};
-use crate::{Error, Result};
+use crate::open::{BlockSizes, HeadScan, body};
+use crate::{Error, ErrorKind, Result};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 /// A region whose head is intact and at the offset that it states.
 pub(super) struct FoundRegion {
@@ -45,5 +60,102 @@ fn is_intact(source: &dyn Source, head: &RegionHead, buffer: &mut Vec<u8>) -> Re
         Ok(()) => Ok(true),
         Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+/// The properties that all regions of the file share.
+pub(super) struct Identity {
+    pub file_id: FileId,
+    pub schema: Schema,
+    pub schema_block: Vec<u8>,
+    /// The alignment, unless the header is damaged.
+    pub alignment: Option<u32>,
+}
+
+/// Returns the file to which most of the intact chunks belong, among those with a known schema.
+///
+/// Blocks of another file may have replaced some blocks of this one, even its header.
+pub(super) fn identify(source: &dyn Source, regions: &[FoundRegion]) -> Result<Identity> {
+    let mut chunk_counts: HashMap<FileId, u64> = HashMap::new();
+    for region in regions.iter().filter(|region| region.is_intact && region.head.kind == RegionKind::Chunk) {
+        *chunk_counts.entry(region.head.file_id).or_default() += 1;
+    }
+    let chunk_count = |id: FileId| chunk_counts.get(&id).copied().unwrap_or(0);
+    let mut best: Option<Identity> = None;
+    // backwards: the last footer describes the most, and the header, which comes last, more than
+    // any footer
+    for region in regions.iter().rev().filter(|region| region.is_intact) {
+        let is_better = |found: &Identity| {
+            let (new, old) = (chunk_count(region.head.file_id), chunk_count(found.file_id));
+            new > old || (new == old && region.head.kind == RegionKind::Header)
+        };
+        let describes = matches!(region.head.kind, RegionKind::Header | RegionKind::Footer);
+        if describes && best.as_ref().is_none_or(is_better) {
+            match described(source, &region.head) {
+                Ok(identity) => best = Some(identity),
+                Err(error) if error.kind() == ErrorKind::Corrupt => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    best.ok_or_else(|| {
+        let message = format!(
+            "neither the header nor any footer is intact, so the columns are unknown; {} chunks are intact",
+            chunk_counts.values().sum::<u64>()
+        );
+        Error::corrupt("R-2.9", message).with_offset(0)
+    })
+}
+
+/// Reads the identity of the file from a header or a footer.
+fn described(source: &dyn Source, head: &RegionHead) -> Result<Identity> {
+    let body = body(source, head)?;
+    let (alignment, schema_block) = if head.kind == RegionKind::Header {
+        (Some(Header::parse(head)?.alignment), body)
+    } else {
+        Footer::flags(head).check()?;
+        (None, Footer::schema_block(&body)?.to_vec())
+    };
+    let schema = schema_block::parse(&schema_block)?;
+    Ok(Identity { file_id: head.file_id, schema, schema_block, alignment })
+}
+
+/// Counts the bytes that have been looked at, in one pass or two.
+pub(super) struct ScanProgress<'a> {
+    report: Option<&'a mut dyn FnMut(u64, u64) -> ControlFlow<()>>,
+    done: u64,
+    total: u64,
+    decodes: bool,
+}
+
+impl<'a> ScanProgress<'a> {
+    pub(super) fn new(total: u64, report: Option<&'a mut dyn FnMut(u64, u64) -> ControlFlow<()>>) -> Self {
+        Self { report, done: 0, total, decodes: false }
+    }
+
+    /// Records that the first pass has reached offset `at`.
+    fn scanned(&mut self, at: u64) -> Result<()> {
+        self.done = at.min(self.total);
+        self.tell()
+    }
+
+    /// Begins the second pass, which decodes these regions.
+    pub(super) fn begin_decoding<'h>(&mut self, heads: impl Iterator<Item = &'h RegionHead>) {
+        self.decodes = true;
+        let bytes = heads.map(|head| u64::from(head.body_bytes)).fold(0, u64::saturating_add);
+        self.total = self.total.saturating_add(bytes);
+    }
+
+    /// Records that the second pass has handled a region.
+    pub(super) fn collected(&mut self, head: &RegionHead) -> Result<()> {
+        if !self.decodes {
+            return Ok(());
+        }
+        self.done = self.done.saturating_add(head.body_bytes.into()).min(self.total);
+        self.tell()
+    }
+
+    fn tell(&mut self) -> Result<()> {
+        self.report.as_mut().map_or(Ok(()), |report| go_on(report(self.done, self.total)))
     }
 }

@@ -4,10 +4,8 @@
 //! read in the order of the file, because each region tells where the next one begins: threads take
 //! turns. Bodies are checked at the same time.
 
-use super::body::{BodyCheck, BodyFinding};
-use super::met_tables::MetTables;
-use super::span::SpanBytes;
-use super::walk::{Met, Walk};
+use super::body::{BodyCheck, BodyFinding, MetTables};
+use super::walk::{Met, SpanBytes, Walk};
 use crate::format::region::{RegionHead, RegionKind};
 use crate::le::u64_of;
 use crate::limits::INDEX_PAGE_BYTES;

@@ -1,18 +1,30 @@
 //! Checks a body alone: its checksum, and the content of its parts. Any thread can do that, in any
 //! order.
+//!
+//! Bytes that the span at hand has are not fetched again. Of a body that extends beyond the span,
+//! the rest is fetched and joined, or, if it need not be decoded, summed block by block. If the
+//! checksum of a chunk in blocks is wrong, the intact blocks are looked for: they cost no sample.
+//!
+//! A chunk may need a table before it. The walk meets tables in the order of the file and adds them
+//! to those that all threads share; a chunk sees the ones with lower offsets only, whatever the
+//! other threads have met.
 
-use super::met_tables::{MetTables, TablesBefore};
-use super::span::SpanBytes;
+use super::walk::SpanBytes;
 use crate::checksum::Crc;
-use crate::codec::{Body, ChunkDecoder, DamagedChunk, SideFacts, StoredChunk, encoding};
+use crate::codec::{Body, ChunkDecoder, DamagedChunk, Dictionary, SideFacts, StoredChunk, Tables, encoding};
+use crate::format::FileId;
 use crate::format::chunk::ChunkHead;
 use crate::format::region::{RegionHead, RegionKind};
 use crate::format::schema::Layout;
+use crate::format::table::TableHead;
 use crate::le::u64_of;
 use crate::open::source::{Source, check_inside, fetch};
+use crate::open::{TableSlot, no_table};
 use crate::read::batch::waves::{FetchScratch, fetch_one};
 use crate::{Error, ErrorKind, Result, memory};
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most bytes that are fetched at once of a body that is not decoded, and of a body that is
 /// joined.
@@ -193,4 +205,46 @@ pub(super) fn load_body<'b>(source: &'b dyn Source, head: &RegionHead, buffer: &
     let body = fetch(source, head.body_offset(), length, buffer)?;
     head.check_body(body)?;
     Ok(body)
+}
+
+/// The tables of a file by column and number.
+pub(super) struct MetTables<'a> {
+    source: &'a dyn Source,
+    file_id: FileId,
+    tables: Mutex<BTreeMap<(u32, u32), Arc<TableSlot>>>,
+}
+
+impl<'a> MetTables<'a> {
+    pub(super) fn new(source: &'a dyn Source, file_id: FileId) -> Self {
+        Self { source, file_id, tables: Mutex::default() }
+    }
+
+    /// Adds a region if it is a table whose number is new.
+    pub(super) fn meet(&self, head: &RegionHead) {
+        if head.kind == RegionKind::Table {
+            let table = TableHead::unchecked(head);
+            let slot = || Arc::new(TableSlot::new(table.entry(head)));
+            self.lock().entry((table.column, table.table)).or_insert_with(slot);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(u32, u32), Arc<TableSlot>>> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The tables of a column that are before a chunk.
+struct TablesBefore<'t, 'a> {
+    pub met: &'t MetTables<'a>,
+    pub column: u32,
+    /// The offset of the chunk.
+    pub offset: u64,
+}
+
+impl Tables for TablesBefore<'_, '_> {
+    fn dictionary(&self, table: u32) -> Result<Arc<Dictionary>> {
+        let slot = self.met.lock().get(&(self.column, table)).cloned();
+        let slot = slot.filter(|slot| slot.entry.offset < self.offset).ok_or_else(|| no_table(table))?;
+        slot.dictionary(self.met.source, self.met.file_id)
+    }
 }

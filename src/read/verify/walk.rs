@@ -1,7 +1,14 @@
 //! The walk of chapter 2, from head to head: over every byte that is in no body.
+//!
+//! A region tells where the next one begins, so heads are read in the order of the file. The walk
+//! checks what is between regions and what links them: padding, offsets, and the checksum of the
+//! head before, which each head repeats. If no region begins where one must, it reports the bytes
+//! up to the next intact head of this file, and goes on there.
+//!
+//! Single heads are small, and a request for each would take long. So the file is fetched in spans
+//! that hold many regions, and the walk reads heads itself only where a span lacks them.
 
 use super::report::{Damage, DamageKind, passing};
-use super::span::SpanBytes;
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align, next_offset};
 use crate::le::u64_of;
 use crate::open::source::{Source, check_inside};
@@ -146,14 +153,7 @@ impl<'a> Walk<'a> {
             self.found = self.find_region(align(self.at, HEAD).saturating_add(HEAD))?;
         }
         self.at = self.found.map_or(self.end, |head| head.offset);
-        Ok(Damage {
-            file_range: start..self.at,
-            kind: DamageKind::Damaged,
-            region: None,
-            column: None,
-            samples: None,
-            error,
-        })
+        Ok(Damage::of_bytes(DamageKind::Damaged, start..self.at, None, error))
     }
 
     /// Finds the next region of this file at or after `at`, a multiple of 64.
@@ -169,14 +169,7 @@ impl<'a> Walk<'a> {
 /// Returns the damage of a region that does not follow the one before. Either can be the wrong one,
 /// so no sample is named: the index tells which chunk it is.
 fn broken_link(head: &RegionHead, error: Error) -> Damage {
-    Damage {
-        file_range: head.offset..head.body_offset(),
-        kind: DamageKind::Damaged,
-        region: Some(head.kind),
-        column: None,
-        samples: None,
-        error,
-    }
+    Damage::of_bytes(DamageKind::Damaged, head.offset..head.body_offset(), Some(head.kind), error)
 }
 
 /// Returns the head at `offset`, out of the bytes from `start` on.
@@ -208,4 +201,58 @@ fn check_padding(bytes: &[u8], start: u64, end: u64) -> Result<()> {
     }
     let at = u64_of(padding.iter().take_while(|byte| **byte == 0).count());
     Err(Error::corrupt("R-2.8", "padding is not zero").with_offset(start.saturating_add(at)))
+}
+
+/// The smallest and largest span of a source that is not in memory. The smallest stays in the
+/// second-level cache until it is checked.
+const SPAN_BYTES: (u64, u64) = (1 << 20, 4 << 20);
+/// The ratio of a span to the gap that a source reads rather than skips.
+const SPAN_GAPS: u64 = 16;
+/// The largest mean number of regions in a span. If a batch is full before its last span ends, the
+/// next batch fetches the rest of that span again.
+const SPAN_REGIONS: u64 = 256;
+/// The smallest span of many small regions.
+const REGIONS_SPAN_BYTES: u64 = 64 << 10;
+/// A span of a file that is in memory: enough for a lock to cost nothing.
+const MEMORY_SPAN_BYTES: u64 = 256 << 10;
+/// A span of a file with large chunks, whose bodies are fetched alone.
+const HEAD_SPAN_BYTES: u64 = 4 << 10;
+
+/// Returns the length of the spans of a source, given the mean length of its regions, if known.
+///
+/// While one thread has not found the regions of a span, others fetch the next spans. If a region
+/// extends into one of these, its bytes are fetched twice. So a span has at least 8 regions on
+/// average, or is so short that it contains little more than the head of one.
+pub(super) fn span_bytes(source: &dyn Source, mean_region_bytes: Option<u64>) -> u64 {
+    if source.as_bytes().is_some() {
+        return MEMORY_SPAN_BYTES;
+    }
+    let (least, most) = SPAN_BYTES;
+    let bytes = source.coalesce().gap_bytes.saturating_mul(SPAN_GAPS).clamp(least, most);
+    match mean_region_bytes {
+        Some(mean) if mean > bytes / 8 => HEAD_SPAN_BYTES,
+        Some(mean) => bytes.min(mean.saturating_mul(SPAN_REGIONS)).max(REGIONS_SPAN_BYTES),
+        None => REGIONS_SPAN_BYTES, // enough for small regions, and little beside large ones
+    }
+}
+
+/// The bytes of a span; none if it could not be fetched.
+#[derive(Clone, Copy, Default)]
+pub(super) struct SpanBytes<'b> {
+    pub start: u64,
+    pub bytes: &'b [u8],
+}
+
+impl<'b> SpanBytes<'b> {
+    /// Returns the bytes from `start` to `end`, if the span has all of them.
+    pub(super) fn get(self, start: u64, end: u64) -> Option<&'b [u8]> {
+        let length = usize::try_from(end.checked_sub(start)?).ok()?;
+        self.from(start).get(..length)
+    }
+
+    /// Returns the bytes of the span from `start` on.
+    pub(super) fn from(self, start: u64) -> &'b [u8] {
+        let at = start.checked_sub(self.start).and_then(|at| usize::try_from(at).ok());
+        at.and_then(|at| self.bytes.get(at..)).unwrap_or(&[])
+    }
 }

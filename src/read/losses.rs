@@ -1,4 +1,10 @@
 //! The lost samples of a damaged file, and the samples to read instead of them.
+//!
+//! Losses are ranges in ascending order, each with the number of intact samples before it. So the
+//! questions of a training job take logarithmic time: is a sample lost, how many are left, which is
+//! the n-th intact one? A lost sample is refused, skipped, or replaced by another one, whose choice
+//! depends on nothing but its number: all ranks of a job stay in step without talking to each
+//! other.
 
 use crate::{Error, Result};
 use std::ops::Range;

@@ -1,9 +1,17 @@
-//! Reads samples of any encoding: decodes a sample alone, or a chunk, which it keeps for the
-//! samples that follow.
+//! Reads samples of any encoding, of one column or of several.
+//!
+//! A cursor reads one sample after the other and holds the chunk of the last one, so that the next
+//! sample of the same chunk finds it open. It decodes a sample alone, or a chunk, which it keeps
+//! for the samples that follow: the whole chunk pays once enough of it was taken, or if samples are
+//! read in order.
+//!
+//! Single samples do not go through a plan, which would take 50 ns more (docs/src/contributing.md).
+//! Many samples do: gathers and ranges plan the chunks, fetch their bytes together, and end in
+//! slices or buffers. [`Rows`] are cursors of several columns, whose bytes are fetched as one
+//! request.
 
 use super::buffer::ColumnBuffer;
-use super::list::{List, nested, not_nested};
-use super::sample::{Sample, check_type};
+use super::sample::{List, Sample, check_type, nested, not_nested};
 use crate::codec::Body;
 use crate::format::content::{Content, check_unused_bits};
 use crate::format::region::HEAD;
@@ -11,10 +19,10 @@ use crate::le::u64_of;
 use crate::open::source::read;
 use crate::pod::{self, AlignedBytes, Element};
 use crate::read::batch::gather::{Gatherer, RequestScratch, gather};
-use crate::read::chunk::chunk_front::ChunkFront;
-use crate::read::chunk::open_chunk::{body_of, in_chunk};
+use crate::read::chunk::chunk_bytes::{front_of, guessed_block, load_chunk, readable_alone};
+use crate::read::chunk::open_chunk::body_of;
 use crate::read::file::opened_column::OpenedColumn;
-use crate::read::locate::chunk_location::ChunkLocation;
+use crate::read::file::state::{ChunkFront, ChunkLocation, in_chunk};
 use crate::{Error, ErrorKind, Result, le};
 use std::ops::Range;
 use std::sync::Arc;
@@ -39,8 +47,6 @@ pub struct Cursor {
     sample: AlignedBytes,
 }
 
-// Single samples do not go through a plan, which would take 50 ns more (docs/src/contributing.md).
-// Their calls hold the chunk in the same state as those of many samples.
 impl Cursor {
     pub(in crate::read) fn new(column: OpenedColumn) -> Self {
         Self { gatherer: Gatherer::new(column), request: RequestScratch::default(), sample: AlignedBytes::default() }
@@ -296,7 +302,7 @@ impl Cursor {
         if let Some(file) = column.file.bytes().memory() {
             return decoder.chunk.open_in_memory(column, location, file);
         }
-        if let Some(value_bytes) = column.readable_alone(location)? {
+        if let Some(value_bytes) = readable_alone(column, location)? {
             decoder.chunk.hold_unread(location, value_bytes, 0);
             return Ok(());
         }
@@ -304,8 +310,8 @@ impl Cursor {
             _ if is_whole => None,
             Some(front) => Some(front),
             None => {
-                column.prefetch(column.guessed_block(location, i)?.as_slice());
-                column.front(location)?
+                column.prefetch(guessed_block(column, location, i)?.as_slice());
+                front_of(column, location)?
             }
         };
         if let Some(front) = front {
@@ -335,7 +341,7 @@ impl Cursor {
     fn load(&mut self, location: &ChunkLocation) -> Result<()> {
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
         decoder.chunk.close();
-        let (head, body) = column.load_chunk(location, decoder.kept.begin_whole())?;
+        let (head, body) = load_chunk(column, location, decoder.kept.begin_whole())?;
         decoder.chunk.open(column, location, &head, Body::whole(body))
     }
 
@@ -436,4 +442,44 @@ fn read_values(column: &OpenedColumn, location: &ChunkLocation, bytes: &Range<us
 fn too_short(need: usize, have: usize, element_bytes: usize) -> Error {
     let (need, have) = (need / element_bytes.max(1), have / element_bytes.max(1));
     Error::bad_argument(format!("the sample has {need} elements, there is room for {have}"))
+}
+
+/// Several columns of an open file, read for the same samples by one call. Belongs to one thread.
+///
+/// One call plans the samples of all columns, and then fetches their bytes as one request.
+pub struct Rows {
+    cursors: Vec<Cursor>,
+    request: RequestScratch,
+}
+
+impl Rows {
+    pub(in crate::read) fn new(cursors: Vec<Cursor>) -> Self {
+        Self { cursors, request: RequestScratch::default() }
+    }
+
+    /// Returns the cursors of the columns, in the order of the call that made this.
+    pub fn cursors(&mut self) -> &mut [Cursor] {
+        &mut self.cursors
+    }
+
+    /// Fills one buffer for each column with samples `indices`, see [`Cursor::gather_into`]. `out`
+    /// gets as many buffers as there are columns. If that fails, all of them are empty.
+    pub fn gather_into(&mut self, indices: &[u64], out: &mut Vec<ColumnBuffer>) -> Result<()> {
+        let selected = self.request.tasks.selection.set_samples(indices);
+        self.gather(selected, out)
+    }
+
+    /// Fills one buffer for each column with the samples of a range, see [`Cursor::range_into`]. If
+    /// that fails, all of them are empty.
+    pub fn range_into(&mut self, range: Range<u64>, out: &mut Vec<ColumnBuffer>) -> Result<()> {
+        let selected = self.request.tasks.selection.set_range(range);
+        self.gather(selected, out)
+    }
+
+    fn gather(&mut self, selected: Result<()>, out: &mut Vec<ColumnBuffer>) -> Result<()> {
+        out.resize_with(self.cursors.len(), ColumnBuffer::new);
+        let gathered =
+            selected.and_then(|()| gather(self.cursors.as_mut_slice(), &mut self.request, out.as_mut_slice()));
+        gathered.map(|_| ()).inspect_err(|_| out.iter_mut().for_each(ColumnBuffer::clear))
+    }
 }

@@ -1,0 +1,271 @@
+//! Facts of one chunk, for callers: its place and encoding, its blocks, the cost of a sample, and
+//! how it came to be as large as it is.
+//!
+//! The first need an entry of the index, blocks the front of the chunk as well. An explanation
+//! reads and decodes the values, and encodes them with every encoding of this build.
+
+use super::chunk_bytes::{
+    chunk_bytes, chunk_head, fetch_chunk, first_read_bytes, is_in_blocks, read_front, reads_blocks,
+};
+use crate::codec::{
+    Anatomy, Body, Choice, ChunkDecoder, Section, StoredChunk, Trial, Values, encoding_name, values_in_blocks,
+};
+use crate::format::region::{HEAD, HEAD_BYTES};
+use crate::le::u64_of;
+use crate::read::file::opened_column::OpenedColumn;
+use crate::read::file::state::{ChunkFront, ChunkLocation, in_chunk};
+use crate::{Profile, Result, memory};
+use std::ops::Range;
+
+/// Facts of a chunk: its samples, its range in the file and its encoding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChunkInfo {
+    /// The samples in it.
+    pub samples: Range<u64>,
+    /// The range of its body in the file: starts at a multiple of the file's alignment.
+    pub file_range: Range<u64>,
+    /// The encoding of its values.
+    pub encoding: String,
+    /// Its decoded bytes: values, extents and validity.
+    pub raw_bytes: u64,
+}
+
+pub(in crate::read) fn chunk_info(column: &OpenedColumn, location: &ChunkLocation) -> Result<ChunkInfo> {
+    let entry = &location.entry;
+    let layout = column.layout();
+    let raw_bytes = if entry.has_parts() || layout.has_shape() {
+        chunk_head(column, entry)?.raw_bytes.into()
+    } else {
+        // samples, and nothing else
+        u64::from(entry.sample_count).saturating_mul(u64_of(layout.inner_bytes))
+    };
+    let start = entry.offset.saturating_add(HEAD);
+    Ok(ChunkInfo {
+        samples: entry.samples(),
+        file_range: start..start.saturating_add(entry.stored_bytes.into()),
+        encoding: encoding_name(entry.encoding),
+        raw_bytes,
+    })
+}
+
+/// The blocks of a chunk: its values are decoded and checked block by block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChunkBlocks {
+    /// The range in the file of what precedes the first block: nulls, extents, lists, and the
+    /// front, which lists the blocks. A reader by position reads it once.
+    pub front: Range<u64>,
+    /// At least one, in the order of the file. They follow each other without a gap.
+    pub blocks: Vec<BlockInfo>,
+}
+
+/// Facts of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BlockInfo {
+    /// The samples that have elements in it. A long sample is in several blocks.
+    pub samples: Range<u64>,
+    /// Its range in the file.
+    pub file_range: Range<u64>,
+    /// Its decoded bytes.
+    pub raw_bytes: u64,
+}
+
+/// The bytes of a chunk that a reader by position fetches for one of its samples, if nothing of the
+/// file is in a cache. Entries of the index are not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ColdRead {
+    /// The bytes that are read once for many samples: head, nulls, extents and front. 0 if the
+    /// chunk is read whole.
+    pub front_bytes: u64,
+    /// The bytes that are read for each sample, on average: its blocks, or head and body of the
+    /// chunk.
+    pub sample_bytes: u64,
+}
+
+impl ColdRead {
+    /// Returns the bytes that are read for the first sample, on average.
+    pub fn bytes(&self) -> u64 {
+        self.front_bytes.saturating_add(self.sample_bytes)
+    }
+}
+
+impl ChunkBlocks {
+    /// Returns the sum over all samples of the stored bytes of the blocks that each needs.
+    fn bytes_of_samples(&self) -> u128 {
+        let of_block = |block: &BlockInfo| u128::from(length(&block.file_range)) * u128::from(length(&block.samples));
+        self.blocks.iter().map(of_block).sum() // below 2^96
+    }
+}
+
+fn length(range: &Range<u64>) -> u64 {
+    range.end.saturating_sub(range.start)
+}
+
+/// Returns the blocks of a chunk; `None` if its values are not in blocks.
+pub(in crate::read) fn chunk_blocks(column: &OpenedColumn, location: &ChunkLocation) -> Result<Option<ChunkBlocks>> {
+    if !is_in_blocks(&location.entry)? {
+        return Ok(None);
+    }
+    let front = read_front(column, location);
+    front.and_then(|front| blocks_in(column, &front)).map(Some).map_err(|error| in_chunk(error, location))
+}
+
+fn blocks_in(column: &OpenedColumn, front: &ChunkFront) -> Result<ChunkBlocks> {
+    let body = Body::whole(front.body());
+    let mut decoder = ChunkDecoder::new();
+    decoder.open(&StoredChunk { layout: column.layout(), tables: column, head: &front.head, body })?;
+    let start = front.location.entry.offset.saturating_add(HEAD);
+    let first_block = start.saturating_add(u64_of(front.body().len()));
+    let part = values_in_blocks(column.layout(), &front.head, body)?;
+    let mut blocks = memory::with_capacity(part.front.block_count())?;
+    for entry in part.front.blocks() {
+        let entry = entry?;
+        // stored bytes begin with the front
+        let offset = |stored: usize| first_block.saturating_add(u64_of(stored.saturating_sub(part.front.bytes)));
+        blocks.push(BlockInfo {
+            samples: 0..0,
+            file_range: offset(entry.stored.start)..offset(entry.stored.end),
+            raw_bytes: u64_of(entry.elements.len()).saturating_mul(u64_of(column.layout().element_bytes)),
+        });
+    }
+    let (content, bytes) = (decoder.content(body), decoder.encoded_bytes().unwrap_or(0));
+    for (i, sample) in (0..content.sample_count).zip(front.location.entry.samples()) {
+        // below the chunk's sample count
+        let values = content.range_within(column.layout(), &(i..i + 1), bytes)?;
+        if values.is_empty() {
+            continue;
+        }
+        for block in blocks.get_mut(part.blocks_at(&values)).unwrap_or(&mut []) {
+            let first = if block.samples.is_empty() { sample } else { block.samples.start };
+            block.samples = first..sample.saturating_add(1);
+        }
+    }
+    Ok(ChunkBlocks { front: start..first_block, blocks })
+}
+
+/// Returns the cost of a sample of a chunk. `blocks` are those of the chunk.
+pub(in crate::read) fn cold_read(
+    column: &OpenedColumn,
+    location: &ChunkLocation,
+    blocks: Option<&ChunkBlocks>,
+) -> Result<ColdRead> {
+    let whole = u64_of(chunk_bytes(&location.entry)?);
+    let samples = u64::from(location.entry.sample_count);
+    // a chunk of one sample is read whole
+    let blocks = blocks.filter(|_| samples > 1 && reads_blocks(column, &location.entry));
+    let Some(blocks) = blocks else { return Ok(ColdRead { front_bytes: 0, sample_bytes: whole }) };
+    let front = usize::try_from(length(&blocks.front)).unwrap_or(usize::MAX).saturating_add(HEAD_BYTES);
+    let sample_bytes = blocks.bytes_of_samples().div_ceil(samples.into()); // at least 2 samples
+    Ok(ColdRead {
+        front_bytes: u64_of(front.max(first_read_bytes(&location.entry))),
+        sample_bytes: u64::try_from(sample_bytes).unwrap_or(u64::MAX),
+    })
+}
+
+/// The composition of a chunk, and its size in other encodings: see
+/// [`Column::explain`](crate::Column::explain).
+///
+/// For a nullable, ragged or nested column, this describes the values alone. Only
+/// [`Explanation::chunk_bytes`] and [`ChunkInfo::raw_bytes`] include nulls, extents and lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// The number of the chunk in its column, counted from 0.
+    pub chunk: u64,
+    /// The samples of the chunk, its bytes in the file, and its encoding.
+    pub info: ChunkInfo,
+    /// Elements of all its samples; of text and bytes, bytes, and of complex numbers, their halves.
+    pub element_count: u64,
+    /// The blocks of the values; `None` if they are not in blocks.
+    pub blocks: Option<ChunkBlocks>,
+    /// The bytes that a random sample of the chunk costs, if nothing is in a cache.
+    pub cold_read: ColdRead,
+    /// The length of the decoded values in bytes.
+    pub raw_bytes: u64,
+    /// The length of the stored values in bytes.
+    pub stored_bytes: u64,
+    /// The transform of the elements before they are coded, such as `lorenzo of floats, stride 128,
+    /// restart 12928` (chapter 5.6 of the specification). `None` in encodings that have no
+    /// transforms.
+    pub transform: Option<String>,
+    /// The sections of the stored values, in the order of the file. Their lengths add up to
+    /// [`Explanation::stored_bytes`].
+    pub sections: Vec<Section>,
+    /// The result of each encoding of this build for the values, the smallest first.
+    pub trials: Vec<Trial>,
+    /// The choice of each profile of this build for the values. If another release wrote the file,
+    /// it may contain none of them.
+    pub choices: Vec<Choice>,
+}
+
+impl Explanation {
+    /// Returns the length of the chunk's body in bytes: values, extents, lists and validity.
+    pub fn chunk_bytes(&self) -> u64 {
+        self.info.file_range.end.saturating_sub(self.info.file_range.start)
+    }
+
+    /// Returns [`Explanation::cold_read`] divided by the bytes that a sample takes in the file, on
+    /// average; `None` if samples take no bytes.
+    pub fn read_amplification(&self) -> Option<f64> {
+        let samples = self.info.samples.end.saturating_sub(self.info.samples.start);
+        let sample_bytes = self.chunk_bytes() as f64 / samples as f64; // rounded anyway
+        (sample_bytes > 0.0).then(|| self.cold_read.bytes() as f64 / sample_bytes)
+    }
+
+    /// Returns the bits for each element of a section or a trial of `stored_bytes`; `None` if the
+    /// values have no elements.
+    pub fn bits_per_element(&self, stored_bytes: u64) -> Option<f64> {
+        // rounded anyway
+        (self.element_count > 0).then(|| stored_bytes as f64 * 8.0 / self.element_count as f64)
+    }
+}
+
+/// Explains a chunk.
+pub(in crate::read) fn explain(column: &OpenedColumn, location: &ChunkLocation) -> Result<Explanation> {
+    with_values(column, location, |values| {
+        let Anatomy { transform, sections } = values.anatomy()?;
+        let trials = values.trials()?;
+        let blocks = chunk_blocks(column, location)?;
+        Ok(Explanation {
+            chunk: location.chunk,
+            info: chunk_info(column, location)?,
+            element_count: u64_of(values.element_count()),
+            raw_bytes: u64_of(values.raw.len()),
+            stored_bytes: u64_of(values.stored.len()),
+            transform,
+            sections,
+            cold_read: cold_read(column, location, blocks.as_ref())?,
+            blocks,
+            choices: values.choices(&trials)?,
+            trials,
+        })
+    })
+}
+
+/// Returns the regret of a profile for a chunk: see [`Column::regret`](crate::Column::regret).
+pub(in crate::read) fn regret(column: &OpenedColumn, location: &ChunkLocation, profile: Profile) -> Result<f64> {
+    profile.check_built()?;
+    with_values(column, location, |values| values.regret(profile))
+}
+
+/// Reads and decodes the values of a chunk.
+fn with_values<T>(
+    column: &OpenedColumn,
+    location: &ChunkLocation,
+    then: impl FnOnce(&Values<'_>) -> Result<T>,
+) -> Result<T> {
+    let entry = &location.entry;
+    let mut buffer = Vec::new();
+    let (region, head, body) = fetch_chunk(column, entry, &mut buffer)?;
+    region.check_body(body)?;
+    let values = Values::of_chunk(&StoredChunk {
+        layout: column.layout(),
+        tables: column,
+        head: &head,
+        body: Body::whole(body),
+    });
+    then(&values.map_err(|error| error.with_offset(entry.offset).with_samples(entry.samples()))?)
+}

@@ -1,0 +1,393 @@
+//! Samples of no fixed length, ragged or nested: staged as they are decoded, and then laid out.
+//!
+//! The place of such a sample depends on the lengths of all before it, which are known once all are
+//! decoded. So each decoder stages the values of its samples, and notes by rank where they are. If
+//! they were staged in the order of the request, the staging becomes the buffer; otherwise they are
+//! copied to their places.
+//!
+//! A nested sample is staged as words, too: level by level a word for each list with its length,
+//! then a bit for each item that may be null, then the varying extents of each item. They are laid
+//! out in the order of the request, level by level.
+
+use super::output::VisitedBlocks;
+use crate::format::content::{Content, all_present};
+use crate::format::item_shapes::push_item_shapes;
+use crate::format::schema::Layout;
+use crate::le::u64_of;
+use crate::list_buffer::push_bit;
+use crate::pod::AlignedBytes;
+use crate::read::batch::tasks::Selection;
+use crate::read::buffer::{ColumnBuffer, outside};
+use crate::{Error, Result, memory};
+use std::ops::Range;
+
+/// A ragged sample that was decoded: its values.
+#[derive(Clone, Debug, Default)]
+pub(in crate::read) struct RaggedValues {
+    /// The number of the decoder that staged them; `None` if they are in the file.
+    pub decoder: Option<usize>,
+    pub bytes: Range<usize>,
+    /// Of a nested column: the number of the decoder that staged the lists, and their words.
+    pub stager: usize,
+    pub words: Range<usize>,
+}
+
+impl RaggedValues {
+    /// Returns the values, given the file and what the decoders have staged.
+    fn values<'v>(&self, file: &'v [u8], staged: &'v dyn StagedValues) -> Option<&'v [u8]> {
+        let all = self.decoder.map_or(file, |decoder| staged.of(decoder));
+        all.get(self.bytes.clone())
+    }
+}
+
+/// The values and lists that a decoder stages, of ragged or nested samples.
+#[derive(Default)]
+pub(in crate::read) struct Staging {
+    pub values: AlignedBytes,
+    pub words: Vec<u32>,
+}
+
+impl Staging {
+    pub(in crate::read) fn clear(&mut self) {
+        self.values.clear();
+        self.words.clear();
+    }
+}
+
+/// Values of ragged samples, as decoders have staged them.
+pub(in crate::read) trait StagedValues {
+    /// Returns the values that decoder number `decoder` has staged.
+    fn of(&self, decoder: usize) -> &[u8];
+
+    /// Returns the lists that decoder number `decoder` has staged.
+    fn words(&self, decoder: usize) -> &[u32];
+
+    /// Exchanges those of decoder 0, which end at `end`, with `out`, from which their memory came;
+    /// `false`: it came from elsewhere.
+    fn exchange(&mut self, end: usize, out: &mut AlignedBytes) -> bool;
+}
+
+/// Values and lists of one decoder.
+impl StagedValues for Staging {
+    fn of(&self, _decoder: usize) -> &[u8] {
+        self.values.as_slice()
+    }
+
+    fn words(&self, _decoder: usize) -> &[u32] {
+        &self.words
+    }
+
+    fn exchange(&mut self, end: usize, out: &mut AlignedBytes) -> bool {
+        if self.values.as_slice().len() != end {
+            return false;
+        }
+        std::mem::swap(&mut self.values, out);
+        true
+    }
+}
+
+/// Ragged samples of consecutive ranks, the first of which is `first_rank`.
+pub(in crate::read) struct RaggedOutput<'o> {
+    pub first_rank: usize,
+    pub values: &'o mut [RaggedValues],
+    /// Varying extents of each.
+    pub extents: &'o mut [u32],
+    /// Takes the blocks that have the values, in place of the staging.
+    pub blocks: Option<VisitedBlocks<'o>>,
+}
+
+/// Values and extents of the ragged samples of a request, by rank, in memory that is reused.
+#[derive(Default)]
+pub(in crate::read) struct RaggedScratch {
+    pub values: Vec<RaggedValues>,
+    pub extents: Vec<u32>,
+    /// Of a nested column: the rank of each position.
+    by_position: Vec<usize>,
+}
+
+impl RaggedScratch {
+    pub(in crate::read) fn begin(&mut self, sample_count: usize, layout: &Layout) -> Result<()> {
+        self.values.clear();
+        self.extents.clear();
+        memory::resize(&mut self.values, sample_count, RaggedValues::default())?;
+        memory::resize(&mut self.extents, sample_count.saturating_mul(sample_extents(layout)), 0)
+    }
+
+    pub(in crate::read) fn output(&mut self) -> RaggedOutput<'_> {
+        RaggedOutput { first_rank: 0, values: &mut self.values, extents: &mut self.extents, blocks: None }
+    }
+
+    /// Fills `out`, which has been begun, in the order of the request. `staged` are the values that
+    /// each decoder has staged, `file` is the file, if it is in memory. Without `has_values`, `out`
+    /// gets none.
+    pub(in crate::read) fn finish(
+        &mut self,
+        layout: &Layout,
+        selection: &Selection,
+        file: &[u8],
+        staged: &mut dyn StagedValues,
+        has_values: bool,
+        out: &mut ColumnBuffer,
+    ) -> Result<()> {
+        if layout.is_nested() {
+            let Self { values, by_position, .. } = self;
+            if !has_values {
+                values.iter_mut().for_each(|sample| (sample.decoder, sample.bytes) = (Some(0), 0..0));
+            }
+            return lay_out_lists(layout, selection, values, file, staged, by_position, out);
+        }
+        let count = self.values.len();
+        memory::resize(&mut out.offsets, count.saturating_add(1), 0)?;
+        memory::resize(&mut out.extents, count.saturating_mul(layout.varying), 0)?;
+        let mut is_in_order = selection.is_range();
+        let mut end = 0;
+        for (rank, values) in self.values.iter().enumerate() {
+            let (_, position) = selection.get(rank);
+            let elements = values.bytes.len() / layout.dtype.element_bytes();
+            *out.offsets.get_mut(position + 1).ok_or_else(outside)? = u64_of(elements);
+            is_in_order &= values.decoder == Some(0) && values.bytes.start == end;
+            end = values.bytes.end;
+        }
+        let extents = self.extents.chunks_exact(layout.varying.max(1));
+        for (rank, extents) in extents.enumerate() {
+            let start = selection.get(rank).1.saturating_mul(layout.varying);
+            let to = out.extents.get_mut(start..).and_then(|rest| rest.get_mut(..extents.len()));
+            to.ok_or_else(outside)?.copy_from_slice(extents); // equal lengths
+        }
+        let mut total = 0_u64;
+        for offset in &mut out.offsets {
+            total = total.saturating_add(*offset);
+            *offset = total;
+        }
+        if !has_values {
+            return Ok(());
+        }
+        if is_in_order && staged.exchange(end, &mut out.values) {
+            return Ok(());
+        }
+        if selection.is_range() {
+            // if nothing was staged: each gets its own memory again
+            staged.exchange(0, &mut out.values);
+        }
+        let total = usize::try_from(total).unwrap_or(usize::MAX).saturating_mul(layout.dtype.element_bytes());
+        out.values.resize(total)?;
+        for (rank, values) in self.values.iter().enumerate() {
+            let start = out.offsets.get(selection.get(rank).1).copied().unwrap_or(u64::MAX);
+            let start = usize::try_from(start).unwrap_or(usize::MAX).saturating_mul(layout.dtype.element_bytes());
+            let to = out.values.as_mut_slice().get_mut(start..).and_then(|rest| rest.get_mut(..values.bytes.len()));
+            let (Some(from), Some(to)) = (values.values(file, staged), to) else { return Err(outside()) };
+            to.copy_from_slice(from); // equal lengths
+        }
+        Ok(())
+    }
+}
+
+/// Returns the number of extents that are staged for each sample: none of a nested column.
+pub(in crate::read) fn sample_extents(layout: &Layout) -> usize {
+    if layout.is_nested() { 0 } else { layout.varying }
+}
+
+/// Checks the varying extents of sample `i` of a chunk, and copies them to the start of `out`.
+pub(in crate::read) fn copy_extents(layout: &Layout, content: &Content<'_>, i: usize, out: &mut [u32]) -> Result<()> {
+    content.check_extents(layout, i)?;
+    for (dimension, to) in (0..layout.varying).zip(out) {
+        *to = content.extent(layout, i, dimension)?;
+    }
+    Ok(())
+}
+
+/// The word of a null list. No list is as long: bounds lists whose members take bytes of the
+/// shape or no bytes at all, and the bytes of other items.
+const NULL: u32 = u32::MAX;
+
+/// Appends the lists and the items of sample `i` of a chunk to `words`: level by level a word for
+/// each list with its length, then a bit for each item that may be null, then the varying extents
+/// of each item.
+pub(in crate::read) fn stage_sample(
+    layout: &Layout,
+    content: &Content<'_>,
+    i: usize,
+    words: &mut Vec<u32>,
+) -> Result<()> {
+    let mut entries = i..i + 1; // below the chunk's sample count
+    let mut level = 0;
+    let items = content.items(layout, |lists| {
+        memory::reserve(words, entries.len())?;
+        for list in entries.clone() {
+            let entries = lists.entries_of(list, layout.may_be_null(level), level)?;
+            // ends are `u32`
+            words.push(entries.map_or(NULL, |entries| u32::try_from(entries.len()).unwrap_or(NULL)));
+        }
+        level += 1;
+        entries = lists.entries(&entries)?;
+        Ok(())
+    })?;
+    items.check_presence(layout, &entries)?;
+    if layout.may_be_null(layout.levels) {
+        stage_presence(&items, entries.clone(), words)?;
+    }
+    if layout.varying == 0 {
+        return Ok(());
+    }
+    memory::reserve(words, entries.len().saturating_mul(layout.varying))?;
+    for item in entries {
+        items.check_extents(layout, item)?;
+        for dimension in 0..layout.varying {
+            words.push(items.extent(layout, item, dimension)?);
+        }
+    }
+    Ok(())
+}
+
+/// Appends a null list to `words`.
+pub(in crate::read) fn stage_null(words: &mut Vec<u32>) -> Result<()> {
+    memory::reserve(words, 1)?;
+    words.push(NULL);
+    Ok(())
+}
+
+/// Appends a bit for each item, 1 if it is present.
+fn stage_presence(items: &Content<'_>, range: Range<usize>, words: &mut Vec<u32>) -> Result<()> {
+    memory::reserve(words, words_of_bits(range.len()))?;
+    let mut start = range.start;
+    while start < range.end {
+        let end = range.end.min(start.saturating_add(32));
+        words.push((start..end).rev().fold(0, |word, i| word << 1 | u32::from(!items.is_null(i))));
+        start = end;
+    }
+    Ok(())
+}
+
+fn words_of_bits(count: usize) -> usize {
+    count.div_ceil(32)
+}
+
+/// Words that are taken in order.
+struct Words<'w>(&'w [u32]);
+
+impl<'w> Words<'w> {
+    fn take(&mut self, count: usize) -> Result<&'w [u32]> {
+        let (taken, rest) = self.0.split_at_checked(count).ok_or_else(too_early)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+}
+
+#[cold]
+fn too_early() -> Error {
+    Error::internal("the staged lists of a sample end too early")
+}
+
+/// Lays out the samples of a request level by level in `out`, which was begun. `values` has the
+/// values of each, by rank. `by_position` is memory that is reused.
+fn lay_out_lists(
+    layout: &Layout,
+    selection: &Selection,
+    values: &[RaggedValues],
+    file: &[u8],
+    staged: &mut dyn StagedValues,
+    by_position: &mut Vec<usize>,
+    out: &mut ColumnBuffer,
+) -> Result<()> {
+    if layout.is_ragged() {
+        memory::reserve(&mut out.offsets, 1)?;
+        out.offsets.push(0);
+    }
+    by_position.clear();
+    if !selection.is_range() {
+        memory::resize(by_position, values.len(), 0)?;
+        for rank in 0..values.len() {
+            *by_position.get_mut(selection.get(rank).1).ok_or_else(outside)? = rank;
+        }
+    }
+    for position in 0..values.len() {
+        // those of a range are in order
+        let rank = by_position.get(position).copied().unwrap_or(position);
+        let sample = values.get(rank).ok_or_else(outside)?;
+        let words = staged.words(sample.stager).get(sample.words.clone()).ok_or_else(too_early)?;
+        push_sample(layout, words, out)?;
+        out.push_bytes(sample.values(file, staged).ok_or_else(outside)?)?;
+    }
+    let inner_elements = layout.inner_bytes / layout.dtype.element_bytes(); // whole
+    scale(&mut out.offsets, inner_elements);
+    Ok(())
+}
+
+/// Appends the lists and items of a sample that was staged.
+pub(in crate::read) fn push_sample(layout: &Layout, words: &[u32], out: &mut ColumnBuffer) -> Result<()> {
+    let words = &mut Words(words);
+    let mut entries = 1;
+    for level in &mut out.levels {
+        let mut members = 0_usize;
+        for &word in words.take(entries)? {
+            let length = (word != NULL).then_some(word);
+            level.push(length)?;
+            members = members.saturating_add(usize::try_from(length.unwrap_or(0)).unwrap_or(usize::MAX));
+        }
+        entries = members;
+    }
+    if layout.may_be_null(layout.levels) {
+        push_presence(words.take(words_of_bits(entries))?, entries, out)?;
+    }
+    if layout.varying > 0 {
+        push_extents(layout.varying, words.take(entries.checked_mul(layout.varying).ok_or_else(too_early)?)?, out)?;
+    }
+    out.item_count = out.item_count.saturating_add(entries);
+    Ok(())
+}
+
+/// Appends the nulls of `count` items.
+fn push_presence(words: &[u32], count: usize, out: &mut ColumnBuffer) -> Result<()> {
+    let mut left = count;
+    let mut at = out.item_count;
+    for &word in words {
+        let bits = left.min(32);
+        for bit in 0..bits {
+            // no overflow: an item takes memory
+            push_bit(&mut out.validity, at + bit, word >> bit & 1 == 1)?;
+        }
+        let present = usize::try_from(word.count_ones()).unwrap_or(bits); // no bits after the items
+        out.null_count += bits.saturating_sub(present);
+        (left, at) = (left - bits, at + bits);
+    }
+    Ok(())
+}
+
+/// Appends extents and ends of items.
+fn push_extents(varying: usize, words: &[u32], out: &mut ColumnBuffer) -> Result<()> {
+    memory::extend(&mut out.extents, words)?;
+    memory::reserve(&mut out.offsets, words.len() / varying)?; // at least 1
+    let mut end = out.offsets.last().copied().unwrap_or(0);
+    for extents in words.chunks_exact(varying) {
+        let count = extents.iter().fold(1_u64, |count, &extent| count.saturating_mul(u64::from(extent)));
+        end = end.saturating_add(count);
+        out.offsets.push(end);
+    }
+    Ok(())
+}
+
+/// Makes offsets in counts offsets in elements.
+fn scale(offsets: &mut [u64], inner_elements: usize) {
+    if inner_elements != 1 {
+        offsets.iter_mut().for_each(|offset| *offset = offset.saturating_mul(u64_of(inner_elements)));
+    }
+}
+
+/// Returns the validity and the shape of a chunk with the lists and items of a buffer.
+pub(in crate::read) fn chunk_parts(layout: &Layout, buffer: &ColumnBuffer) -> Result<(Option<Vec<u8>>, Vec<u8>)> {
+    let (mut validity, mut shape) = (Vec::new(), Vec::new());
+    let mut has_nulls = buffer.null_count > 0;
+    for lists in &buffer.levels {
+        has_nulls |= lists.null_count() > 0;
+        validity.extend_from_slice(lists.bits());
+        for &end in lists.offsets().iter().skip(1) {
+            shape.extend(u32::try_from(end).map_err(|_| outside())?.to_le_bytes());
+        }
+    }
+    match layout.may_be_null(layout.levels) {
+        true => validity.extend_from_slice(&buffer.validity),
+        false => validity.extend(all_present(buffer.item_count)),
+    }
+    push_item_shapes(layout.varying, &buffer.extents, &mut shape);
+    Ok((has_nulls.then_some(validity), shape))
+}

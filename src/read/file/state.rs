@@ -1,0 +1,347 @@
+//! The state of an open file, which all handles to it share.
+//!
+//! [`OpenedFile`] has what header and footer state, and for each column a [`ColumnIndex`] (chapter
+//! 6). Nothing in them changes but caches and records of what was checked, so any thread uses them
+//! without a lock.
+//!
+//! The index of a column has the runs of its chunks; pages and entries stay in the file. A salvaged
+//! file has no pages that could be trusted: its chunks are a list in memory instead ([`Listed`]),
+//! in which samples may be lost. Either way a chunk that was found is a [`ChunkLocation`]. The
+//! front of a chunk in blocks is kept for the requests that follow ([`ChunkFront`]).
+
+use super::records::{Bitmap, CheckedBlocks, SlotCache};
+use crate::format::chunk::{ChunkEntry, ChunkHead};
+use crate::format::column_record::ColumnRecord;
+use crate::format::index::Run;
+use crate::format::region::HEAD;
+use crate::format::schema::Layout;
+use crate::format::{ColumnSchema, ContentId, FileId, Schema};
+use crate::kernel::prefetch;
+use crate::le::u64_of;
+use crate::open::source::FileBytes;
+use crate::open::{FileIdentity, Source, TableSlot, refuse_same};
+use crate::read::losses::{LostSamples, lost_error};
+use crate::{Error, ErrorKind, Result, memory};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// The times at which a reader checks the checksum of a chunk. Heads, index pages and footers are
+/// checked with any of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Verification {
+    /// Checks each chunk when this reader first uses it.
+    #[default]
+    FirstTouch,
+    /// Checks each chunk each time it is loaded.
+    Always,
+    /// Checks no chunk: wrong bytes may give wrong values without an error.
+    Never,
+}
+
+/// The maximum number of index pages of a file that are cached: 1 MiB.
+pub(in crate::read) const CACHED_PAGES: usize = 256;
+
+/// An open file. Nothing in it changes but caches and the records of checked chunks and pages,
+/// which any thread sets.
+pub(in crate::read) struct OpenedFile {
+    pub source: Arc<dyn Source>,
+    /// The source of the bytes after the last commit, too, if `source` ends there and the file does
+    /// not.
+    pub with_tail: Option<Arc<dyn Source>>,
+    pub path: Option<PathBuf>,
+    pub schema: Schema,
+    pub file_id: FileId,
+    pub content_id: ContentId,
+    pub alignment: u32,
+    /// One for each column of the schema.
+    pub columns: Vec<ColumnIndex>,
+    /// Index pages that were checked, by their offsets divided by the length of a page. Empty if
+    /// the file is in memory.
+    pub index_pages: SlotCache<IndexPage>,
+    pub sample_count: u64,
+    pub commit_count: u32,
+    pub is_finished: bool,
+    pub footer_offset: u64,
+    pub tail_bytes: u64,
+    pub verification: Verification,
+    pub max_chunk_bytes: u32,
+}
+
+/// A page of the index: head and body.
+pub(in crate::read) struct IndexPage {
+    pub offset: u64,
+    pub bytes: Vec<u8>,
+}
+
+impl OpenedFile {
+    #[inline]
+    pub(in crate::read) fn bytes(&self) -> FileBytes<'_> {
+        FileBytes::of(&*self.source)
+    }
+
+    /// Returns the source of the whole file as it was when it was opened.
+    pub(in crate::read) fn whole(&self) -> &Arc<dyn Source> {
+        self.with_tail.as_ref().unwrap_or(&self.source)
+    }
+
+    /// Refuses an output that is this file.
+    pub(in crate::read) fn check_output(&self, output: Option<FileIdentity>, path: Option<&Path>) -> Result<()> {
+        refuse_same(output, path, [(self.source.identity(), self.path.as_deref())])
+    }
+
+    /// Refuses a chunk that decodes to more than the limit of the options.
+    pub(in crate::read) fn check_decoded_bytes(&self, bytes: u64) -> Result<()> {
+        let limit = self.max_chunk_bytes;
+        if bytes <= limit.into() {
+            return Ok(());
+        }
+        let message = format!("the chunk decodes to {bytes} bytes; the file was opened with a limit of {limit}");
+        Err(Error::over_limit(message))
+    }
+
+    /// Adds the path to an error, and tells the source of damage.
+    pub(in crate::read) fn in_file(&self, error: Error) -> Error {
+        if error.kind() == ErrorKind::Corrupt {
+            self.source.invalidate();
+        }
+        match &self.path {
+            Some(path) => error.with_path(path),
+            None => error,
+        }
+    }
+}
+
+/// The index of a column: its runs, and which of its pages and chunks have been checked.
+pub(in crate::read) struct ColumnIndex {
+    pub number: u32,
+    pub layout: Layout,
+    pub facts: ColumnRecord,
+    /// For each run, the pages and chunks of the runs before it.
+    pub before: Vec<(u64, u64)>,
+    pub checked_pages: Bitmap,
+    /// In ascending order of their numbers.
+    pub tables: Vec<TableSlot>,
+    /// Instead of runs and pages, if the file was salvaged.
+    pub listed: Option<Listed>,
+    /// Chunks that were checked once as the reader's policy asks: with
+    /// [`Verification::Never`](crate::Verification::Never) their heads alone.
+    pub checked_chunks: Bitmap,
+    pub checked_blocks: CheckedBlocks,
+    /// The fronts of chunks, by their numbers.
+    pub fronts: SlotCache<ChunkFront>,
+    /// The samples in the first block of the chunk whose front was read last; 0 if none was.
+    pub block_samples: AtomicU64,
+}
+
+impl ColumnIndex {
+    pub(in crate::read) fn new(
+        number: u32,
+        column: &ColumnSchema,
+        facts: ColumnRecord,
+        tables: Vec<TableSlot>,
+    ) -> Result<Self> {
+        let (mut pages, mut chunks) = (0_u64, 0_u64);
+        let mut before = memory::with_capacity(facts.runs.len())?;
+        for run in &facts.runs {
+            before.push((pages, chunks));
+            pages = pages.saturating_add(run.page_count());
+            chunks = chunks.saturating_add(run.chunk_count);
+        }
+        Ok(Self {
+            number,
+            layout: column.layout()?,
+            facts,
+            before,
+            checked_pages: Bitmap::new(pages),
+            tables,
+            listed: None,
+            checked_chunks: Bitmap::new(chunks),
+            checked_blocks: CheckedBlocks::new(chunks),
+            fronts: SlotCache::new(CACHED_FRONTS, chunks),
+            block_samples: AtomicU64::new(0),
+        })
+    }
+
+    /// Of a salvaged file: `facts` has no runs.
+    pub(in crate::read) fn salvaged(
+        number: u32,
+        layout: Layout,
+        facts: ColumnRecord,
+        tables: Vec<TableSlot>,
+        listed: Listed,
+    ) -> Self {
+        let chunks = facts.chunk_count;
+        Self {
+            number,
+            layout,
+            facts,
+            before: Vec::new(),
+            checked_pages: Bitmap::new(0),
+            tables,
+            listed: Some(listed),
+            checked_chunks: Bitmap::new(chunks),
+            checked_blocks: CheckedBlocks::new(chunks),
+            fronts: SlotCache::new(CACHED_FRONTS, chunks),
+            block_samples: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes over what was checked through `earlier`, the index of the same column of the same file
+    /// at an earlier commit. Chunks have the same numbers in both, as commits only add runs; those
+    /// of salvaged files have others.
+    pub(in crate::read) fn take_checks_of(&self, earlier: &Self) {
+        let is_salvaged = self.listed.is_some() || earlier.listed.is_some();
+        if is_salvaged || !self.facts.runs.starts_with(&earlier.facts.runs) {
+            return;
+        }
+        self.checked_pages.set_all_of(&earlier.checked_pages);
+        self.checked_chunks.set_all_of(&earlier.checked_chunks);
+        self.checked_blocks.set_all_of(&earlier.checked_blocks);
+        self.tables.iter().zip(&earlier.tables).for_each(|(slot, earlier)| slot.load_as(earlier));
+    }
+
+    /// Returns the run that holds sample `sample`, and its number.
+    pub(in crate::read) fn run_of(&self, sample: u64) -> Option<(usize, &Run)> {
+        let number = match self.facts.runs.len() {
+            1 => 0,
+            _ => self.facts.runs.partition_point(|run| run.end_sample() <= sample),
+        };
+        Some((number, self.facts.runs.get(number)?))
+    }
+}
+
+/// A chunk that was looked up in the index.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::read) struct ChunkLocation {
+    pub entry: ChunkEntry,
+    /// Its number within the column.
+    pub chunk: u64,
+}
+
+impl ChunkLocation {
+    /// Returns the position of sample `i`, which the chunk holds, within the chunk.
+    #[inline]
+    pub(in crate::read) fn position_of(&self, i: u64) -> usize {
+        usize::try_from(i.saturating_sub(self.entry.first_sample)).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the offset of the chunk's body in a file that is in memory.
+    #[inline]
+    pub(in crate::read) fn body_start(&self) -> usize {
+        usize::try_from(self.entry.offset.saturating_add(HEAD)).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the offset in the file at which the values end, which are the last of the chunk.
+    #[inline]
+    pub(in crate::read) fn values_end(&self) -> u64 {
+        self.entry.offset.saturating_add(HEAD).saturating_add(self.entry.stored_bytes.into())
+    }
+
+    /// Returns the number of samples of the chunk.
+    pub(in crate::read) fn sample_count(&self) -> usize {
+        usize::try_from(self.entry.sample_count).unwrap_or(0) // at most 2^24
+    }
+}
+
+/// Chunks in ascending order of samples, between which some are lost, and in which some may be.
+pub(in crate::read) struct Listed {
+    entries: Vec<ChunkEntry>,
+    lost: LostSamples,
+}
+
+impl Listed {
+    /// `lost` are the lost samples of the chunks in `entries`.
+    pub(in crate::read) fn new(entries: Vec<ChunkEntry>, mut lost: Vec<Range<u64>>, sample_count: u64) -> Self {
+        let starts = std::iter::once(0).chain(entries.iter().map(|entry| entry.samples().end));
+        let ends = entries.iter().map(|entry| entry.first_sample).chain(std::iter::once(sample_count));
+        lost.extend(starts.zip(ends).map(|(start, end)| start..end).filter(|gap| !gap.is_empty()));
+        let lost = LostSamples::of_ranges(sample_count, lost);
+        Self { entries, lost }
+    }
+
+    /// Returns the lost samples.
+    pub(in crate::read) fn lost(&self) -> &LostSamples {
+        &self.lost
+    }
+
+    /// Returns the chunk that holds a sample, unless the sample is lost.
+    pub(in crate::read) fn locate(&self, sample: u64) -> Result<ChunkLocation> {
+        self.check(&(sample..sample.saturating_add(1)))?;
+        let after = self.entries.partition_point(|entry| entry.first_sample <= sample);
+        let last = after.checked_sub(1).and_then(|last| self.chunk(u64_of(last)));
+        last.ok_or_else(|| Error::internal("a sample is neither in a chunk nor lost"))
+    }
+
+    /// Chunk number `chunk` of those that are left.
+    pub(in crate::read) fn chunk(&self, chunk: u64) -> Option<ChunkLocation> {
+        let entry = *self.entries.get(usize::try_from(chunk).ok()?)?;
+        Some(ChunkLocation { entry, chunk })
+    }
+
+    /// Refuses samples of which one is lost. The error names the range of lost samples.
+    pub(in crate::read) fn check(&self, samples: &Range<u64>) -> Result<()> {
+        self.lost.first_in(samples).map_or(Ok(()), |lost| Err(lost_error(lost)))
+    }
+}
+
+/// A front of more bytes is not cached.
+const MAX_CACHED_BYTES: usize = 4096;
+/// Fronts of 64 KiB of fixed samples are shorter.
+const SHORT: usize = 256;
+/// The maximum number of fronts of a column that are cached.
+const CACHED_FRONTS: usize = 1 << 14;
+
+/// The front of a chunk, checked as the reader's policy asks.
+#[derive(Debug)]
+pub(in crate::read) struct ChunkFront {
+    pub location: ChunkLocation,
+    pub head: ChunkHead,
+    /// The body up to the first block, if it is short, so that it is in the same lines of the
+    /// cache.
+    short: [u8; SHORT],
+    /// The length of that; 0 if it is in `long`.
+    short_bytes: usize,
+    long: Vec<u8>,
+}
+
+impl ChunkFront {
+    /// Keeps `body`, the body of a chunk up to its first block.
+    pub(in crate::read) fn new(location: &ChunkLocation, head: ChunkHead, body: Vec<u8>) -> Self {
+        let mut short = [0; SHORT];
+        let (short_bytes, long) = match short.get_mut(..body.len()) {
+            Some(to) => {
+                to.copy_from_slice(&body); // equal lengths
+                (body.len(), Vec::new())
+            }
+            None => (0, body.into_boxed_slice().into_vec()),
+        };
+        Self { location: *location, head, short, short_bytes, long }
+    }
+
+    /// Returns whether the front is short enough to be cached.
+    pub(in crate::read) fn is_cacheable(&self) -> bool {
+        self.long.capacity() <= MAX_CACHED_BYTES
+    }
+
+    /// Announces the front to the processor.
+    pub(in crate::read) fn announce(&self) {
+        prefetch(self.body());
+    }
+
+    /// Returns the body up to the first block.
+    #[inline]
+    pub(in crate::read) fn body(&self) -> &[u8] {
+        match self.short_bytes {
+            0 => &self.long,
+            length => self.short.get(..length).unwrap_or(&[]), // at most all
+        }
+    }
+}
+
+/// Adds the chunk to an error.
+pub(in crate::read) fn in_chunk(error: Error, location: &ChunkLocation) -> Error {
+    error.with_offset(location.entry.offset).with_samples(location.entry.samples())
+}
