@@ -71,7 +71,7 @@ mod _tensilo {
     #[pymodule_export]
     use crate::loader_iterator::{DeviceIterator, LoaderIterator};
     #[pymodule_export]
-    use crate::program::_main;
+    use crate::program::{_draw_layout, _inspect, _main, _salvage};
     #[pymodule_export]
     use crate::resident::{PendingGathers, Resident};
     #[pymodule_export]

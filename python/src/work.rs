@@ -33,6 +33,11 @@ impl Progress {
         if self.is_cancelled.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
+    /// Tells the work to end.
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
+    }
+
     /// Calls a function of Python with phase, done and total (None if it is not known).
     fn show(&self, py: Python<'_>, show: Option<&Py<PyAny>>) -> PyResult<()> {
         let Some(show) = show else { return Ok(()) };
@@ -121,7 +126,7 @@ pub fn run<T: Send>(
         })?;
         let interrupted = wait(py, show, progress, &is_finished);
         if interrupted.is_err() {
-            progress.is_cancelled.store(true, Ordering::Relaxed);
+            progress.cancel();
         }
         let result = py.detach(|| worker.join());
         interrupted?;

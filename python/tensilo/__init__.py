@@ -18,8 +18,7 @@ from collections.abc import Mapping as _Mapping
 from ._check import Report, verify
 from ._convert import append, convert
 from ._errors import ConflictError, CorruptionError, InputError, LimitError, TensiloError, UnsupportedError
-from ._program import Drawing, inspect, salvage
-from ._program import map as map
+from ._inspect import Drawing, draw_layout, inspect, salvage
 from ._tensilo import (
     Array,
     Batch,
@@ -71,7 +70,7 @@ def __dir__():
     return sorted({*globals(), *_IMPORTERS})
 
 
-# without `bytes`, `list`, `map` and `open`, which `import *` would take from Python
+# without `bytes`, `list` and `open`, which `import *` would take from Python
 __all__ = [
     "Array",
     "Batch",
@@ -94,6 +93,7 @@ __all__ = [
     "add_columns",
     "append",
     "convert",
+    "draw_layout",
     "inspect",
     "salvage",
     "tensor",
