@@ -75,7 +75,7 @@ mod _tensilo {
     #[pymodule_export]
     use crate::resident::{PendingGathers, Resident};
     #[pymodule_export]
-    use crate::schema::{_column_type, _schema, ColumnType, Schema, bytes, list, tensor, utf8};
+    use crate::schema::{_column_type, _schema, ColumnType, Schema, binary, list_, tensor, utf8};
     #[pymodule_export]
     use crate::verify::_verify;
     #[pymodule_export]

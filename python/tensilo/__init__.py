@@ -31,14 +31,10 @@ from ._tensilo import (
     Writer,
     __version__,
     add_columns,
+    binary,
+    list_,
     tensor,
     utf8,
-)
-from ._tensilo import (
-    bytes as bytes,
-)
-from ._tensilo import (
-    list as list,
 )
 from ._tensilo import (
     open as open,
@@ -70,7 +66,7 @@ def __dir__():
     return sorted({*globals(), *_IMPORTERS})
 
 
-# without `bytes`, `list` and `open`, which `import *` would take from Python
+# without `open`, which `import *` would take from Python
 __all__ = [
     "Array",
     "Batch",
@@ -92,9 +88,11 @@ __all__ = [
     "__version__",
     "add_columns",
     "append",
+    "binary",
     "convert",
     "draw_layout",
     "inspect",
+    "list_",
     "salvage",
     "tensor",
     "utf8",

@@ -175,7 +175,7 @@ def test_samples_that_do_not_fit_are_refused(tmp_path, samples, error, words):
         (lambda: ts.tensor("f32", (-1,)), ValueError),
         (lambda: ts.tensor("f32", -1), ValueError),
         (lambda: ts.tensor("f32", "3"), TypeError),
-        (lambda: ts.list("f32"), TypeError),
+        (lambda: ts.list_("f32"), TypeError),
         (lambda: ts.Writer("x.tsl", {"x": "f32"}), TypeError),
         (lambda: ts.Writer("x.tsl", []), TypeError),
         (lambda: ts.Writer("x.tsl", {"x": ts.utf8()}, profile="tiny"), ValueError),
@@ -294,7 +294,7 @@ def test_samples_that_are_refused_lose_no_others(tmp_path, target):
 def test_lists_are_lists(tmp_path):
     endless = []
     endless.append(endless)
-    schema = {"x": ts.tensor("f32", (None,)), "l": ts.list(ts.utf8())}
+    schema = {"x": ts.tensor("f32", (None,)), "l": ts.list_(ts.utf8())}
     with ts.Writer(tmp_path / "x.tsl", schema) as writer:
         for x, words in (
             ([endless], [[]]),
