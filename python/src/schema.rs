@@ -1,7 +1,11 @@
 //! Schemas: what Python says of columns.
+//!
+//! A column has a type, made by `tensor`, `utf8`, `binary` and `list_`, and its name is the key in
+//! a dict. The crates keep both in one `ColumnSchema`; a [`ColumnType`] is one whose name does not
+//! count. Types and schemas are values: frozen, equal by content, and pickled by what they say.
 
-use crate::dtype::DTypeArgument;
-use crate::options::{Dict, Natural};
+use crate::arguments::{Dict, Natural, members};
+use crate::array::dtype::DTypeArgument;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyTuple};
@@ -11,7 +15,7 @@ use tensilo::{CastSource, ColumnSchema, DType, Extent, LogicalType, Metadata, Sh
 /// The type of a column: that of its elements, the shape of a sample, and whether samples may be
 /// null.
 ///
-/// ``tensor``, ``utf8``, ``bytes`` and ``list`` make one.
+/// ``tensor``, ``utf8``, ``binary`` and ``list_`` make one.
 #[pyclass(frozen, module = "tensilo", eq)]
 #[derive(Clone)]
 pub struct ColumnType(pub ColumnSchema);
@@ -78,7 +82,7 @@ pub fn schema_of(columns: &Bound<'_, PyAny>) -> PyResult<tensilo::Schema> {
         Ok(ColumnSchema { name, ..column.get().0.clone() })
     };
     Ok(tensilo::Schema {
-        columns: crate::options::members(&columns)?.into_iter().map(column).collect::<PyResult<_>>()?,
+        columns: members(&columns)?.into_iter().map(column).collect::<PyResult<_>>()?,
         metadata: Metadata::new(),
     })
 }
@@ -287,7 +291,7 @@ pub fn tensor(
 ) -> PyResult<ColumnType> {
     if dtype.0.is_string() {
         return Err(PyValueError::new_err(
-            "samples that are text or bytes have a type of their own: utf8() or bytes()",
+            "samples that are text or bytes have a type of their own: utf8() or binary()",
         ));
     }
     let mut column = ColumnSchema::tensor("", dtype.0, shape.0);
@@ -309,7 +313,7 @@ pub fn utf8(nullable: bool, metadata: Option<Metadata>) -> ColumnType {
 /// Returns the type of a column of byte strings, such as images.
 #[pyfunction]
 #[pyo3(signature = (*, nullable=false, metadata=None))]
-pub fn bytes(nullable: bool, metadata: Option<Metadata>) -> ColumnType {
+pub fn binary(nullable: bool, metadata: Option<Metadata>) -> ColumnType {
     string(DType::Bytes, nullable, metadata)
 }
 
@@ -326,7 +330,7 @@ fn string(dtype: DType, nullable: bool, metadata: Option<Metadata>) -> ColumnTyp
 ///     nullable: whether samples may be null.
 #[pyfunction]
 #[pyo3(signature = (item, *, nullable=false))]
-pub fn list(item: &ColumnType, nullable: bool) -> ColumnType {
+pub fn list_(item: &ColumnType, nullable: bool) -> ColumnType {
     let mut column = item.0.clone();
     column.levels.insert(0, ListLevel { nullable: column.nullable });
     column.nullable = nullable;

@@ -1,4 +1,12 @@
 //! Long work: off the interpreter, with progress, until it is done or a signal arrives.
+//!
+//! Python handles signals only on its main thread, between two of its own instructions. So the
+//! thread of the caller never works without looking: [`run`] and [`wait_for`] give the work to a
+//! thread of its own and look ten times a second; [`Signals`] looks from inside of work that stays
+//! on the thread of the caller, because handing it over would cost more than it takes.
+//!
+//! After Ctrl-C, [`run`] waits until the work has ended and what it wrote is gone. [`wait_for`] is
+//! for work that only reads: it raises at once.
 
 use crate::error::{OrRaise, Result, exception};
 use pyo3::exceptions::PyRuntimeError;
@@ -31,6 +39,11 @@ impl Progress {
         self.done.store(done, Ordering::Relaxed);
         self.total.store(total.unwrap_or(0), Ordering::Relaxed);
         if self.is_cancelled.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Tells the work to end.
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
     /// Calls a function of Python with phase, done and total (None if it is not known).
@@ -121,7 +134,7 @@ pub fn run<T: Send>(
         })?;
         let interrupted = wait(py, show, progress, &is_finished);
         if interrupted.is_err() {
-            progress.is_cancelled.store(true, Ordering::Relaxed);
+            progress.cancel();
         }
         let result = py.detach(|| worker.join());
         interrupted?;

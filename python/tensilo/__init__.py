@@ -18,8 +18,7 @@ from collections.abc import Mapping as _Mapping
 from ._check import Report, verify
 from ._convert import append, convert
 from ._errors import ConflictError, CorruptionError, InputError, LimitError, TensiloError, UnsupportedError
-from ._program import Drawing, inspect, salvage
-from ._program import map as map
+from ._inspect import Drawing, draw_layout, inspect, salvage
 from ._tensilo import (
     Array,
     Batch,
@@ -32,14 +31,10 @@ from ._tensilo import (
     Writer,
     __version__,
     add_columns,
+    binary,
+    list_,
     tensor,
     utf8,
-)
-from ._tensilo import (
-    bytes as bytes,
-)
-from ._tensilo import (
-    list as list,
 )
 from ._tensilo import (
     open as open,
@@ -71,7 +66,7 @@ def __dir__():
     return sorted({*globals(), *_IMPORTERS})
 
 
-# without `bytes`, `list`, `map` and `open`, which `import *` would take from Python
+# without `open`, which `import *` would take from Python
 __all__ = [
     "Array",
     "Batch",
@@ -93,8 +88,11 @@ __all__ = [
     "__version__",
     "add_columns",
     "append",
+    "binary",
     "convert",
+    "draw_layout",
     "inspect",
+    "list_",
     "salvage",
     "tensor",
     "utf8",

@@ -34,8 +34,8 @@ SCHEMA = {
     "emb": ts.tensor("bf16", (8,), cast_from="f32"),
     "mel": ts.tensor("f32", (None, 3)),
     "text": ts.utf8(nullable=True),
-    "image": ts.bytes(),
-    "words": ts.list(ts.utf8(nullable=True)),
+    "image": ts.binary(),
+    "words": ts.list_(ts.utf8(nullable=True)),
     "label": ts.tensor("i64"),
 }
 
@@ -109,7 +109,7 @@ def ragged(tmp_path):
         "maybe": ts.tensor("f32", (2,), nullable=True),
         "wave": ts.tensor("i16", (None,), nullable=True),
         "flag": ts.tensor("bool"),
-        "tokens": ts.list(ts.tensor("i32")),
+        "tokens": ts.list_(ts.tensor("i32")),
         "name": ts.utf8(),
     }
     random = np.random.default_rng(1)

@@ -50,7 +50,7 @@ def test_some_samples_are_those_of_the_dataset(table, bf16, data):
 
 
 def test_slices_of_fixed_and_padded_columns_keep_nulls(tmp_path):
-    columns = {"x": ts.tensor("i32", (2,), nullable=True), "y": ts.list(ts.tensor("i32"), nullable=True)}
+    columns = {"x": ts.tensor("i32", (2,), nullable=True), "y": ts.list_(ts.tensor("i32"), nullable=True)}
     values = {"x": [None if i % 3 == 1 else [i, i + 1] for i in range(20)]}
     values["y"] = [None if i % 5 == 2 else [i] * (i % 4) for i in range(20)]
     with ts.Writer(tmp_path / "x.tsl", columns) as writer:

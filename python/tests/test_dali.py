@@ -15,12 +15,12 @@ def path(tmp_path_factory):
     """Samples of each form that a pipeline can get."""
     path = tmp_path_factory.mktemp("dali") / "samples.tsl"
     schema = {
-        "image": ts.bytes(),
+        "image": ts.binary(),
         "mel": ts.tensor("bf16", (None, 4), cast_from="f32"),
         "label": ts.tensor("i64", ()),
         "vector": ts.tensor("f32", (3,)),
         "maybe": ts.tensor("i32", (), nullable=True),
-        "words": ts.list(ts.utf8()),
+        "words": ts.list_(ts.utf8()),
     }
     with ts.Writer(path, schema) as writer:
         for i in range(COUNT):

@@ -264,7 +264,7 @@ def test_schemas_are_mappings_that_compare_and_pickle(mixed):
     assert ts.Schema(dict(schema)) != schema and ts.Schema(dict(schema), metadata={"made": "here"}) == schema
     for column in schema.values():
         assert pickle.loads(pickle.dumps(column)) == column
-    noted = ts.list(ts.tensor("f16", (None, 3), cast_from="f32", metadata={"a": "b"}), nullable=True)
+    noted = ts.list_(ts.tensor("f16", (None, 3), cast_from="f32", metadata={"a": "b"}), nullable=True)
     assert pickle.loads(pickle.dumps(noted)) == noted and noted != schema["emb"]
 
 

@@ -122,10 +122,10 @@ def test_hdf5_inputs_that_do_not_fit(tmp_path):
         importers.from_hdf5(path, out, columns=["x"], views={"y": "bf16"})
     with pytest.raises(ts.InputError, match="its bits are no bfloat16"):
         importers.from_hdf5(path, out, columns=["x"], views={"x": "bf16"})
-    with pytest.raises(ts.InputError, match=r"samples 0\.\.3: .*utf-8.*tensilo.bytes"):
+    with pytest.raises(ts.InputError, match=r"samples 0\.\.3: .*utf-8.*tensilo.binary"):
         importers.from_hdf5(path, out, columns=["x", "latin"])
     assert os.listdir(tmp_path) == ["in.h5"]
-    ds = importers.from_hdf5(path, out, columns=["latin"], schema={"latin": ts.bytes()})
+    ds = importers.from_hdf5(path, out, columns=["latin"], schema={"latin": ts.binary()})
     assert ds[0] == {"latin": b"\xe4"}
 
 

@@ -343,7 +343,7 @@ def test_arbitrary_dicts_are_those_of_json_lines(tmp_path):
 
 def test_arrays_and_schemas_inside_dicts(tmp_path):
     rows = [{"t": [{"box": np.full(4, i, "f4"), "mask": np.zeros((i, 2), bool)}] * i} for i in range(4)]
-    schema = {"t.box": ts.list(ts.tensor("bf16", (4,), cast_from="f32"))}
+    schema = {"t.box": ts.list_(ts.tensor("bf16", (4,), cast_from="f32"))}
     ds = importers.from_iterable(rows, tmp_path / "out.tsl", schema)
     found = {name: (column.dtype, column.shape, column.levels) for name, column in ds.schema.items()}
     assert found == {"t.box": ("bf16", (4,), [False]), "t.mask": ("bool", (None, 2), [False])}

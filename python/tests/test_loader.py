@@ -77,7 +77,7 @@ def test_an_epoch_that_was_left_is_over(mixed):
 
 
 def test_samples_that_were_padded_are_not_null(tmp_path):
-    schema = {"l": ts.list(ts.tensor("i64", nullable=True))}
+    schema = {"l": ts.list_(ts.tensor("i64", nullable=True))}
     with ts.Writer(tmp_path / "x.tsl", schema) as writer:
         writer.write(l=[[None, 1], [2, 3, 4], []])
     batch = next(iter(ts.Loader(ts.open(tmp_path / "x.tsl"), 3, pad={"l": -1}, order="sequential")))

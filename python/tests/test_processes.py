@@ -210,6 +210,9 @@ WAITS = {
     "take": "[ts.open(path).take([0]) for _ in range(10**9)]",
     "long take": "import numpy\nds = ts.open(path)\n"
     "[ds.take(numpy.arange(3 * 10**6) % len(ds), columns=['tokens']) for _ in range(10**9)]",
+    "inspect": "[ts.inspect(path) for _ in range(10**9)]",
+    "draw": "[ts.draw_layout(path, verify=True) for _ in range(10**9)]",
+    "salvage": "[ts.salvage(path) for _ in range(10**9)]",
     "open": "[ts.open([path] * 300) for _ in range(10**9)]",
     "dataset": "ts.convert([path] * 4000, out + '/set/', profile='small')",
 }

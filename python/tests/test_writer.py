@@ -175,7 +175,7 @@ def test_samples_that_do_not_fit_are_refused(tmp_path, samples, error, words):
         (lambda: ts.tensor("f32", (-1,)), ValueError),
         (lambda: ts.tensor("f32", -1), ValueError),
         (lambda: ts.tensor("f32", "3"), TypeError),
-        (lambda: ts.list("f32"), TypeError),
+        (lambda: ts.list_("f32"), TypeError),
         (lambda: ts.Writer("x.tsl", {"x": "f32"}), TypeError),
         (lambda: ts.Writer("x.tsl", []), TypeError),
         (lambda: ts.Writer("x.tsl", {"x": ts.utf8()}, profile="tiny"), ValueError),
@@ -271,7 +271,7 @@ def test_damage_is_found_and_saved_from(mixed_path, tmp_path):
 def test_files_are_inspected_and_drawn(speech):
     facts = ts.inspect(speech.uri)
     assert facts["sample_count"] == len(speech)
-    drawing = ts.map(speech.uri)
+    drawing = ts.draw_layout(speech.uri)
     assert str(drawing).startswith("<svg") and drawing._repr_svg_() == str(drawing) and "SVG" in repr(drawing)
     with pytest.raises(FileNotFoundError):
         ts.inspect("nothing.tsl")
@@ -294,7 +294,7 @@ def test_samples_that_are_refused_lose_no_others(tmp_path, target):
 def test_lists_are_lists(tmp_path):
     endless = []
     endless.append(endless)
-    schema = {"x": ts.tensor("f32", (None,)), "l": ts.list(ts.utf8())}
+    schema = {"x": ts.tensor("f32", (None,)), "l": ts.list_(ts.utf8())}
     with ts.Writer(tmp_path / "x.tsl", schema) as writer:
         for x, words in (
             ([endless], [[]]),
@@ -328,11 +328,40 @@ def test_a_writer_belongs_to_its_process(tmp_path):
     assert ts.open(tmp_path / "x.tsl")[:]["x"].tolist() == [1, 2, 4]
 
 
-def test_the_program_imports_nothing_of_the_folder_at_work(speech, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "tensilo.py").write_text("raise SystemExit('imported')")
-    (tmp_path / "signal.py").write_text("raise SystemExit('imported')")
-    assert ts.inspect(speech.uri)["sample_count"] == len(speech)
+def test_what_a_program_would_print_are_values_and_exceptions(tmp_path):
+    folder = tmp_path / "set"
+    schema = {"x": ts.tensor("f32", (64,), cast_from="f64"), "t": ts.utf8(nullable=True)}
+    with ts.Writer(f"{folder}/", schema, profile="raw", metadata={"a": "b"}) as writer:
+        writer.write(x=np.full((500, 64), 0.1), t=["é", None] * 250)
+    (path,) = folder.rglob("*.tsl")
+    facts = ts.inspect(path)
+    assert facts["metadata"] == {"a": "b"} and facts["finished"] is True and isinstance(facts["file_bytes"], int)
+    x, t = facts["columns"]
+    assert x["shape"] == [64] and t["shape"] == [None] and x["cast"]["max_abs_error"] > 0 and t["cast"] is None
+    assert ts.inspect(folder)["columns"][1]["null_count"] == t["null_count"] == 250
+    assert "or lost" not in str(ts.draw_layout(path, verify=True)) and "ratio" in str(ts.draw_layout(folder))
+    for error, wrong in (
+        (ValueError, lambda: ts.draw_layout(path, width=100)),
+        (ValueError, lambda: ts.draw_layout(path, width=-1)),
+        (ValueError, lambda: ts.draw_layout(folder, verify=True)),
+        (TypeError, lambda: ts.inspect(7)),
+        (FileNotFoundError, lambda: ts.salvage(tmp_path / "nothing.tsl", tmp_path / "y.tsl")),
+        (FileNotFoundError, lambda: ts.draw_layout(tmp_path / "nothing.tsl", verify=True)),
+    ):
+        with pytest.raises(error):
+            wrong()
+    whole = ts.salvage(path, tmp_path / "whole.tsl")
+    assert whole["ok"] is True and whole["output"]["sample_count"] == 500
+    data = bytearray(path.read_bytes())
+    data[0] ^= 1
+    path.write_bytes(data)
+    for damaged in (ts.inspect, ts.draw_layout):
+        with pytest.raises(ts.CorruptionError) as caught:
+            damaged(path)
+        assert caught.value.path == str(path) and caught.value.rule and "salvage" in caught.value.__notes__[0]
+    assert "structure, or lost" in str(ts.draw_layout(path, verify=True))
+    losses = ts.salvage(folder, tmp_path / "rest")
+    assert losses["schema"] == "tensilo.salvage-dataset/1" and len(ts.open(tmp_path / "rest")) == 500
 
 
 def test_a_name_is_one_name(tmp_path):

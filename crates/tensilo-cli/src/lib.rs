@@ -2,6 +2,7 @@
 //! exports, draws and measures tensilo files.
 //!
 //! The whole program is the function [`run`], so that other packages can offer the same program.
+//! [`embed`] returns what some commands compute, for packages that print nothing.
 #![deny(missing_docs, unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic))]
 
@@ -12,6 +13,7 @@ mod cache;
 mod command_line;
 mod convert;
 mod dataset;
+pub mod embed;
 mod exit;
 mod export;
 mod failure;

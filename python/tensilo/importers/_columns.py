@@ -110,7 +110,7 @@ def _find(leaves, known, count, key, name, path, steps, values, nulls):
 
 def _in_lists(type_, nulls):
     for nullable in reversed(nulls):
-        type_ = _tensilo.list(type_, nullable=nullable)
+        type_ = _tensilo.list_(type_, nullable=nullable)
     return type_
 
 

@@ -35,9 +35,9 @@ class Column:
                 raise TypeError("a compound type in another")
             else:
                 tensor = None if vlen is None else _tensilo.tensor(self._view or vlen, (None,))
-                self.type = tensor or (_tensilo.utf8() if is_text else _tensilo.bytes())
+                self.type = tensor or (_tensilo.utf8() if is_text else _tensilo.binary())
                 for _ in shape:
-                    self.type = _tensilo.list(self.type)
+                    self.type = _tensilo.list_(self.type)
         except (TypeError, ValueError) as error:
             text = f"{dtype} cannot be stored: {error}; name the others by columns="
             raise refused(text, column=name) from None
@@ -53,7 +53,7 @@ class Column:
             return _each(values, self._made) if self._is_text or self._view else values
         except UnicodeDecodeError as error:
             where = f"samples {start}..{start + len(values)}"
-            text = f"{where}: {error}; pass schema={{{self.name!r}: tensilo.bytes()}}"
+            text = f"{where}: {error}; pass schema={{{self.name!r}: tensilo.binary()}}"
             raise refused(text, column=self.name) from None
 
     def _made(self, value):

@@ -74,7 +74,7 @@ def find_type(values):
     if kinds == {"str"}:
         return _tensilo.utf8(nullable=nullable)
     if kinds == {"bytes"}:
-        return _tensilo.bytes(nullable=nullable)
+        return _tensilo.binary(nullable=nullable)
     if kinds == {"array"}:
         dtypes = {str(value.dtype): value.dtype for value in values}
         if len(dtypes) > 1:
@@ -115,7 +115,7 @@ def _lists(values, nullable):
     ranks = {len(shape) for shape in shapes if shape is not None and shape != (0,)}
     if None not in shapes and len(ranks) == 1 and numbers:
         return _tensor(_number_type({_kind(number) for number in numbers}, numbers), shapes, nullable)
-    return _tensilo.list(find_type([member for value in values for member in value]), nullable=nullable)
+    return _tensilo.list_(find_type([member for value in values for member in value]), nullable=nullable)
 
 
 def _shape(value, numbers):

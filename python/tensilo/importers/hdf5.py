@@ -28,7 +28,7 @@ def from_hdf5(path_or_file, output, *, columns=None, schema=None, views=None, pr
         output: a file, or a folder for a dataset, see ``from_iterable``.
         columns: the paths of the datasets to store, in this order; all by default.
         schema: types of columns, such as ``{"mel": tensilo.tensor("bf16", (80,), cast_from="f32")}``;
-            ``tensilo.bytes()`` for texts that are not UTF-8.
+            ``tensilo.binary()`` for texts that are not UTF-8.
         views: types that the bits of a dataset are taken as, such as ``{"mel": "bf16"}`` for bf16 that is
             stored as uint16.
         progress: True for a line on the standard error, or a function of phase, done and total.

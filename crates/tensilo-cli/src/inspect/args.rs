@@ -75,25 +75,25 @@ JSON of a folder, schema tensilo.inspect-dataset/1:
 #[command(after_help = INSPECT)]
 pub(crate) struct InspectArgs {
     /// A tensilo file, the folder of a dataset, or a quoted glob of files
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Print a JSON document
     #[arg(long)]
-    pub(super) json: bool,
+    pub(crate) json: bool,
     /// Print all facts of each column, in lines of any width
     #[arg(long, conflicts_with = "json")]
-    pub(super) wide: bool,
+    pub(crate) wide: bool,
     /// Explain the size of a chunk of each column
     #[arg(long)]
-    pub(super) explain: bool,
+    pub(crate) explain: bool,
     /// Compare the choice of each profile with the best of all combinations: takes seconds
     #[arg(long, requires = "explain")]
-    pub(super) regret: bool,
+    pub(crate) regret: bool,
     /// Explain this chunk of each column, counted from 0 [default: 0]
     #[arg(long, value_name = "N", requires = "explain", conflicts_with = "sample")]
-    pub(super) chunk: Option<u64>,
+    pub(crate) chunk: Option<u64>,
     /// Explain the chunk that contains this sample
     #[arg(long, value_name = "N", requires = "explain")]
-    pub(super) sample: Option<u64>,
+    pub(crate) sample: Option<u64>,
 }
 
 impl InspectArgs {

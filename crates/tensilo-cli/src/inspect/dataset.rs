@@ -24,7 +24,7 @@ pub(super) fn run(args: &InspectArgs, dataset: &Dataset, quiet: bool) -> Outcome
     output.finish()
 }
 
-fn document(dataset: &Dataset, facts: &DatasetFacts) -> Value {
+pub(crate) fn document(dataset: &Dataset, facts: &DatasetFacts) -> Value {
     let columns = dataset.schema().columns.iter().zip(&facts.columns).map(|(column, sums)| {
         let shape = column.shape.extents().iter().map(|extent| match extent {
             Extent::Fixed(extent) => Some(*extent),

@@ -9,7 +9,7 @@ use tensilo::facts::CastFacts;
 use tensilo::{Column, ColumnSchema, Extent, Reader};
 
 /// Returns the JSON document of schema `tensilo.inspect/1`.
-pub(super) fn document(args: &InspectArgs, reader: &Reader) -> Outcome<Value> {
+pub(crate) fn document(args: &InspectArgs, reader: &Reader) -> Outcome<Value> {
     let mut columns = Vec::new();
     for column in reader.columns() {
         let mut object = column_object(&column);

@@ -2,8 +2,8 @@
 
 mod args;
 mod cold_read;
-mod dataset;
-mod document;
+pub(crate) mod dataset;
+pub(crate) mod document;
 mod explain;
 mod tables;
 

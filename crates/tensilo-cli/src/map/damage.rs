@@ -14,14 +14,14 @@ use tensilo::verify::{Damage, DamageKind, VerifyOptions, verify};
 use tensilo::{ErrorKind, OpenOptions, Reader};
 
 /// A file, and its damage.
-pub(super) struct Subject {
-    pub(super) reader: Reader,
+pub(crate) struct Subject {
+    pub(crate) reader: Reader,
     /// Whether every byte was checked.
-    pub(super) is_verified: bool,
+    pub(crate) is_verified: bool,
     /// Whether the file could not be opened. Chunks that are not drawn are then lost or not found.
-    pub(super) is_salvaged: bool,
+    pub(crate) is_salvaged: bool,
     /// In file order; empty if the file was not verified.
-    pub(super) damages: Vec<Damage>,
+    pub(crate) damages: Vec<Damage>,
 }
 
 impl Subject {

@@ -31,7 +31,7 @@ struct FileBar {
 }
 
 /// The first files of a dataset, and the number of all.
-struct Bars {
+pub(crate) struct Bars {
     title: String,
     files: Vec<FileBar>,
     left_out: u64,
@@ -59,7 +59,7 @@ pub(super) fn run(args: &MapArgs, dataset: &Dataset, width: usize) -> Outcome {
 
 impl Bars {
     /// Opens the files that are drawn.
-    fn of(args: &MapArgs, dataset: &Dataset) -> Outcome<Self> {
+    pub(crate) fn of(args: &MapArgs, dataset: &Dataset) -> Outcome<Self> {
         let (size, samples) = (DatasetSize::of(dataset)?, dataset.sample_count());
         let (path, bytes) = (human::excerpt(&shown(&args.file)), human::bytes(size.bytes));
         let title = format!("{path}: {bytes} in {}, {samples} samples", human::count(size.files, "file"));
@@ -108,7 +108,7 @@ impl Bars {
     }
 
     /// Writes a drawing with the columns of each file in their colours.
-    fn write_svg(&self, output: &mut impl Write, dataset: &Dataset, width: usize) -> io::Result<()> {
+    pub(crate) fn write_svg(&self, output: &mut impl Write, dataset: &Dataset, width: usize) -> io::Result<()> {
         let columns = &dataset.schema().columns;
         let lines = self.files.len().saturating_add(columns.len().min(FILES)).saturating_add(3);
         let height = lines.saturating_mul(LINE);

@@ -40,7 +40,7 @@ pub(super) fn structure_bytes(reader: &Reader) -> u64 {
 }
 
 /// Returns the number of chunks of all columns.
-pub(super) fn chunk_count(reader: &Reader) -> u64 {
+pub(crate) fn chunk_count(reader: &Reader) -> u64 {
     reader.columns().map(|column| column.facts().chunk_count).fold(0, u64::saturating_add)
 }
 

@@ -2,12 +2,12 @@
 
 mod args;
 mod colour;
-mod damage;
-mod dataset;
-mod legend;
-mod svg;
+pub(crate) mod damage;
+pub(crate) mod dataset;
+pub(crate) mod legend;
+pub(crate) mod svg;
 mod terminal;
-mod tiles;
+pub(crate) mod tiles;
 mod xml;
 
 pub(crate) use args::MapArgs;
@@ -25,7 +25,7 @@ use terminal::Grid;
 
 /// The largest number of chunks that get a tile each, and of their fronts and blocks. A drawing of
 /// more chunks has at most this many equal tiles.
-const TILES: u64 = 4000;
+pub(crate) const TILES: u64 = 4000;
 /// The default width of a drawing in pixels.
 const SVG_WIDTH: u32 = 1200;
 /// File name extensions of other picture formats.

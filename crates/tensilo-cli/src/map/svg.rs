@@ -79,7 +79,7 @@ impl Frame {
 }
 
 /// Writes the drawing. `width` is in pixels.
-pub(super) fn write(
+pub(crate) fn write(
     output: &mut impl Write,
     subject: &Subject,
     path: &Path,

@@ -108,7 +108,7 @@ impl ColumnShare {
 
 /// A range of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Tile {
+pub(crate) struct Tile {
     pub(super) range: Range<u64>,
     /// Bytes of chunks; the rest is structure.
     chunk_bytes: u64,
@@ -170,7 +170,7 @@ fn part(whole: u64, part: u64, of: u64) -> u64 {
 }
 
 /// Divides the file into tiles of `tile_bytes` bytes; the last may be shorter.
-pub(super) fn equal_tiles(reader: &Reader, path: &Path, tile_bytes: u64, quiet: bool) -> Outcome<Vec<Tile>> {
+pub(crate) fn equal_tiles(reader: &Reader, path: &Path, tile_bytes: u64, quiet: bool) -> Outcome<Vec<Tile>> {
     let (file_bytes, tile_bytes) = (reader.file_bytes(), tile_bytes.max(1));
     let starts = (0..file_bytes.div_ceil(tile_bytes)).map(|tile| tile.saturating_mul(tile_bytes));
     let range = |start: u64| start..start.saturating_add(tile_bytes).min(file_bytes);
@@ -195,7 +195,7 @@ pub(super) fn mark_damage(tiles: &mut [Tile], damaged: &[Range<u64>]) {
 
 /// Returns a tile for each chunk that is not empty, in file order. If there are at most `most`
 /// then, a chunk in blocks has a tile for its front and for each block instead.
-pub(super) fn chunk_tiles(reader: &Reader, path: &Path, most: u64, quiet: bool) -> Outcome<Vec<Tile>> {
+pub(crate) fn chunk_tiles(reader: &Reader, path: &Path, most: u64, quiet: bool) -> Outcome<Vec<Tile>> {
     let (mut whole, mut parts) = (Vec::new(), Some(Vec::new()));
     for_each_chunk(reader, path, quiet, |number, column, chunk| {
         whole.extend(tile_of(reader, number, chunk));

@@ -13,7 +13,7 @@ use tensilo::salvage::{RewriteOptions, SalvageOptions, Salvaged};
 use tensilo_data::{Changes, Dataset, SalvagedFile, SampleGroup};
 
 /// A data file that was written, with its columns: names in the file, and numbers in the dataset.
-type WrittenFile = (PathBuf, Vec<(String, usize)>);
+pub(crate) type WrittenFile = (PathBuf, Vec<(String, usize)>);
 
 /// Reports the losses of all files, and writes a new dataset.
 pub(super) fn run(args: &SalvageArgs, dataset: &Dataset, quiet: bool) -> Outcome<Exit> {
@@ -66,7 +66,7 @@ pub(super) fn run(args: &SalvageArgs, dataset: &Dataset, quiet: bool) -> Outcome
 }
 
 /// Begins a dataset with the columns, metadata and order of another.
-fn begin(dataset: &Dataset, folder: &PathBuf) -> Outcome<Changes> {
+pub(crate) fn begin(dataset: &Dataset, folder: &PathBuf) -> Outcome<Changes> {
     let mut changes = Dataset::create(folder)?;
     set_time(&mut changes)?;
     changes.declare(dataset.schema())?;

@@ -14,13 +14,13 @@ use tensilo::salvage::Losses;
 use tensilo_data::{Dataset, SalvagedFile, SampleGroup};
 
 /// The lost and unconfirmed samples of a column of a file.
-pub(super) struct ColumnLosses {
+pub(crate) struct ColumnLosses {
     /// The name in the dataset.
     name: String,
     /// The number in the dataset.
-    pub(super) number: usize,
+    pub(crate) number: usize,
     /// Samples of the dataset.
-    pub(super) lost: Vec<Range<u64>>,
+    pub(crate) lost: Vec<Range<u64>>,
     /// Samples of the dataset that nothing confirms.
     unconfirmed: Vec<Range<u64>>,
 }
@@ -32,18 +32,18 @@ impl ColumnLosses {
 }
 
 /// The losses of a file.
-pub(super) struct FileLosses {
+pub(crate) struct FileLosses {
     path: PathBuf,
     samples: Range<u64>,
     /// The reason why everything is lost.
     message: Option<String>,
     /// The columns that the file has.
-    pub(super) columns: Vec<ColumnLosses>,
+    pub(crate) columns: Vec<ColumnLosses>,
 }
 
 impl FileLosses {
     /// Returns the losses of a file of a group.
-    pub(super) fn of(dataset: &Dataset, group: &SampleGroup, file: usize, found: &SalvagedFile) -> Self {
+    pub(crate) fn of(dataset: &Dataset, group: &SampleGroup, file: usize, found: &SalvagedFile) -> Self {
         let listed = group.files.get(file);
         let first = group.samples.start;
         let columns = listed.into_iter().flat_map(|listed| &listed.columns).map(|(name, number)| {
@@ -112,17 +112,17 @@ impl FileLosses {
 }
 
 /// The losses of a dataset.
-pub(super) struct DatasetLosses<'a> {
+pub(crate) struct DatasetLosses<'a> {
     dataset: &'a Dataset,
     files: Vec<FileLosses>,
 }
 
 impl<'a> DatasetLosses<'a> {
-    pub(super) fn new(dataset: &'a Dataset) -> Self {
+    pub(crate) fn new(dataset: &'a Dataset) -> Self {
         Self { dataset, files: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, file: FileLosses) {
+    pub(crate) fn add(&mut self, file: FileLosses) {
         self.files.push(file);
     }
 
@@ -132,7 +132,7 @@ impl<'a> DatasetLosses<'a> {
 
     /// Returns the JSON document of schema `tensilo.salvage-dataset/1`, with the dataset that was
     /// written.
-    pub(super) fn document(&self, written: Option<(&Dataset, &Path)>) -> Outcome<Value> {
+    pub(crate) fn document(&self, written: Option<(&Dataset, &Path)>) -> Outcome<Value> {
         let output = written.map(|(dataset, folder)| {
             let size = DatasetSize::of(dataset)?;
             Outcome::Ok(json!({

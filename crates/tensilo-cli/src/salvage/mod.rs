@@ -1,10 +1,10 @@
 //! `tensilo salvage`
 
 mod args;
-mod dataset;
-mod losses;
+pub(crate) mod dataset;
+pub(crate) mod losses;
 mod ranges;
-mod report;
+pub(crate) mod report;
 
 pub(crate) use args::SalvageArgs;
 

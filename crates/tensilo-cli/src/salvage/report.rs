@@ -12,9 +12,9 @@ use tensilo::Summary;
 use tensilo::salvage::Salvaged;
 
 /// The result of a salvage, and the file that was written.
-pub(super) struct SalvageReport<'a> {
-    pub(super) salvaged: &'a Salvaged,
-    pub(super) written: Option<(&'a Path, &'a Summary<Output>)>,
+pub(crate) struct SalvageReport<'a> {
+    pub(crate) salvaged: &'a Salvaged,
+    pub(crate) written: Option<(&'a Path, &'a Summary<Output>)>,
 }
 
 impl SalvageReport<'_> {
@@ -25,7 +25,7 @@ impl SalvageReport<'_> {
     }
 
     /// Returns the JSON document of schema `tensilo.salvage/1`.
-    pub(super) fn document(&self) -> Value {
+    pub(crate) fn document(&self) -> Value {
         let Salvaged { reader, losses, unconfirmed, .. } = self.salvaged;
         let samples = losses.columns.iter().zip(&unconfirmed.columns);
         let columns = reader.columns().zip(samples).map(|(column, ((name, lost), (_, unconfirmed)))| {
