@@ -9,7 +9,6 @@
 use super::schema::{CastSource, CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Shape, nullable_levels};
 use crate::dtype::DType;
 use crate::le::{Fields, structure};
-use crate::names::no_column;
 use crate::{Error, Result, limits, memory};
 
 structure! {
@@ -79,7 +78,7 @@ impl Schema {
     /// most similar column.
     pub fn find_column(&self, name: &str) -> Result<(usize, &ColumnSchema)> {
         let found = self.columns.iter().enumerate().find(|(_, column)| column.name == name);
-        found.ok_or_else(|| no_column(name, self.columns.iter().map(|column| column.name.as_str())))
+        found.ok_or_else(|| Error::unknown_column(name, self.columns.iter().map(|column| column.name.as_str())))
     }
 
     /// Checks that a file can have this schema: its names, types, shapes and metadata, and all
