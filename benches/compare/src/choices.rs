@@ -235,7 +235,7 @@ impl<T: Element> Source for Chunks<'_, T> {
             let samples = run.len() / self.data.sample_bytes();
             let mut writer = Writer::new(Stream(Vec::new()), schema.clone(), options)?;
             writer.push_batch(&[ColumnBatch::from_bytes(T::DTYPE, samples, &[], run)])?;
-            writer.into_bytes()
+            Ok(writer.into_bytes()?)
         };
         self.runs().map(file).collect()
     }
