@@ -1,9 +1,9 @@
 //! Samples gathered from a file, side by side, in memory that is reused.
 //!
 //! A buffer has the layout of Arrow: values, and where they vary, offsets, extents and a validity
-//! bitmap; of a nested column, the lists of each level, and then those of the items. Readers fill
-//! it from a file, [`ColumnBuffer::fill`] from memory, and [`ColumnBuffer::join`] from other
-//! buffers: a batch whose samples are in several files. What fills it and fails leaves it empty.
+//! bitmap; of a nested column also the lists of each level. Readers fill it from a file,
+//! [`ColumnBuffer::fill`] from memory, and [`ColumnBuffer::join`] from other buffers: a batch whose
+//! samples are in several files. What fills it and fails leaves it empty.
 
 use super::sample::check_type;
 use crate::batch::ColumnBatch;

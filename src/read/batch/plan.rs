@@ -7,7 +7,7 @@
 //!
 //! The bytes of a plan are fetched together, to memory that is reused or to memory of the caller,
 //! such as pinned memory of a device. The latter can be read to without a copy if ranges and places
-//! are aligned. So the ranges of the bytes can be longer than those of the plan.
+//! are aligned. So the bytes can have longer ranges than the plan.
 
 use super::tasks::{TaskBytes, TaskList};
 use super::waves::FirstError;

@@ -5,7 +5,7 @@
 //! [`FetchedBytes`](super::plan::FetchedBytes) instead.
 //!
 //! Waves follow the file, not the request. All tasks before one that fails are run, so that the
-//! error is that of the first sample that fails, wherever its bytes are.
+//! first sample that fails determines the error, wherever its bytes are.
 
 use super::tasks::{Fetch, Task, TaskBytes};
 use crate::open::coalesce::{bytes_of, range_length};

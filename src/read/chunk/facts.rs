@@ -1,5 +1,5 @@
 //! Facts of one chunk, for callers: its place and encoding, its blocks, the cost of a sample, and
-//! how it came to be as large as it is.
+//! what makes it so large.
 //!
 //! The first need an entry of the index, blocks the front of the chunk as well. An explanation
 //! reads and decodes the values, and encodes them with every encoding of this build.

@@ -1,8 +1,8 @@
 //! Decodes the tasks of a request: no I/O, any thread, in memory that is reused.
 //!
 //! A decoder holds the chunk of its last task, and the next task of the same chunk finds it open.
-//! Samples of a fixed shape go straight to their destination. Those of a file in memory that are
-//! stored raw are noted first and copied together: copies that follow each other closely overlap
+//! Samples of a fixed shape go straight to their destination. Samples that are stored raw in a file
+//! in memory are noted first, and copied together: copies that follow each other closely overlap
 //! their cache misses. Values of ragged samples are staged, because the place of each depends on
 //! the lengths of all before it.
 //!

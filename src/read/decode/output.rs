@@ -1,7 +1,7 @@
 //! Where decoded samples go.
 //!
 //! Destinations of a fixed shape are known before anything is decoded ([`FixedOutput`]): the slots
-//! of a slice or buffer, or those of one part of a divided request. A request checks its
+//! of a slice or buffer, or some of them for one part of a divided request. A request checks its
 //! destination before memory is taken for it. What was delivered is checked for bits that its type
 //! does not use: one pass at the end finds them on every way that values take.
 //!
@@ -23,7 +23,7 @@ use std::ops::Range;
 
 /// The destinations of samples of a fixed shape.
 pub(in crate::read) trait FixedOutput {
-    /// The most samples whose destinations can be taken at once.
+    /// The maximum number of samples whose destinations can be taken at once.
     const LONGEST_RUN: usize;
 
     /// Returns the destination of `samples` samples whose positions in the request follow each

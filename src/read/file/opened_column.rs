@@ -300,8 +300,8 @@ impl Tables for OpenedColumn {
     }
 }
 
-/// The most tables of a column that are read before a chunk needs them. Writers make one, and
-/// another only if that is damaged.
+/// The maximum number of tables of a column that are read before a chunk needs them. Writers make
+/// one, and another only if that is damaged.
 const LOADED_TABLES: usize = 16;
 
 #[cold]

@@ -1,8 +1,8 @@
 //! An open file: the handle that callers keep, and the options with which it is opened.
 //!
 //! Opening reads the header, the last valid trailer and its footer, whatever the number of samples.
-//! The source of the header may be another than that of the samples: a file is opened by position,
-//! and mapped up to its last commit then.
+//! Header and samples may have different sources: a file is opened by position, and then mapped up
+//! to its last commit.
 //!
 //! After an append, a reader of the new state can take over what the old one has checked. That is
 //! right only if both read the same file and the earlier commit is in both, which is checked by

@@ -6,8 +6,8 @@
 //! heads; after a damaged one the search goes on directly behind the head.
 //!
 //! Then the file is identified: its id and its schema, from the header or, if that is damaged, from
-//! a footer. Blocks of another file may have replaced some of this one, even its header, so the id
-//! is that of most intact chunks.
+//! a footer. Blocks of another file may have replaced some of this one, even its header, so the
+//! file is the one to which most intact chunks belong.
 //!
 //! Both this pass and the one that collects chunks tell the caller how far they are.
 

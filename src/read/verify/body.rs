@@ -26,8 +26,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The most bytes that are fetched at once of a body that is not decoded, and of a body that is
-/// joined.
+/// The maximum number of bytes that are fetched at once of a body that is not decoded, and of a
+/// body that is joined.
 const BLOCK_BYTES: u64 = 1 << 20;
 
 /// The result of the check of a body.

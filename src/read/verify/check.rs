@@ -7,10 +7,10 @@
 //!
 //! At the end, what follows the last commit is examined. A writer writes front to back and commits
 //! with a trailer. So an append that is at work, or was stopped, has left intact regions without a
-//! trailer, the last of which may be cut off at any byte. What is there of its padding and its head
-//! must be right. All else is damage, such as a later commit whose trailer or footer is damaged:
-//! its samples were there. Bytes that a failure of power has lost cannot be told from these, and
-//! are damage, too.
+//! trailer, and the last may be cut off at any byte. What is there of its padding and its head must
+//! be right. All else is damage, such as a later commit whose trailer or footer is damaged: its
+//! samples were there. Bytes that a failure of power has lost cannot be told from these, and are
+//! damage, too.
 
 use super::batch::Batch;
 use super::body::{BodyCheck, BodyFinding, MetTables, load_body};
