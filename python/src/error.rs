@@ -1,4 +1,9 @@
 //! Errors of the crates as exceptions of Python.
+//!
+//! An error that fits a built-in exception becomes it: `ValueError`, `OSError` with its number,
+//! `KeyboardInterrupt`. The others have classes of this package, see `tensilo/_errors.py`, with
+//! the place as attributes. Texts name the arguments of this package where the crates advise
+//! options of their own, and a note says what to do about damage.
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;

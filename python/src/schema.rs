@@ -1,7 +1,11 @@
 //! Schemas: what Python says of columns.
+//!
+//! A column has a type, made by `tensor`, `utf8`, `binary` and `list_`, and its name is the key in
+//! a dict. The crates keep both in one `ColumnSchema`; a [`ColumnType`] is one whose name does not
+//! count. Types and schemas are values: frozen, equal by content, and pickled by what they say.
 
-use crate::dtype::DTypeArgument;
-use crate::options::{Dict, Natural};
+use crate::arguments::{Dict, Natural, members};
+use crate::array::dtype::DTypeArgument;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyTuple};
@@ -78,7 +82,7 @@ pub fn schema_of(columns: &Bound<'_, PyAny>) -> PyResult<tensilo::Schema> {
         Ok(ColumnSchema { name, ..column.get().0.clone() })
     };
     Ok(tensilo::Schema {
-        columns: crate::options::members(&columns)?.into_iter().map(column).collect::<PyResult<_>>()?,
+        columns: members(&columns)?.into_iter().map(column).collect::<PyResult<_>>()?,
         metadata: Metadata::new(),
     })
 }

@@ -1,4 +1,12 @@
 //! Long work: off the interpreter, with progress, until it is done or a signal arrives.
+//!
+//! Python handles signals only on its main thread, between two of its own instructions. So the
+//! thread of the caller never works without looking: [`run`] and [`wait_for`] give the work to a
+//! thread of its own and look ten times a second; [`Signals`] looks from inside of work that stays
+//! on the thread of the caller.
+//!
+//! After Ctrl-C, [`run`] waits until the work has ended and what it wrote is gone. [`wait_for`] is
+//! for work that only reads: it raises at once.
 
 use crate::error::{OrRaise, Result, exception};
 use pyo3::exceptions::PyRuntimeError;

@@ -79,6 +79,13 @@ pub fn crates() -> Vec<Crate> {
     crates
 }
 
+/// Returns the extension of Python, a workspace of its own.
+pub fn python_package() -> Crate {
+    let package = Crate::read("tensilo-python", "python/src/");
+    assert!(package.sources.len() > 20, "the sources of the Python package were not found");
+    package
+}
+
 /// Returns the core.
 pub fn core() -> Crate {
     crates().swap_remove(0)

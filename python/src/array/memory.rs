@@ -1,0 +1,151 @@
+//! Memory that arrays of Python share.
+//!
+//! Other libraries get a pointer to memory that a batch, a vector or a map of a file owns. A
+//! [`Memory`] is such a pointer with its owner, so that a view of a part keeps the whole alive.
+//! While Python can reach the memory, any of its threads may write to it. So nothing here makes a
+//! reference of Rust to the bytes: they are copied through the pointer.
+
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use tensilo::DType;
+use tensilo_data::{Batch, BatchMemory};
+
+/// A range of memory, and what keeps it where it is. A clone shares it.
+///
+/// Nothing of this package reads or writes through references to it while Python can reach it:
+/// copies go through the pointer.
+#[derive(Clone)]
+pub struct Memory {
+    pointer: NonNull<u8>,
+    byte_count: usize,
+    is_writable: bool,
+    /// The owner, which is not touched again.
+    _owner: Arc<dyn Any + Send + Sync>,
+}
+
+const LINE: usize = 64;
+
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct CacheLine([u8; LINE]);
+
+/// Keeps memory where it is.
+struct Owned(#[expect(dead_code, reason = "kept until the memory is freed")] Box<dyn BatchMemory>);
+
+// SAFETY: the pointer is valid on every thread as long as the owner lives, which is `Send` and
+// `Sync`. Writes by several threads of Python are theirs to order, as with the memory of any array.
+unsafe impl Send for Memory {}
+// SAFETY: see `Send`.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// Returns memory with a copy of bytes, aligned to a cache line.
+    pub fn copied(bytes: &[u8]) -> Self {
+        let mut lines = vec![CacheLine([0; LINE]); bytes.len().div_ceil(LINE)];
+        for (line, bytes) in lines.iter_mut().zip(bytes.chunks(LINE)) {
+            line.0.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        }
+        let pointer = NonNull::from(lines.as_mut_slice()).cast();
+        Self { pointer, byte_count: bytes.len(), is_writable: true, _owner: Arc::new(lines) }
+    }
+
+    /// Returns memory as the loader makes it.
+    pub fn of_batch_memory(mut memory: Box<dyn BatchMemory>) -> Self {
+        let bytes = memory.bytes_mut();
+        let (byte_count, pointer) = (bytes.len(), NonNull::from(bytes).cast());
+        Self { pointer, byte_count, is_writable: true, _owner: Arc::new(Owned(memory)) }
+    }
+
+    /// Returns the memory of numbers.
+    pub fn of_numbers(mut numbers: Vec<i64>) -> Self {
+        let (pointer, byte_count) = (NonNull::from(numbers.as_mut_slice()).cast(), size_of_val(numbers.as_slice()));
+        Self { pointer, byte_count, is_writable: true, _owner: Arc::new(numbers) }
+    }
+
+    /// Returns the memory of the values of each column of a batch, and the batch for everything
+    /// but its values.
+    pub fn of_batch(mut batch: Batch) -> (Arc<Batch>, Vec<Self>) {
+        let values = batch.columns_mut().iter_mut().map(|column| {
+            let bytes = column.bytes_mut();
+            (NonNull::from(&mut *bytes).cast(), bytes.len())
+        });
+        let values: Vec<(NonNull<u8>, usize)> = values.collect();
+        let batch = Arc::new(batch);
+        let memory = |(pointer, byte_count)| Self { pointer, byte_count, is_writable: true, _owner: batch.clone() };
+        let memories = values.into_iter().map(memory).collect();
+        (batch, memories)
+    }
+
+    /// Returns memory that can only be read.
+    ///
+    /// # Safety
+    ///
+    /// The bytes stay where they are, and as they are, as long as the owner lives.
+    pub unsafe fn of_owner(bytes: &[u8], owner: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { pointer: NonNull::from(bytes).cast(), byte_count: bytes.len(), is_writable: false, _owner: owner }
+    }
+
+    /// Returns the address of the first byte.
+    pub fn pointer(&self) -> *mut u8 {
+        self.pointer.as_ptr()
+    }
+
+    pub fn byte_count(&self) -> usize {
+        self.byte_count
+    }
+
+    pub fn is_writable(&self) -> bool {
+        self.is_writable
+    }
+
+    /// Returns a part of the memory; `None` if it is not inside.
+    pub fn part(&self, start: usize, byte_count: usize) -> Option<Self> {
+        let end = start.checked_add(byte_count)?;
+        if end > self.byte_count {
+            return None;
+        }
+        // SAFETY: `start` is at most `byte_count`, so the result is inside the same memory or at
+        // its end.
+        let pointer = unsafe { self.pointer.add(start) };
+        Some(Self { pointer, byte_count, ..self.clone() })
+    }
+
+    /// Returns whether other memory has some of these bytes.
+    pub fn overlaps(&self, pointer: *const u8, byte_count: usize) -> bool {
+        let (start, other) = (self.pointer.as_ptr().addr(), pointer.addr());
+        start < other.saturating_add(byte_count) && other < start.saturating_add(self.byte_count)
+    }
+
+    /// Returns a copy of the bytes as they are now.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.append_to(&mut bytes);
+        bytes
+    }
+
+    /// Appends the bytes as they are now.
+    pub fn append_to(&self, bytes: &mut Vec<u8>) {
+        bytes.reserve(self.byte_count);
+        // SAFETY: the memory has so many bytes, the vector has room for as many more, and they do
+        // not overlap. All bytes up to the new length are then initialised.
+        unsafe {
+            let end = bytes.as_mut_ptr().add(bytes.len());
+            std::ptr::copy_nonoverlapping(self.pointer.as_ptr(), end, self.byte_count);
+            bytes.set_len(bytes.len() + self.byte_count);
+        }
+    }
+
+    /// Reads the bytes of one element from `start` on; `None` if they are not inside.
+    pub fn element(&self, start: usize, dtype: DType) -> Option<[u8; 8]> {
+        let width = dtype.element_bytes();
+        let mut bytes = [0; 8];
+        if start.checked_add(width)? > self.byte_count || width > bytes.len() {
+            return None;
+        }
+        // SAFETY: `width` bytes from `start` on are inside the memory, and `bytes` has room for
+        // them.
+        unsafe { std::ptr::copy_nonoverlapping(self.pointer.as_ptr().add(start), bytes.as_mut_ptr(), width) };
+        Some(bytes)
+    }
+}

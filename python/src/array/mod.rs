@@ -1,0 +1,432 @@
+//! `Array`: a tensor in memory that other libraries share.
+//!
+//! A sample, or a column of a batch, is memory with a type and a shape. Libraries take it without
+//! a copy in three ways: by DLPack (PyTorch, JAX, NumPy), by the buffer protocol (`memoryview`),
+//! and by `__array__` (NumPy with the types of ml_dtypes). None of them is needed to read a file,
+//! so this package has an array of its own, which knows its elements and no arithmetic.
+//!
+//! The files of this folder are what it consists of (memory, types), its ways in and out (DLPack,
+//! elements, memory of the caller), and the numbers that index it. Only the elements and the memory
+//! of the caller know the array itself.
+
+pub mod dlpack;
+pub mod dtype;
+pub mod elements;
+pub mod indices;
+pub mod memory;
+pub mod out;
+
+use crate::array::dtype::{DTypeArgument, buffer_format};
+use crate::array::memory::Memory;
+use half::{bf16, f16};
+use pyo3::exceptions::{PyBufferError, PyIndexError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyComplex, PyList, PySlice, PyTuple};
+use std::ffi::c_int;
+use tensilo::DType;
+
+/// A tensor, row-major, in memory that other libraries share: NumPy, PyTorch and JAX take it
+/// without a copy.
+///
+/// ``numpy()``, ``torch()`` and ``jax()`` return arrays of these libraries;
+/// ``torch.from_dlpack(array)``, ``np.asarray(array)`` and ``memoryview(array)`` work, too. The
+/// memory is writable and belongs to the array, unless ``readonly`` says otherwise. ``len`` is the
+/// first extent, and an index or a slice is a view of the first dimension.
+#[pyclass(frozen, module = "tensilo")]
+#[derive(Clone)]
+pub struct Array {
+    pub memory: Memory,
+    pub dtype: DType,
+    pub shape: Vec<usize>,
+}
+
+/// The dimensions of an array, at most: those of NumPy.
+const RANK: usize = 64;
+
+impl Array {
+    /// Returns the array, or a copy if its memory can only be read.
+    fn writable(&self) -> Self {
+        if self.memory.is_writable() {
+            return self.clone();
+        }
+        Self { memory: Memory::copied(&self.memory.to_vec()), ..self.clone() }
+    }
+
+    /// Returns the only element.
+    fn only<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if self.memory.byte_count() != self.dtype.element_bytes() {
+            let message = format!("an array of shape {:?} has not exactly one element", self.shape);
+            return Err(PyValueError::new_err(message));
+        }
+        self.element(py)
+    }
+
+    /// Returns an array; fails if the memory does not have its bytes.
+    pub fn new(memory: Memory, dtype: DType, shape: Vec<usize>) -> PyResult<Self> {
+        if shape.len() > RANK {
+            let message = format!("an array of {} dimensions; there are at most {RANK}", shape.len());
+            return Err(PyValueError::new_err(message));
+        }
+        let due = shape.iter().try_fold(dtype.element_bytes(), |bytes, extent| bytes.checked_mul(*extent));
+        if due != Some(memory.byte_count()) {
+            let found = memory.byte_count();
+            return Err(PyValueError::new_err(format!(
+                "{found} bytes for an array of {dtype} with the shape {shape:?}"
+            )));
+        }
+        Ok(Self { memory, dtype, shape })
+    }
+
+    /// Returns the array of numbers, of one dimension and of type i64.
+    pub fn of_numbers(numbers: Vec<i64>) -> Self {
+        let shape = vec![numbers.len()];
+        Self { memory: Memory::of_numbers(numbers), dtype: DType::I64, shape }
+    }
+
+    /// Returns the bytes from one index of the first dimension to the next.
+    fn stride(&self) -> usize {
+        self.shape.iter().skip(1).fold(self.dtype.element_bytes(), |bytes, extent| bytes.saturating_mul(*extent))
+    }
+
+    /// Returns the members of the first dimension from `start` to `end`.
+    fn range(&self, start: usize, end: usize) -> Option<Self> {
+        let stride = self.stride();
+        let count = end.checked_sub(start)?;
+        let memory = self.memory.part(start.checked_mul(stride)?, count.checked_mul(stride)?)?;
+        let mut shape = self.shape.clone();
+        *shape.first_mut()? = count;
+        Some(Self { memory, dtype: self.dtype, shape })
+    }
+
+    /// Returns member `i` of the first dimension.
+    pub fn member(&self, i: usize) -> Option<Self> {
+        let mut member = self.range(i, i.checked_add(1)?)?;
+        member.shape.remove(0);
+        Some(member)
+    }
+
+    /// Returns the element of an array of rank 0, and members as nested lists otherwise.
+    pub fn to_object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let Some(&count) = self.shape.first() else { return self.element(py) };
+        let members = (0..count).map(|i| {
+            let member = self.member(i).ok_or_else(|| PyIndexError::new_err("an array without its memory"))?;
+            member.to_object(py)
+        });
+        Ok(PyList::new(py, members.collect::<PyResult<Vec<_>>>()?)?.into_any())
+    }
+
+    /// Returns a capsule of DLPack.
+    pub fn to_dlpack<'py>(
+        &self,
+        py: Python<'py>,
+        max_version: Option<(u32, u32)>,
+        device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        dlpack::export(py, &self.memory, self.dtype, &self.shape, max_version, device, copy)
+    }
+
+    fn element<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let bytes = self.memory.element(0, self.dtype).unwrap_or_default();
+        let [a, b, c, d, ..] = bytes;
+        Ok(match self.dtype {
+            DType::Bf16 => bf16::from_ne_bytes([a, b]).to_f64().into_pyobject(py)?.into_any(),
+            DType::F16 => f16::from_ne_bytes([a, b]).to_f64().into_pyobject(py)?.into_any(),
+            DType::F32 => f64::from(f32::from_ne_bytes([a, b, c, d])).into_pyobject(py)?.into_any(),
+            DType::F64 => f64::from_ne_bytes(bytes).into_pyobject(py)?.into_any(),
+            DType::I8 => i8::from_ne_bytes([a]).into_pyobject(py)?.into_any(),
+            DType::I16 => i16::from_ne_bytes([a, b]).into_pyobject(py)?.into_any(),
+            DType::I32 => i32::from_ne_bytes([a, b, c, d]).into_pyobject(py)?.into_any(),
+            DType::I64 => i64::from_ne_bytes(bytes).into_pyobject(py)?.into_any(),
+            DType::U16 => u16::from_ne_bytes([a, b]).into_pyobject(py)?.into_any(),
+            DType::U32 => u32::from_ne_bytes([a, b, c, d]).into_pyobject(py)?.into_any(),
+            DType::U64 => u64::from_ne_bytes(bytes).into_pyobject(py)?.into_any(),
+            DType::Bool => (a != 0).into_pyobject(py)?.to_owned().into_any(),
+            DType::Complex64 => {
+                let part = |bytes| f32::from_ne_bytes(bytes).into();
+                let [_, _, _, _, e, f, g, h] = bytes;
+                PyComplex::from_doubles(py, part([a, b, c, d]), part([e, f, g, h])).into_any()
+            }
+            // exact: the integers of 4 bits are among these values
+            DType::I4 => (self.dtype.small_value(a).unwrap_or(0.0) as i8).into_pyobject(py)?.into_any(),
+            DType::U4 => a.into_pyobject(py)?.into_any(),
+            dtype => match dtype.small_value(a) {
+                Some(value) => f64::from(value).into_pyobject(py)?.into_any(),
+                None => a.into_pyobject(py)?.into_any(),
+            },
+        })
+    }
+}
+
+/// Returns whether elements are integers, which can be indices.
+fn is_integer(dtype: DType) -> bool {
+    dtype.is_number() && !dtype.is_float() || matches!(dtype, DType::I4 | DType::U4)
+}
+
+#[pymethods]
+impl Array {
+    /// The type of the elements: "bf16", "f16", "f32", "f64", "i8" to "i64", "u8" to "u64", "bool",
+    /// "complex64", or a number of 4 to 8 bits, such as "f8_e4m3fn", "f4_e2m1" or "i4".
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.dtype.name()
+    }
+
+    /// The extents, outermost first.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.shape)
+    }
+
+    /// The number of dimensions.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// The bytes of all elements.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.memory.byte_count()
+    }
+
+    /// Whether the memory can only be read.
+    #[getter]
+    fn readonly(&self) -> bool {
+        !self.memory.is_writable()
+    }
+
+    /// Returns an array of NumPy that shares the memory.
+    ///
+    /// bf16 becomes ``ml_dtypes.bfloat16``, if that package is installed. Without it,
+    /// ``dtype="float32"`` converts, which is exact, and ``view="uint16"`` gives the bits. Numbers
+    /// of 4 to 8 bits become types of that package; without it, ``view="uint8"`` gives the bits.
+    ///
+    /// Args:
+    ///     dtype: the type to convert to; the result is then a copy, unless it is the same type.
+    ///     view: the type to take the same bytes as, of the same width.
+    #[pyo3(signature = (dtype=None, *, view=None))]
+    fn numpy<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<Bound<'py, PyAny>>,
+        view: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tensilo._numpy")?.call_method1("to_numpy", (slf, dtype, view))
+    }
+
+    /// Returns a tensor of PyTorch that shares the memory, or a copy if that can only be read.
+    fn torch<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("torch")?.call_method1("from_dlpack", (self.writable(),))
+    }
+
+    /// Returns an array of JAX on the CPU; without a copy if the memory is aligned to 64 bytes.
+    fn jax<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("jax.dlpack")?.call_method1("from_dlpack", (self.writable(),))
+    }
+
+    #[pyo3(signature = (dtype=None, *, copy=None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tensilo._numpy")?.call_method1("to_array", (slf, dtype, copy))
+    }
+
+    /// Returns the same bytes as elements of another type of the same width.
+    fn view(&self, dtype: DTypeArgument) -> PyResult<Self> {
+        if dtype.0.element_bytes() != self.dtype.element_bytes() || dtype.0.is_string() {
+            let (from, to) = (self.dtype, dtype.0);
+            return Err(PyValueError::new_err(format!("elements of {from} are not as wide as those of {to}")));
+        }
+        Self::new(self.memory.clone(), dtype.0, self.shape.clone())
+    }
+
+    /// Returns the elements as nested lists, or the element of an array without dimensions.
+    fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.to_object(py)
+    }
+
+    /// Returns the only element as a number of Python.
+    fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.only(py)
+    }
+
+    fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("builtins")?.getattr("int")?.call1((self.only(py)?,))
+    }
+
+    fn __float__(&self, py: Python<'_>) -> PyResult<f64> {
+        self.only(py)?.extract()
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        self.only(py)?.is_truthy()
+    }
+
+    fn __index__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if !is_integer(self.dtype) || !self.shape.is_empty() {
+            return Err(PyTypeError::new_err("only an integer array without dimensions is an index"));
+        }
+        self.only(py)
+    }
+
+    /// Returns a copy of the bytes.
+    fn tobytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.memory.to_vec())
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        self.shape.first().copied().ok_or_else(|| PyTypeError::new_err("an array without dimensions has no length"))
+    }
+
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, index: Bound<'py, PyAny>) -> PyResult<Self> {
+        let this = slf.get();
+        let count = this.__len__()?;
+        if let Ok(slice) = index.cast::<PySlice>() {
+            let range = slice.indices(isize::try_from(count)?)?;
+            if range.step != 1 {
+                return Err(PyValueError::new_err(
+                    "a slice of an array has step 1; numpy() returns an array with others",
+                ));
+            }
+            let (start, length) = (usize::try_from(range.start)?, range.slicelength);
+            let part = this.range(start, start.saturating_add(length));
+            return part.ok_or_else(|| PyIndexError::new_err("the slice is not inside the array"));
+        }
+        let asked = indices::single(&index)?.ok_or_else(|| {
+            PyTypeError::new_err("an array takes an integer or a slice; numpy() returns an array with more")
+        })?;
+        let member = indices::wrapped(asked, count as u64).and_then(|i| this.member(usize::try_from(i).ok()?));
+        member.ok_or_else(|| PyIndexError::new_err(format!("index {asked} of an array with {count} members")))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let shape = PyTuple::new(py, &self.shape)?.repr()?;
+        Ok(format!("Array({}, {}, {} bytes)", self.dtype, shape.to_str()?, self.memory.byte_count()))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let make = py.import("tensilo._tensilo")?.getattr("_array_of_bytes")?;
+        let shape = PyTuple::new(py, &self.shape)?;
+        Ok((make, (self.tobytes(py), self.dtype.name(), shape).into_pyobject(py)?))
+    }
+
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        dlpack::CPU
+    }
+
+    /// Exports the array by DLPack: with a version if ``max_version`` allows, as NumPy 2 and
+    /// PyTorch 2.9 ask for, and without otherwise.
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = stream; // of memory of the processor there is none to wait for
+        self.to_dlpack(py, max_version, dl_device, copy)
+    }
+
+    // SAFETY: Python passes a view to fill, and calls `__releasebuffer__` once for it.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: i32) -> PyResult<()> {
+        // SAFETY: as above.
+        unsafe { fill(&slf, view, flags) }
+    }
+
+    // SAFETY: see `__getbuffer__`.
+    unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
+        // SAFETY: as above.
+        unsafe { release(view) }
+    }
+}
+
+/// Returns the array that a pickle has.
+#[pyfunction]
+pub fn _array_of_bytes(bytes: &[u8], dtype: DTypeArgument, shape: Vec<usize>) -> PyResult<Array> {
+    Array::new(Memory::copied(bytes), dtype.0, shape)
+}
+
+/// What a view points to besides the elements.
+struct ViewParts {
+    shape: Vec<isize>,
+    strides: Vec<isize>,
+}
+
+/// Fills a view of the memory of an array.
+///
+/// # Safety
+///
+/// `view` is a view that Python asks to fill, and that it gives to [`release`] once.
+pub unsafe fn fill(array: &Bound<'_, Array>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+    if view.is_null() {
+        return Err(PyBufferError::new_err("no view to fill"));
+    }
+    // SAFETY: Python's view, see above. A view without an object is one that was not filled.
+    unsafe { (*view).obj = std::ptr::null_mut() };
+    let Array { memory, dtype, shape } = array.get();
+    let Some(format) = buffer_format(*dtype) else {
+        return Err(PyBufferError::new_err(
+            "the buffer protocol has no bf16: numpy() and torch() take it, and view(\"u16\") has its bits",
+        ));
+    };
+    if flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE && !memory.is_writable() {
+        return Err(PyBufferError::new_err("the memory can only be read"));
+    }
+    if flags & ffi::PyBUF_F_CONTIGUOUS == ffi::PyBUF_F_CONTIGUOUS && shape.len() > 1 {
+        return Err(PyBufferError::new_err("the memory is row-major, and not column-major"));
+    }
+    let extent = |extent: &usize| isize::try_from(*extent);
+    let shape: Vec<isize> = shape.iter().map(extent).collect::<Result<_, _>>()?;
+    let width = dtype.element_bytes();
+    let mut stride = isize::try_from(width)?;
+    let mut strides = vec![0; shape.len()];
+    for (to, extent) in strides.iter_mut().zip(&shape).rev() {
+        *to = stride;
+        stride = stride.saturating_mul(*extent);
+    }
+    let parts = Box::new(ViewParts { shape, strides });
+    let dimensions = c_int::try_from(parts.shape.len())?;
+    let has = |flag: c_int| flags & flag == flag;
+    // without dimensions there are no extents and strides
+    let has_extents = dimensions > 0 && has(ffi::PyBUF_ND);
+    let parts = Box::into_raw(parts);
+    // SAFETY: `view` is Python's, `parts` was made above and lives until `release`. The array lives
+    // as long as the view, which has a reference to it.
+    unsafe {
+        (*view).buf = memory.pointer().cast();
+        // memory is smaller
+        (*view).len = isize::try_from(memory.byte_count()).unwrap_or(isize::MAX);
+        (*view).itemsize = isize::try_from(width).unwrap_or(1); // at most 8
+        (*view).readonly = c_int::from(!memory.is_writable());
+        (*view).format = if has(ffi::PyBUF_FORMAT) { format.as_ptr().cast_mut() } else { std::ptr::null_mut() };
+        (*view).ndim = if has(ffi::PyBUF_ND) { dimensions } else { 1 };
+        (*view).shape = if has_extents { (*parts).shape.as_mut_ptr() } else { std::ptr::null_mut() };
+        (*view).strides =
+            if has_extents && has(ffi::PyBUF_STRIDES) { (*parts).strides.as_mut_ptr() } else { std::ptr::null_mut() };
+        (*view).suboffsets = std::ptr::null_mut();
+        (*view).internal = parts.cast();
+        (*view).obj = array.clone().into_ptr();
+    }
+    Ok(())
+}
+
+/// Frees what [`fill`] has made.
+///
+/// # Safety
+///
+/// `view` was filled by [`fill`], and is released once.
+pub unsafe fn release(view: *mut ffi::Py_buffer) {
+    // SAFETY: `internal` is the box that `fill` has made.
+    unsafe {
+        let parts = (*view).internal.cast::<ViewParts>();
+        if !parts.is_null() {
+            drop(Box::from_raw(parts));
+            (*view).internal = std::ptr::null_mut();
+        }
+    }
+}

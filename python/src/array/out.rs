@@ -1,0 +1,204 @@
+//! Memory of the caller that samples are read to.
+//!
+//! `out=` takes an array of any library. Its type and shape are checked before anything is read.
+//! A reader writes to memory that an allocator returns, so an [`OutAllocator`] returns that of the
+//! caller, once. The object is held as long as the call lasts: a buffer by its view, a tensor of
+//! DLPack by its capsule.
+
+use crate::array::Array;
+use crate::array::dlpack::Imported;
+use crate::array::dtype::of_buffer_format;
+use crate::array::elements::bits_of_numpy;
+use crate::error::Result;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use std::ffi::CStr;
+use std::sync::{Mutex, PoisonError};
+use tensilo::DType;
+use tensilo_data::{BatchAllocator, BatchMemory, DataError};
+
+/// Gives a reader the memory that its caller has passed.
+#[derive(Default)]
+pub struct OutAllocator(Mutex<Option<Room>>);
+
+/// Memory of the caller, as long as the call lasts.
+#[derive(Clone, Copy)]
+pub struct Room {
+    pointer: *mut u8,
+    byte_count: usize,
+}
+
+// SAFETY: only the call that got the memory writes to it, from any thread.
+unsafe impl Send for Room {}
+// SAFETY: see `Send`.
+unsafe impl Sync for Room {}
+
+impl OutAllocator {
+    /// Sets the memory for the next batch.
+    ///
+    /// # Safety
+    ///
+    /// It is the caller's alone until [`OutAllocator::clear`] is called, and the batch is dropped.
+    pub unsafe fn set(&self, room: Room) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
+    }
+
+    pub fn clear(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl BatchAllocator for OutAllocator {
+    fn allocate(&self, byte_count: usize) -> Result<Box<dyn BatchMemory>> {
+        match self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(room) if room.byte_count == byte_count => Ok(Box::new(room)),
+            Some(room) => {
+                let message = format!("the samples have {byte_count} bytes, and out has {}", room.byte_count);
+                Err(DataError::BadArgument(message))
+            }
+            None => Err(DataError::Internal("samples of more than one column for one out".to_owned())),
+        }
+    }
+}
+
+impl BatchMemory for Room {
+    fn bytes(&self) -> &[u8] {
+        if self.byte_count == 0 {
+            return &[];
+        }
+        // SAFETY: the memory of the caller, see `OutAllocator::set`.
+        unsafe { std::slice::from_raw_parts(self.pointer, self.byte_count) }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        if self.byte_count == 0 {
+            return &mut [];
+        }
+        // SAFETY: as in `bytes`.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer, self.byte_count) }
+    }
+}
+
+/// An object of Python with memory that can be written to.
+pub enum Out {
+    Array(Array),
+    Tensor(Imported),
+    Buffer(WritableBuffer),
+}
+
+impl Out {
+    /// Returns the memory of an object: an array of this package, or of any library with DLPack or
+    /// the buffer protocol.
+    pub fn from_object(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(array) = object.cast::<Array>() {
+            return if array.get().memory.is_writable() {
+                Ok(Self::Array(array.get().clone()))
+            } else {
+                Err(read_only())
+            };
+        }
+        if let Some(buffer) = WritableBuffer::of(object) {
+            return Ok(Self::Buffer(buffer));
+        }
+        if let Some((dtype, bits)) = bits_of_numpy(object)?
+            && let Some(mut buffer) = WritableBuffer::of(&bits)
+        {
+            buffer.dtype = Some(dtype);
+            return Ok(Self::Buffer(buffer));
+        }
+        match Imported::from_object(object)? {
+            Some(tensor) if !tensor.is_writable() => Err(read_only()),
+            Some(tensor) if tensor.is_compact() => Ok(Self::Tensor(tensor)),
+            Some(_) => Err(PyValueError::new_err("out has gaps between its elements: pass a contiguous array")),
+            None => {
+                let name = object.get_type().name()?;
+                Err(PyTypeError::new_err(format!(
+                    "out has no memory to write to: {name} has neither DLPack nor a buffer"
+                )))
+            }
+        }
+    }
+
+    pub fn room(&self) -> Room {
+        match self {
+            Self::Array(array) => Room { pointer: array.memory.pointer(), byte_count: array.memory.byte_count() },
+            Self::Tensor(tensor) => Room { pointer: tensor.pointer(), byte_count: tensor.byte_count() },
+            Self::Buffer(buffer) => buffer.room(),
+        }
+    }
+
+    /// Fails unless the memory is for elements of this type and a tensor of this shape. A buffer of
+    /// bytes is for any, and one of `u16` for bf16.
+    pub fn check(&self, dtype: DType, shape: &[usize]) -> PyResult<()> {
+        let (found, extents) = match self {
+            Self::Array(array) => (Some(array.dtype), &array.shape),
+            Self::Tensor(tensor) => (Some(tensor.dtype), &tensor.shape),
+            Self::Buffer(buffer) => (buffer.dtype, &buffer.shape),
+        };
+        let is_bits = found == Some(DType::U8) || (dtype == DType::Bf16 && found == Some(DType::U16));
+        if found != Some(dtype) && !is_bits {
+            let found = found.map_or("an unknown type", DType::name);
+            return Err(PyTypeError::new_err(format!("out has elements of {found}, and the samples are {dtype}")));
+        }
+        let due = shape.iter().fold(dtype.element_bytes(), |bytes, extent| bytes.saturating_mul(*extent));
+        let is_right = if found == Some(dtype) { extents == shape } else { self.room().byte_count == due };
+        if is_right {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(format!("out has the shape {extents:?}, and the samples have {shape:?}")))
+    }
+}
+
+#[cold]
+fn read_only() -> PyErr {
+    PyValueError::new_err("out can only be read: pass a writable array")
+}
+
+/// A contiguous, writable buffer of the buffer protocol, which is held until this is dropped.
+pub struct WritableBuffer {
+    view: Box<ffi::Py_buffer>,
+    pub dtype: Option<DType>,
+    pub shape: Vec<usize>,
+}
+
+impl WritableBuffer {
+    /// Returns the buffer of an object; `None` if it has none, or none that is writable and
+    /// contiguous.
+    fn of(object: &Bound<'_, PyAny>) -> Option<Self> {
+        let mut view = Box::new(ffi::Py_buffer::new());
+        let flags = ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_WRITABLE | ffi::PyBUF_FORMAT;
+        // SAFETY: a view of ours to fill, released when this is dropped.
+        if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, flags) } != 0 {
+            drop(PyErr::take(object.py()));
+            return None;
+        }
+        let item_bytes = usize::try_from(view.itemsize).unwrap_or(0);
+        let mut this = Self { view, dtype: None, shape: Vec::new() };
+        // SAFETY: the view was filled with these flags: `format` is a text or null, for bytes, and
+        // `shape` has `ndim` extents.
+        unsafe {
+            let format = if this.view.format.is_null() { c"B" } else { CStr::from_ptr(this.view.format) };
+            this.dtype = of_buffer_format(format.to_bytes(), item_bytes);
+            let rank = usize::try_from(this.view.ndim).unwrap_or(0);
+            if rank > 0 && !this.view.shape.is_null() {
+                let extents = std::slice::from_raw_parts(this.view.shape, rank);
+                this.shape = extents.iter().map(|extent| usize::try_from(*extent).unwrap_or(0)).collect();
+            }
+        }
+        Some(this)
+    }
+
+    fn room(&self) -> Room {
+        Room { pointer: self.view.buf.cast(), byte_count: usize::try_from(self.view.len).unwrap_or(0) }
+    }
+}
+
+impl Drop for WritableBuffer {
+    fn drop(&mut self) {
+        Python::attach(|_| {
+            // SAFETY: filled once, and released once.
+            unsafe { ffi::PyBuffer_Release(&mut *self.view) }
+        });
+    }
+}

@@ -1,0 +1,227 @@
+//! `Batch`: samples side by side, column by column.
+//!
+//! What readers and loaders return. A batch is a mapping from names to columns, and a sequence of
+//! samples, and shares its memory with both. The files of this folder are the samples of a column,
+//! the class of a column, and their ways out: Arrow's capsules, and the parts that pickles and
+//! selections are made of.
+
+pub mod arrow;
+pub mod column;
+pub mod parts;
+pub mod samples;
+
+use crate::array::Array;
+use crate::array::indices;
+use crate::array::memory::Memory;
+use crate::batch::column::BatchColumn;
+use crate::batch::parts::{ColumnState, Parts};
+use crate::batch::samples::ColumnSamples;
+use crate::error::OrRaise;
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyString, PyTuple};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Samples of several columns, in the order in which they were asked for.
+///
+/// ``batch["mel"]`` is a ``BatchColumn``, ``batch[3]`` a sample as a dict. ``batch[2:4]``,
+/// ``batch[[5, 3]]`` and ``batch[mask]`` are batches of some samples, as copies. A batch is a
+/// mapping from names to columns, and ``len`` is the number of samples. Arrow's libraries take one:
+/// ``pa.table(batch)``. Pickled, it has the values of its samples.
+#[pyclass(frozen, mapping, module = "tensilo")]
+pub struct Batch {
+    batch: Arc<tensilo_data::Batch>,
+    memories: Vec<Memory>,
+}
+
+impl Batch {
+    pub fn new(batch: tensilo_data::Batch) -> Self {
+        let (batch, memories) = Memory::of_batch(batch);
+        Self { batch, memories }
+    }
+
+    /// Returns the names of the columns.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.batch.columns().iter().filter_map(|column| Some(column.schema()?.name.as_str()))
+    }
+
+    fn sample_count(&self) -> usize {
+        self.batch.samples().len()
+    }
+
+    /// Returns a column, by its number in the batch.
+    fn column_at(&self, number: usize) -> Option<ColumnSamples> {
+        ColumnSamples::new(&self.batch, number, self.memories.get(number)?.clone())
+    }
+
+    /// Returns all columns.
+    fn columns(&self) -> impl Iterator<Item = ColumnSamples> {
+        (0..self.memories.len()).filter_map(|number| self.column_at(number))
+    }
+
+    /// Returns sample `i` as a dict.
+    pub fn row<'py>(&self, py: Python<'py>, i: usize) -> PyResult<Bound<'py, PyDict>> {
+        let row = PyDict::new(py);
+        for column in self.columns() {
+            row.set_item(column.name(), column.sample(py, i)?)?;
+        }
+        Ok(row)
+    }
+
+    /// Returns some of the samples, by their places in the batch.
+    fn select(&self, py: Python<'_>, places: &[u64]) -> PyResult<Self> {
+        let places = places.iter().map(|place| usize::try_from(*place)).collect::<Result<Vec<_>, _>>()?;
+        let columns = self.columns().map(|column| Parts::of(&column)?.select(&places));
+        let columns = columns.collect::<PyResult<Vec<_>>>()?;
+        let samples = places.iter().filter_map(|place| self.batch.samples().get(*place).copied()).collect();
+        let substituted: HashSet<usize> = self.batch.substituted().iter().copied().collect();
+        let substituted = (0..).zip(&places).filter(|(_, place)| substituted.contains(place)).map(|(i, _)| i).collect();
+        let batch = parts::batch(samples, &columns).or_raise(py)?;
+        Ok(Self::new(batch.at(self.batch.epoch(), self.batch.position(), substituted)))
+    }
+
+    fn named(&self, name: &str) -> PyResult<BatchColumn> {
+        let number = self.names().position(|found| found == name);
+        number.and_then(|number| self.column_at(number)).map(BatchColumn).ok_or_else(|| {
+            let all: Vec<&str> = self.names().collect();
+            PyKeyError::new_err(format!("no column {name:?} in the batch; there are {}", all.join(", ")))
+        })
+    }
+}
+
+#[pymethods]
+impl Batch {
+    /// The numbers of the samples: an array of i64.
+    #[getter]
+    fn samples(&self) -> PyResult<Array> {
+        Ok(Array::of_numbers(
+            self.batch.samples().iter().map(|sample| i64::try_from(*sample)).collect::<Result<_, _>>()?,
+        ))
+    }
+
+    /// The epoch of a batch of a loader, counted from 0.
+    #[getter]
+    fn epoch(&self) -> u64 {
+        self.batch.epoch()
+    }
+
+    /// The position in the epoch at which the step begins: that of its first sample of all ranks.
+    #[getter]
+    fn position(&self) -> u64 {
+        self.batch.position()
+    }
+
+    /// Which samples of the batch take the places of damaged ones, counted from 0.
+    #[getter]
+    fn substituted(&self) -> Vec<usize> {
+        self.batch.substituted().to_vec()
+    }
+
+    /// Returns the names of the columns.
+    fn keys(&self) -> Vec<&str> {
+        self.names().collect()
+    }
+
+    /// Returns the columns.
+    fn values(&self) -> Vec<BatchColumn> {
+        self.columns().map(BatchColumn).collect()
+    }
+
+    /// Returns the names and the columns.
+    fn items(&self) -> Vec<(&str, BatchColumn)> {
+        self.names().zip(self.values()).collect()
+    }
+
+    /// Returns a column, or ``default`` if there is none.
+    #[pyo3(signature = (name, default=None))]
+    fn get<'py>(&self, py: Python<'py>, name: &str, default: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        match self.named(name) {
+            Ok(column) => Ok(column.into_pyobject(py)?.into_any()),
+            Err(_) => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
+        }
+    }
+
+    /// Returns the samples as dicts.
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        (0..self.sample_count()).map(|i| self.row(py, i)).collect()
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let _ = requested_schema; // a wish, and the consumer casts
+        arrow::batch_capsules(py, self.columns(), self.sample_count())
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema; // as above
+        arrow::batch_stream(py, self.columns(), self.sample_count())
+    }
+
+    fn __len__(&self) -> usize {
+        self.sample_count()
+    }
+
+    fn __contains__(&self, name: &str) -> bool {
+        self.names().any(|found| found == name)
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(self.keys().into_pyobject(py)?.try_iter()?.into_any())
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, key: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if let Ok(name) = key.cast::<PyString>() {
+            return Ok(self.named(name.to_str()?)?.into_pyobject(py)?.into_any());
+        }
+        let count = self.sample_count();
+        if let Some(asked) = indices::single(&key)? {
+            let i = indices::wrapped(asked, count as u64).and_then(|i| usize::try_from(i).ok());
+            let i = i.ok_or_else(|| PyIndexError::new_err(format!("sample {asked} of a batch of {count}")))?;
+            return Ok(self.row(py, i)?.into_any());
+        }
+        let samples = indices::from_object(&key, count as u64)?;
+        Ok(self.select(py, &samples)?.into_pyobject(py)?.into_any())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let make = py.import("tensilo._tensilo")?.getattr("_batch")?;
+        let columns = self.columns().map(|column| Parts::of(&column)?.to_state(py)).collect::<PyResult<Vec<_>>>()?;
+        let place = (self.batch.epoch(), self.batch.position(), self.batch.substituted().to_vec());
+        Ok((make, (self.batch.samples().to_vec(), place, columns).into_pyobject(py)?))
+    }
+
+    /// Raises, so that NumPy and pandas do not take the names of the columns for the values.
+    #[pyo3(signature = (*_arguments, **_options))]
+    fn __array__(&self, _arguments: &Bound<'_, PyTuple>, _options: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a batch has several columns: take one, as in batch[\"mel\"].numpy(), or all by pandas.DataFrame.from_arrow(batch)",
+        ))
+    }
+
+    fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tensilo._show")?.call_method1("batch_text", (slf,))
+    }
+}
+
+/// Returns the batch of a pickle.
+#[pyfunction]
+pub fn _batch(
+    py: Python<'_>,
+    samples: Vec<u64>,
+    place: (u64, u64, Vec<usize>),
+    columns: Vec<ColumnState<'_>>,
+) -> PyResult<Batch> {
+    let columns = columns.into_iter().map(Parts::of_state).collect::<PyResult<Vec<_>>>()?;
+    let (epoch, position, substituted) = place;
+    Ok(Batch::new(parts::batch(samples, &columns).or_raise(py)?.at(epoch, position, substituted)))
+}

@@ -1,0 +1,189 @@
+//! The commands of the program as functions: `verify`, `inspect`, `salvage` and `map`; and the
+//! program itself.
+//!
+//! A command is called in this process, and not run as another one whose output is read: its
+//! document becomes a dict, its error an exception, and Ctrl-C ends it, as with all long work of
+//! the package. `verify` calls the library, whose findings become a dict for each file; the others
+//! call [`tensilo_cli::embed`].
+
+use crate::arguments::{Natural, Threads};
+use crate::dataset::source::is_pattern;
+use crate::work::{Progress, run, wait_for};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+use serde_json::Value;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tensilo::facts::RegionKind;
+use tensilo::verify::{Damage, DamageKind, FileState, VerifyOptions, VerifyReport, verify};
+use tensilo_cli::embed;
+use tensilo_data::{DataError, Dataset};
+use tensilo_object::{Address, source_at};
+
+/// Runs the program `tensilo` with these arguments, of which the first is its name, and returns its
+/// exit code.
+#[pyfunction]
+pub fn _main(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
+    py.detach(|| tensilo_cli::run(arguments))
+}
+
+/// Describes a file or a dataset: see `tensilo.inspect`.
+#[pyfunction]
+pub fn _inspect(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
+    let document = wait_for(py, move || embed::inspect(&path))?;
+    object(py, &document)
+}
+
+/// Saves what is intact: see `tensilo.salvage`.
+#[pyfunction]
+pub fn _salvage(py: Python<'_>, path: PathBuf, output: Option<PathBuf>) -> PyResult<Bound<'_, PyAny>> {
+    let document = run(py, None, |progress| {
+        let mut tell = |phase, done, total| progress.tell(phase, done, total);
+        embed::salvage(&path, output.as_deref(), &mut tell)
+    })?;
+    object(py, &document)
+}
+
+/// Draws a file or a dataset: see `tensilo.draw_layout`.
+#[pyfunction]
+pub fn _draw_layout(py: Python<'_>, path: PathBuf, width: Natural<u32>, verify: bool) -> PyResult<String> {
+    let progress = Arc::new(Progress::default());
+    let told = Arc::clone(&progress);
+    let drawn = wait_for(py, move || {
+        let mut tell = |phase, done, total| told.tell(phase, done, total);
+        embed::draw_layout(&path, width.0, verify, &mut tell)
+    });
+    if drawn.is_err() {
+        progress.cancel(); // nothing waits for the thread after Ctrl-C
+    }
+    drawn
+}
+
+/// Returns a document as dicts and lists.
+fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Bool(value) => value.into_pyobject(py)?.to_owned().into_any(),
+        Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+            (Some(number), _) => number.into_pyobject(py)?.into_any(),
+            (None, Some(number)) => number.into_pyobject(py)?.into_any(),
+            (None, None) => number.as_f64().into_pyobject(py)?.into_any(),
+        },
+        Value::String(text) => PyString::new(py, text).into_any(),
+        Value::Array(members) => {
+            let members: Vec<_> = members.iter().map(|member| object(py, member)).collect::<PyResult<_>>()?;
+            PyList::new(py, members)?.into_any()
+        }
+        Value::Object(members) => {
+            let dict = PyDict::new(py);
+            for (name, member) in members {
+                dict.set_item(name, object(py, member)?)?;
+            }
+            dict.into_any()
+        }
+    })
+}
+
+/// What was found in one file.
+struct FileReport {
+    path: PathBuf,
+    /// A report, or the reason why the file is not the one of the dataset.
+    found: Result<VerifyReport, String>,
+}
+
+/// Checks every byte: see `tensilo.verify`. Returns a dict for each file.
+#[pyfunction]
+#[pyo3(signature = (path, *, deep, threads, progress))]
+pub fn _verify(
+    py: Python<'_>,
+    path: PathBuf,
+    deep: bool,
+    threads: Threads,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'_, PyList>> {
+    let threads = threads.of_writer().min(1024);
+    let reports = run(py, progress.as_ref(), move |progress| {
+        let is_dataset = Address::is_prefix(&path) || path.is_dir() || is_pattern(&path);
+        let files = match is_dataset {
+            true => Dataset::files_without_manifest(&path)?,
+            false => Some(vec![path.clone()]),
+        };
+        let mut done = 0;
+        let mut check = |source: &dyn tensilo::source::Source| {
+            let mut tell = |bytes| -> ControlFlow<()> { progress.tell("verifying", done + bytes, None) };
+            let options = VerifyOptions::new().decode(deep).threads(threads).progress(&mut tell);
+            let report = verify(source, options);
+            done += source.byte_count();
+            report
+        };
+        let mut reports = Vec::new();
+        if let Some(files) = files {
+            for path in files {
+                let found = check(&*source_at(&path)?)?;
+                reports.push(FileReport { path, found: Ok(found) });
+            }
+            return Ok(reports);
+        }
+        let dataset = Dataset::open(&path)?;
+        match dataset.check_lineage() {
+            Ok(()) => {}
+            Err(ref error @ DataError::Corrupt { ref path, .. }) => {
+                reports.push(FileReport { path: path.clone(), found: Err(error.to_string()) });
+            }
+            Err(error) => return Err(error),
+        }
+        for group in dataset.groups() {
+            let group = group?;
+            for (number, file) in group.files.iter().enumerate() {
+                let found = match dataset.open_file(&group, number) {
+                    Ok(_) => Ok(listed(check(&*source_at(&file.path)?)?)),
+                    Err(error) => Err(error.to_string()),
+                };
+                reports.push(FileReport { path: file.path.clone(), found });
+            }
+        }
+        Ok(reports)
+    })?;
+    let reports: Vec<_> = reports.iter().map(|report| file_dict(py, report)).collect::<PyResult<_>>()?;
+    PyList::new(py, reports)
+}
+
+/// Returns the report on a file of a dataset, which reads an earlier commit of a file whose last
+/// writer had not finished.
+fn listed(mut report: VerifyReport) -> VerifyReport {
+    report.damages.retain(|damage| damage.kind == DamageKind::Damaged);
+    report
+}
+
+fn file_dict<'py>(py: Python<'py>, file: &FileReport) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("path", file.path.to_string_lossy())?;
+    let (report, message) = match &file.found {
+        Ok(report) => (Some(report), None),
+        Err(message) => (None, Some(message)),
+    };
+    dict.set_item("message", message)?;
+    dict.set_item("state", report.map_or(FileState::Damaged, VerifyReport::state).name())?;
+    dict.set_item("bytes", report.map(|report| report.file_bytes))?;
+    dict.set_item("samples", report.and_then(|report| report.sample_count))?;
+    let damages = report.map_or(&[][..], |report| &report.damages);
+    let damages: Vec<_> = damages.iter().map(|damage| damage_dict(py, &file.path, damage)).collect::<PyResult<_>>()?;
+    dict.set_item("damages", damages)?;
+    Ok(dict)
+}
+
+fn damage_dict<'py>(py: Python<'py>, path: &Path, damage: &Damage) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let range = &damage.file_range;
+    dict.set_item("path", path.to_string_lossy())?;
+    dict.set_item("kind", damage.kind.name())?;
+    dict.set_item("offset", range.start)?;
+    dict.set_item("bytes", range.end.saturating_sub(range.start))?;
+    dict.set_item("region", damage.region.map(RegionKind::name))?;
+    dict.set_item("column", damage.column.as_deref())?;
+    dict.set_item("samples", damage.samples.as_ref().map(|samples| (samples.start, samples.end)))?;
+    dict.set_item("rule", damage.error.rule())?;
+    dict.set_item("message", damage.error.message())?;
+    Ok(dict)
+}

@@ -1,0 +1,228 @@
+//! `Column`: one column of a dataset.
+//!
+//! It reads samples of this column alone: to a new batch, or to memory of the caller, which the
+//! reader then fills directly. A raw sample in a mapped file can be viewed where it is, without a
+//! copy; the array then keeps the map.
+
+use crate::array::Array;
+use crate::array::dtype::DTypeArgument;
+use crate::array::indices;
+use crate::array::memory::Memory;
+use crate::array::out::{Out, OutAllocator};
+use crate::batch::column::BatchColumn;
+use crate::dataset::opened::{OpenedDataset, Selection, find_column};
+use crate::error::OrRaise;
+use crate::schema::{ColumnType, check_values, logical_type, shape_tuple};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PySlice, PyTuple};
+use std::sync::Arc;
+use tensilo::{ColumnSchema, DType, Extent};
+
+/// A column of a dataset.
+///
+/// ``column[17]`` is one sample, ``column[1000:1256]`` and ``column.take(indices)`` are samples
+/// side by side, a ``BatchColumn``.
+#[pyclass(frozen, module = "tensilo")]
+pub struct Column {
+    /// The object of Python, for pickles.
+    dataset: Py<PyAny>,
+    opened: Arc<OpenedDataset>,
+    number: usize,
+    name: String,
+}
+
+impl Column {
+    pub fn new(dataset: &Bound<'_, PyAny>, opened: Arc<OpenedDataset>, name: &str) -> PyResult<Self> {
+        let number = find_column(&opened, name)?;
+        Ok(Self { dataset: dataset.clone().unbind(), opened, number, name: name.to_owned() })
+    }
+
+    fn schema(&self) -> PyResult<&ColumnSchema> {
+        let found = self.opened.dataset.schema().columns.get(self.number);
+        found.ok_or_else(|| PyValueError::new_err("the dataset does not have the column any more"))
+    }
+
+    fn selection(&self, dtype: Option<DTypeArgument>, has_out: bool) -> Selection {
+        let casts = dtype.map(|dtype| (self.name.clone(), dtype.0)).into_iter().collect();
+        Selection { columns: Some(vec![self.name.clone()]), casts, has_out }
+    }
+
+    fn read(&self, py: Python<'_>, samples: &[u64], dtype: Option<DTypeArgument>) -> PyResult<BatchColumn> {
+        BatchColumn::of(self.opened.take(py, &self.selection(dtype, false), samples)?)
+    }
+
+    /// Reads samples to memory of the caller.
+    fn read_slice(&self, py: Python<'_>, samples: &[u64], dtype: Option<DTypeArgument>, out: &Out) -> PyResult<()> {
+        let schema = self.schema()?;
+        check_values(schema)?;
+        let due = dtype.as_ref().map_or(schema.dtype, |dtype| dtype.0);
+        let fixed: Option<Vec<usize>> = schema
+            .shape
+            .extents()
+            .iter()
+            .map(|extent| match extent {
+                Extent::Fixed(extent) => usize::try_from(*extent).ok(),
+                Extent::Varying => None,
+            })
+            .collect();
+        let Some(fixed) = fixed.filter(|_| schema.levels.is_empty()) else {
+            let message =
+                "samples of different shapes cannot be read to out: leave it away, and use ragged() or padded()";
+            return Err(PyTypeError::new_err(message));
+        };
+        let mut shape = vec![samples.len()];
+        shape.extend(fixed);
+        out.check(due, &shape)?;
+        let selection = self.selection(dtype, true);
+        let room = out.room();
+        // SAFETY: the memory belongs to `out`, which the caller lends to this call; the batch is
+        // dropped before it ends.
+        let prepare = |allocator: &OutAllocator| unsafe { allocator.set(room) };
+        self.opened.take_prepared(py, &selection, samples, prepare).map(drop)
+    }
+}
+
+#[pymethods]
+impl Column {
+    /// The name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The type of the elements, such as "bf16".
+    #[getter]
+    fn dtype(&self) -> PyResult<&'static str> {
+        Ok(self.schema()?.dtype.name())
+    }
+
+    /// The type that the elements stand for, such as "decimal128[22, 2]" or "timestamp[us, UTC]";
+    /// None if it is their own.
+    #[getter]
+    fn logical_type(&self) -> PyResult<Option<String>> {
+        Ok(logical_type(self.schema()?))
+    }
+
+    /// The shape of a sample, or of an item of its lists: None where an extent varies.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        shape_tuple(py, &self.schema()?.shape)
+    }
+
+    /// Whether samples may be null.
+    #[getter]
+    fn nullable(&self) -> PyResult<bool> {
+        Ok(self.schema()?.nullable)
+    }
+
+    /// The type with everything that the schema says.
+    #[getter]
+    fn r#type(&self) -> PyResult<ColumnType> {
+        Ok(ColumnType(self.schema()?.clone()))
+    }
+
+    /// Reads samples, in this order, and repeated ones each time.
+    ///
+    /// Args:
+    ///     indices: sample numbers: a list, a range, an array or a tensor of integers, or a mask of
+    ///         bools.
+    ///     dtype: the type that elements become: floats any float, rounded to nearest even if it is
+    ///         narrower; integers wider ones.
+    ///     out: memory to read to, of the shape ``(len(indices), *shape)``: anything writable with
+    ///         DLPack or the buffer protocol. It is returned. If the call fails, its content is
+    ///         unspecified.
+    ///
+    /// Cost: that of decoding the samples, without the GIL, into one allocation.
+    #[pyo3(signature = (indices, *, dtype=None, out=None))]
+    fn take<'py>(
+        &self,
+        py: Python<'py>,
+        indices: Bound<'py, PyAny>,
+        dtype: Option<DTypeArgument>,
+        out: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let samples = indices::from_object(&indices, self.opened.view.n())?;
+        match out {
+            None => Ok(self.read(py, &samples, dtype)?.into_pyobject(py)?.into_any()),
+            Some(object) => {
+                self.read_slice(py, &samples, dtype, &Out::from_object(&object)?)?;
+                Ok(object)
+            }
+        }
+    }
+
+    /// Returns sample ``index`` where it is in the file: an array that can only be read. Only
+    /// chunks that are stored raw, in a file that is mapped, can be viewed.
+    ///
+    /// Cost: some cache misses; on the first touch of a chunk its checksum.
+    fn view(&self, py: Python<'_>, index: i64) -> PyResult<Array> {
+        check_values(self.schema()?)?;
+        let n = self.opened.view.n();
+        let no_view = |message: &str| PyValueError::new_err(format!("column {:?}: {message}", self.name));
+        let sample = indices::wrapped(index, n)
+            .ok_or_else(|| PyIndexError::new_err(format!("sample {index} of {n} samples, counted from 0")))?;
+        let view = self.opened.view.here();
+        let (_, sample) = view.sample(sample, 0).unwrap_or((0, sample)); // of the one dataset
+        let dataset = view.datasets().first().unwrap_or(&self.opened.dataset);
+        let found = py.detach(|| dataset.find(self.number, sample)).or_raise(py)?;
+        let Some(column) = found.column else { return Err(no_view("the sample is null")) };
+        let column = Arc::new(column);
+        let view = py.detach(|| column.view(found.index)).or_raise(py)?.ok_or_else(|| {
+            no_view("the chunk is not raw, or the file is not mapped: open with io=\"mmap\", or use take")
+        })?;
+        if view.is_null() {
+            return Err(no_view("the sample is null"));
+        }
+        let shape = view.shape().iter().map(|extent| usize::try_from(*extent)).collect::<Result<_, _>>()?;
+        let dtype =
+            if view.shape().is_empty() || !self.schema()?.dtype.is_string() { self.schema()?.dtype } else { DType::U8 };
+        // SAFETY: the sample is in the map of the file, which the column keeps as it is: a mapped
+        // file does not change, as `open` asks for.
+        let memory = unsafe { Memory::of_owner(view.bytes(), column.clone()) };
+        Array::new(memory, dtype, shape)
+    }
+
+    /// Reads all samples, as ``numpy.asarray`` asks for.
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = copy; // what was read is new
+        let all = self.__getitem__(py, PySlice::full(py).into_any())?;
+        all.call_method1("__array__", (dtype,))
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        Ok(usize::try_from(self.opened.view.n())?)
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, index: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let samples = indices::from_object(&index, self.opened.view.n())?;
+        let read = self.read(py, &samples, None)?;
+        match indices::single(&index)?.is_some() {
+            true => read.0.sample(py, 0),
+            false => Ok(read.into_pyobject(py)?.into_any()),
+        }
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        let schema = self.schema()?;
+        let null = if schema.nullable { ", nullable" } else { "" };
+        Ok(format!(
+            "Column({:?}, {} {}{null}, {} samples)",
+            self.name,
+            schema.type_name(),
+            schema.shape,
+            self.opened.view.n()
+        ))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let make = self.dataset.bind(py).get_type().getattr("column")?;
+        Ok((make, (self.dataset.clone_ref(py), &self.name).into_pyobject(py)?))
+    }
+}

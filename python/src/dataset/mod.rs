@@ -1,0 +1,408 @@
+//! `Dataset`: files as one sequence of samples.
+//!
+//! The object of Python knows its source, and is open or not. One that was pickled opens the files
+//! when it is first used, so it is cheap to move to another process, which may never read from it.
+//!
+//! The files of this folder are the source that is opened, the open dataset with its readers, and
+//! `Column`, one column of it.
+
+pub mod column;
+pub mod opened;
+pub mod source;
+
+use crate::arguments::{self, Dict, Natural};
+use crate::array::indices;
+use crate::batch::Batch;
+use crate::batch::arrow;
+use crate::dataset::column::Column;
+use crate::dataset::opened::{OpenedDataset, Selection, find_column, named_columns};
+use crate::dataset::source::{Part, Source, Uri};
+use crate::error::OrRaise;
+use crate::schema::{Schema, hex};
+use crate::work::wait_for;
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PySlice, PyString, PyTuple};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The members of a list that are looked at for names of columns.
+const MOST_NAMES: usize = 64;
+
+/// Files that are read as one sequence of samples: a dataset with versions, a file, or a list of
+/// files.
+///
+/// ``len(dataset)`` is the number of samples. ``dataset[17]`` is one sample, a dict;
+/// ``dataset[1000:1256]`` a ``Batch``; ``dataset["mel"]`` a ``Column``. Threads can share a
+/// dataset, and it works in a process that was forked. ``with tensilo.open(path) as dataset``
+/// closes it at the end of the block: its files are closed when no array is a view of them.
+/// Pickled, it has less than 1 KB for a path: the other process opens it again when it is first
+/// used.
+#[pyclass(frozen, module = "tensilo", weakref)]
+pub struct Dataset {
+    source: Source,
+    part: Part,
+    /// The id that the dataset had where it was pickled.
+    expected: Option<String>,
+    state: Mutex<State>,
+}
+
+/// Whether a dataset is open.
+enum State {
+    /// It is opened when it is first used.
+    Pickled,
+    Open(Arc<OpenedDataset>),
+    Closed,
+}
+
+impl Dataset {
+    /// Opens a source.
+    pub fn open(py: Python<'_>, source: Source) -> PyResult<Self> {
+        let this = Self { source, part: Part::All, expected: None, state: Mutex::new(State::Pickled) };
+        this.opened(py)?;
+        Ok(this)
+    }
+
+    /// Locks the state, for a moment.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_closed(&self) -> bool {
+        matches!(*self.state(), State::Closed)
+    }
+
+    /// Returns the dataset, which is opened now if it was not.
+    pub fn opened(&self, py: Python<'_>) -> PyResult<Arc<OpenedDataset>> {
+        match &*self.state() {
+            State::Open(opened) => return Ok(Arc::clone(opened)),
+            State::Closed => return Err(closed()),
+            State::Pickled => {}
+        }
+        let source = self.source.clone();
+        let dataset = wait_for(py, move || source.open())?;
+        if let Some(expected) = &self.expected {
+            let found = hex(&dataset.id());
+            if found != *expected {
+                let path = self.source.uri.text();
+                return Err(PyValueError::new_err(format!(
+                    "{path}: another dataset is there than when this was pickled: the id is {found}, not {expected}"
+                )));
+            }
+        }
+        // of two threads that open it, one keeps its own
+        let opened = py.detach(|| OpenedDataset::new(dataset, &self.part)).or_raise(py)?;
+        let mut state = self.state();
+        match &*state {
+            State::Open(other) => return Ok(Arc::clone(other)),
+            State::Closed => return Err(closed()),
+            State::Pickled => *state = State::Open(Arc::clone(&opened)),
+        }
+        Ok(opened)
+    }
+
+    /// Returns a part of the whole dataset.
+    fn part(&self, py: Python<'_>, part: Part) -> PyResult<Self> {
+        let dataset = self.opened(py)?.dataset.clone();
+        let opened = py.detach(|| OpenedDataset::new(dataset, &part)).or_raise(py)?;
+        let version = opened.dataset.version();
+        let source = Source { version: (version > 0).then_some(version), ..self.source.clone() };
+        Ok(Self { source, part, expected: None, state: Mutex::new(State::Open(opened)) })
+    }
+}
+
+#[cold]
+fn closed() -> PyErr {
+    PyValueError::new_err("the dataset is closed: open it again")
+}
+
+/// Returns the error about names of columns among the numbers of samples, if there is one.
+fn no_names(key: &Bound<'_, PyAny>) -> PyResult<Option<PyErr>> {
+    if !key.is_instance_of::<PyList>() && !key.is_instance_of::<PyTuple>() {
+        return Ok(None);
+    }
+    let members: Vec<Bound<'_, PyAny>> = key.try_iter()?.take(MOST_NAMES).collect::<PyResult<_>>()?;
+    let is_name = |member: &Bound<'_, PyAny>| member.is_instance_of::<PyString>();
+    let message = match members.as_slice() {
+        [number, name] | [name, number] if is_name(name) && !is_name(number) => {
+            let (name, number) = (name.repr()?, number.repr()?);
+            format!("a sample and a column are two steps: dataset[{number}][{name}], or dataset[{name}][{number}]")
+        }
+        names if names.iter().any(is_name) => {
+            "several columns need samples, too: dataset.take(indices, columns=[...])".to_owned()
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(PyTypeError::new_err(message)))
+}
+
+#[pymethods]
+impl Dataset {
+    /// The columns: a mapping from names to ``ColumnType``.
+    #[getter]
+    fn schema(&self, py: Python<'_>) -> PyResult<Schema> {
+        Ok(Schema(self.opened(py)?.dataset.schema().clone()))
+    }
+
+    /// The names of the columns.
+    #[getter]
+    fn columns(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        Ok(self.opened(py)?.dataset.schema().columns.iter().map(|column| column.name.clone()).collect())
+    }
+
+    /// The metadata of the dataset: a dict of texts.
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let metadata = PyDict::new(py);
+        for (key, value) in &self.opened(py)?.dataset.schema().metadata {
+            metadata.set_item(key, value)?;
+        }
+        Ok(metadata)
+    }
+
+    /// The id of the dataset, 32 hexadecimal digits. A dataset with versions keeps it for its life;
+    /// that of files without a manifest depends on their content.
+    #[getter]
+    fn id(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(hex(&self.opened(py)?.dataset.id()))
+    }
+
+    /// The version, counted from 1; 0 for files without a manifest.
+    #[getter]
+    fn version(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.opened(py)?.dataset.version())
+    }
+
+    /// What the dataset was opened from: a path, or a list of paths.
+    #[getter]
+    fn uri<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.source.uri.to_object(py)
+    }
+
+    /// How files are read, and the reason: such as ("pread", "asked for").
+    #[getter]
+    fn io(&self, py: Python<'_>) -> PyResult<(&'static str, &'static str)> {
+        let opened = self.opened(py)?;
+        let dataset = &opened.dataset;
+        Ok((dataset.io().name(), dataset.io_reason()))
+    }
+
+    /// Returns the numbers of the versions that the folder has, oldest first; none without a
+    /// manifest.
+    fn versions(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
+        let opened = self.opened(py)?;
+        py.detach(|| opened.dataset.versions()).or_raise(py)
+    }
+
+    /// Reads samples, in this order, and repeated ones each time.
+    ///
+    /// Args:
+    ///     indices: sample numbers: a list, a range, an array or a tensor of integers, or a mask of
+    ///         bools. Negative numbers count from the end.
+    ///     columns: the names of the columns, in the order of the batch; all by default.
+    ///     dtypes: types that columns become, such as ``{"mel": "f32"}``.
+    ///
+    /// Raises:
+    ///     IndexError: a sample that does not exist.
+    ///     KeyError: a column that does not exist.
+    ///     CorruptionError: a sample is damaged.
+    ///
+    /// Cost: that of decoding the samples, without the GIL; independent of the size of the dataset.
+    #[pyo3(signature = (indices, columns=None, *, dtypes=None))]
+    fn take(
+        &self,
+        py: Python<'_>,
+        indices: Bound<'_, PyAny>,
+        columns: Option<Bound<'_, PyAny>>,
+        dtypes: Option<Dict<'_>>,
+    ) -> PyResult<Batch> {
+        let opened = self.opened(py)?;
+        let samples = indices::from_object(&indices, opened.view.n())?;
+        let columns = named_columns(columns, &opened)?;
+        let selection = Selection { columns, casts: arguments::dtypes(dtypes.as_ref())?, has_out: false };
+        Ok(Batch::new(opened.take(py, &selection, &samples)?))
+    }
+
+    /// Returns parts of the dataset with these fractions of its samples, and none in common, such
+    /// as ``train, validation = dataset.split([0.95, 0.05])``.
+    ///
+    /// Whether a sample is in a part depends on seed and sample alone: samples that are added later
+    /// do not move others from one part to another, and fractions are met on average. Numbers of
+    /// samples are then those in the part.
+    ///
+    /// Cost: 10 ns and 1.1 bits for each sample of the dataset.
+    #[pyo3(signature = (fractions, *, seed=Natural(0)), text_signature = "($self, fractions, *, seed=0)")]
+    fn split(&self, py: Python<'_>, fractions: Vec<f64>, seed: Natural<u64>) -> PyResult<Vec<Self>> {
+        if !self.part.is_all() {
+            return Err(PyValueError::new_err("this is a part already: split the whole dataset"));
+        }
+        Part::of_fractions(&fractions, seed.0)?.into_iter().map(|part| self.part(py, part)).collect()
+    }
+
+    /// Returns the samples with these numbers as a dataset, in this order. Of a part, too.
+    fn select(&self, py: Python<'_>, indices: Bound<'_, PyAny>) -> PyResult<Self> {
+        let opened = self.opened(py)?;
+        let view = &opened.view;
+        let samples = indices::from_object(&indices, view.n())?;
+        let samples: Vec<u64> = py.detach(|| samples.into_iter().filter_map(|i| view.sample(i)).collect());
+        self.part(py, Part::List(samples.into()))
+    }
+
+    /// Returns a column.
+    fn column(slf: &Bound<'_, Self>, name: &str) -> PyResult<Column> {
+        let opened = slf.get().opened(slf.py())?;
+        Column::new(slf.as_any(), opened, name)
+    }
+
+    /// A stream of all samples, with the types of what the dataset was made of.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema; // a wish, and the consumer casts
+        if !self.part.is_all() {
+            return Err(PyTypeError::new_err("a part of a dataset is no stream of Arrow: take its samples as batches"));
+        }
+        arrow::dataset_stream(py, self.opened(py)?.here(), None)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(usize::try_from(self.opened(py)?.view.n())?)
+    }
+
+    fn __contains__(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        let opened = self.opened(py)?;
+        Ok(find_column(&opened, name).is_ok())
+    }
+
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, key: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, this) = (slf.py(), slf.get());
+        if let Ok(name) = key.cast::<PyString>() {
+            return Ok(Self::column(slf, name.to_str()?)?.into_pyobject(py)?.into_any());
+        }
+        let opened = this.opened(py)?;
+        let selection = Selection { columns: None, casts: Vec::new(), has_out: false };
+        if let Some(asked) = indices::single(&key)? {
+            let n = opened.view.n();
+            let sample = indices::wrapped(asked, n)
+                .ok_or_else(|| PyIndexError::new_err(format!("sample {asked} of {n} samples, counted from 0")))?;
+            let batch = Batch::new(opened.take(py, &selection, &[sample])?);
+            return Ok(batch.row(py, 0)?.into_any());
+        }
+        let is_sequence = key.is_instance_of::<PySlice>() || key.hasattr("__len__")?;
+        if !is_sequence {
+            let name = key.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "a dataset takes the number of a sample, a slice, a list of numbers, or the name of a column, not {name}"
+            )));
+        }
+        if let Some(error) = no_names(&key)? {
+            return Err(error);
+        }
+        let samples = indices::from_object(&key, opened.view.n())?;
+        Ok(Batch::new(opened.take(py, &selection, &samples)?).into_pyobject(py)?.into_any())
+    }
+
+    /// Closes the dataset. What was read from it stays valid.
+    fn close(&self, py: Python<'_>) {
+        let state = std::mem::replace(&mut *self.state(), State::Closed);
+        py.detach(|| drop(state)); // closing files may wait
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _exception: Option<Bound<'_, PyAny>>,
+        _value: Option<Bound<'_, PyAny>>,
+        _traceback: Option<Bound<'_, PyAny>>,
+    ) -> bool {
+        self.close(py);
+        false
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tensilo._rows")?.call_method1("rows", (slf,))
+    }
+
+    fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tensilo._show")?.call_method1("dataset_text", (slf, slf.get().is_closed()))
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tensilo._show")?.call_method1("dataset_html", (slf, slf.get().is_closed()))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let make = py.import("tensilo._tensilo")?.getattr("_reopened")?;
+        let opened = self.opened(py)?;
+        let (uri, options) = self.source.arguments(py)?;
+        let (split, list) = self.part.to_pickle();
+        options.set_item("split", split)?;
+        options.set_item("list", list.map(|list| PyBytes::new(py, &list)))?;
+        if opened.dataset.version() > 0 {
+            options.set_item("version", opened.dataset.version())?;
+        }
+        Ok((make, (uri, options, hex(&opened.dataset.id())).into_pyobject(py)?))
+    }
+}
+
+/// Opens a dataset: a file, a folder with a manifest or with ``*.tsl`` files, a pattern such as
+/// ``"train/part-*.tsl"``, or a list of files, which are read as one sequence of samples.
+///
+/// Args:
+///     source: the path, the pattern, or the list of paths.
+///     version: the version of a dataset with a manifest; the newest by default.
+///     io: how files are read. "auto" (the default) maps files of a local disk into memory if they
+///         have at most half of it, and otherwise chooses "io_uring" or "pread". "mmap" maps files
+///         of any size. "pread" reads one range after the other. On Linux, "io_uring" reads all
+///         ranges of a batch at the same time, and "direct" also bypasses the page cache: for
+///         shuffled datasets larger than memory.
+///     max_open_files: the maximum number of files that stay open. The default is half of the
+///         process's limit, but at most 256, and 4,096 for objects of a store. Raise it for
+///         datasets of many files in a shuffled order.
+///
+/// No process may change or shorten a file that is mapped: the system ends a process that reads
+/// what is gone. Files that are replaced as a whole, as tensilo does, are safe. "pread" needs no
+/// promise.
+///
+/// Raises:
+///     FileNotFoundError: nothing is there.
+///     CorruptionError: a file is damaged, or not a tensilo file.
+///     UnsupportedError: a file needs a newer version of this package.
+///
+/// Cost: with a manifest the reading of one text; without, the opening of all files.
+#[pyfunction]
+#[pyo3(signature = (source, *, version=None, io="auto", max_open_files=None))]
+pub fn open(
+    py: Python<'_>,
+    source: Bound<'_, PyAny>,
+    version: Option<Natural<u64>>,
+    io: &str,
+    max_open_files: Option<Natural<usize>>,
+) -> PyResult<Dataset> {
+    let uri = Uri::from_object(&source)?;
+    let (version, max_open_files) = (version.map(|version| version.0), max_open_files.map(|count| count.0));
+    Dataset::open(py, Source::new(uri, version, io.to_owned(), max_open_files)?)
+}
+
+/// Returns the dataset of a pickle, which is opened when it is first used.
+#[pyfunction]
+pub fn _reopened(source: Bound<'_, PyAny>, options: &Bound<'_, PyDict>, id: String) -> PyResult<Dataset> {
+    let option = |name: &str| options.get_item(name).map(|value| value.filter(|value| !value.is_none()));
+    let source = Source::new(
+        Uri::from_object(&source)?,
+        option("version")?.map(|value| value.extract()).transpose()?,
+        option("io")?.map(|value| value.extract()).transpose()?.unwrap_or_else(|| "auto".to_owned()),
+        option("max_open_files")?.map(|value| value.extract()).transpose()?,
+    )?;
+    let list = option("list")?;
+    let list = list.as_ref().map(|list| list.cast::<PyBytes>()).transpose()?;
+    let part =
+        Part::from_pickle(option("split")?.map(|value| value.extract()).transpose()?, list.map(|list| list.as_bytes()));
+    Ok(Dataset { source, part, expected: Some(id), state: Mutex::new(State::Pickled) })
+}

@@ -1,0 +1,226 @@
+//! An open dataset, and its readers of samples, which are kept for the next call.
+//!
+//! A reader has memory and open files that the next call can use again. Threads read at the same
+//! time, each with a reader of its own from a pool. The pool has no lock, because a thread that a
+//! forked process does not have could hold it. After a fork, the process opens the view again.
+
+use crate::array::out::OutAllocator;
+use crate::dataset::source::Part;
+use crate::error::{OrRaise, Result};
+use crate::work::Signals;
+use crossbeam_utils::atomic::AtomicCell;
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use std::process;
+use std::sync::Arc;
+use tensilo::DType;
+use tensilo_data::{Batch, Dataset, LoaderOptions, SampleReader, View};
+
+/// An open dataset.
+pub struct OpenedDataset {
+    pub dataset: Dataset,
+    pub view: ProcessView,
+    pool: ReaderPool,
+}
+
+impl OpenedDataset {
+    pub fn new(dataset: Dataset, part: &Part) -> Result<Arc<Self>> {
+        let view = ProcessView::new(part.view(&dataset)?);
+        Ok(Arc::new(Self { dataset, view, pool: ReaderPool::default() }))
+    }
+
+    /// Reads samples of the columns of a selection.
+    pub fn take(&self, py: Python<'_>, selection: &Selection, samples: &[u64]) -> PyResult<Batch> {
+        self.pool.take(py, &self.view, selection, samples, |_| ())
+    }
+
+    /// Reads samples as [`OpenedDataset::take`] does. `prepare` sets the memory of the caller.
+    pub fn take_prepared(
+        &self,
+        py: Python<'_>,
+        selection: &Selection,
+        samples: &[u64],
+        prepare: impl FnOnce(&OutAllocator) + Send,
+    ) -> PyResult<Batch> {
+        self.pool.take(py, &self.view, selection, samples, prepare)
+    }
+
+    /// Returns the dataset for this process, which may be forked from the one that has opened it.
+    pub fn here(&self) -> Dataset {
+        self.view.here().datasets().first().unwrap_or(&self.dataset).clone()
+    }
+}
+
+/// The columns that are read, and the types they become.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection {
+    /// All, if `None`.
+    pub columns: Option<Vec<String>>,
+    pub casts: Vec<(String, DType)>,
+    /// Whether values go to memory of the caller.
+    pub has_out: bool,
+}
+
+/// Readers that wait for work. Each thread takes one of its own, without a lock: a lock could be
+/// held by a thread that a forked process does not have.
+#[derive(Default)]
+struct ReaderPool([AtomicCell<Option<Box<Idle>>>; SLOTS]);
+
+/// As many threads can read from one dataset without making readers anew.
+const SLOTS: usize = 8;
+
+/// The memory that a reader has used is kept for the next call, if a batch had at most so many
+/// bytes.
+const KEPT_BYTES: usize = 32 << 20;
+
+struct Idle {
+    process: u32,
+    selection: Selection,
+    reader: SampleReader,
+    out: Arc<OutAllocator>,
+    signals: Arc<Signals>,
+}
+
+impl ReaderPool {
+    /// Reads samples of a view, without the GIL, until signals interrupt it. `prepare` sets the
+    /// memory of the caller.
+    fn take(
+        &self,
+        py: Python<'_>,
+        view: &ProcessView,
+        selection: &Selection,
+        samples: &[u64],
+        prepare: impl FnOnce(&OutAllocator) + Send,
+    ) -> PyResult<Batch> {
+        let (batch, raised) = py.detach(|| {
+            let mut idle = match self.find(selection) {
+                Some(idle) => idle,
+                None => match Idle::new(&view.here(), selection) {
+                    Ok(idle) => Box::new(idle),
+                    Err(error) => return (Err(error), None),
+                },
+            };
+            prepare(&idle.out);
+            idle.signals.begin();
+            let batch = idle.reader.take(samples);
+            idle.out.clear();
+            let raised = idle.signals.raised();
+            if batch.as_ref().is_ok_and(is_small) {
+                self.put(idle);
+            }
+            (batch, raised)
+        });
+        match raised {
+            Some(raised) => Err(raised),
+            None => batch.or_raise(py),
+        }
+    }
+
+    /// Takes a reader of this process for the selection out of its slot.
+    fn find(&self, selection: &Selection) -> Option<Box<Idle>> {
+        for slot in &self.0 {
+            let Some(idle) = slot.take() else { continue };
+            if idle.process != process::id() {
+                // what it had in hand when the process was forked is in any state
+                std::mem::forget(idle);
+            } else if idle.selection == *selection {
+                return Some(idle);
+            } else {
+                slot.store(Some(idle));
+            }
+        }
+        None
+    }
+
+    /// Puts a reader into an empty slot, or in the place of another.
+    fn put(&self, idle: Box<Idle>) {
+        let mut idle = Some(idle);
+        for slot in &self.0 {
+            // whatever another thread has put there meanwhile moves on
+            idle = slot.swap(idle);
+            if idle.is_none() {
+                return;
+            }
+        }
+    }
+}
+
+/// A view, and the process that has opened it.
+pub struct ProcessView {
+    process: u32,
+    view: View,
+}
+
+impl ProcessView {
+    pub fn new(view: View) -> Self {
+        Self { process: process::id(), view }
+    }
+
+    /// Returns the number of samples.
+    pub fn n(&self) -> u64 {
+        self.view.n()
+    }
+
+    /// Returns the number in the dataset of a sample.
+    pub fn sample(&self, i: u64) -> Option<u64> {
+        self.view.sample(i, 0).map(|(_, sample)| sample)
+    }
+
+    /// Returns the view for this process, which may be forked from the one that has opened it.
+    pub fn here(&self) -> View {
+        if self.process == process::id() { self.view.clone() } else { self.view.reopened() }
+    }
+}
+
+impl Idle {
+    fn new(view: &View, selection: &Selection) -> Result<Self> {
+        let (out, signals) = (Arc::new(OutAllocator::default()), Arc::new(Signals::new()));
+        let interrupt = signals.clone();
+        let mut options = LoaderOptions::new(1)
+            .decode_threads(1)
+            .prefetch(1)
+            .stored_elements(true)
+            .interrupt(Arc::new(move || interrupt.look()));
+        if let Some(columns) = &selection.columns {
+            options = options.columns(columns);
+        }
+        for (column, dtype) in &selection.casts {
+            options = options.cast(column, *dtype);
+        }
+        if selection.has_out {
+            options = options.allocator(out.clone());
+        }
+        let reader = options.reader(view)?;
+        Ok(Self { process: process::id(), selection: selection.clone(), reader, out, signals })
+    }
+}
+
+fn is_small(batch: &Batch) -> bool {
+    batch.columns().iter().map(|column| column.bytes().len()).fold(0, usize::saturating_add) <= KEPT_BYTES
+}
+
+/// Returns the columns that a caller names, or an error that lists all.
+pub fn named_columns(columns: Option<Bound<'_, PyAny>>, opened: &OpenedDataset) -> PyResult<Option<Vec<String>>> {
+    let Some(columns) = columns else { return Ok(None) };
+    let names: Vec<String> = match columns.cast::<PyString>() {
+        Ok(name) => vec![name.to_str()?.to_owned()],
+        Err(_) => columns.extract().map_err(|_| PyTypeError::new_err("columns is a list of names"))?,
+    };
+    for (i, name) in names.iter().enumerate() {
+        find_column(opened, name)?;
+        if names.iter().skip(i.saturating_add(1)).any(|other| other == name) {
+            return Err(PyValueError::new_err(format!("column {name:?} is asked for twice")));
+        }
+    }
+    Ok(Some(names))
+}
+
+/// Returns the number of a column.
+pub fn find_column(opened: &OpenedDataset, name: &str) -> PyResult<usize> {
+    let columns = &opened.dataset.schema().columns;
+    columns.iter().position(|column| column.name == name).ok_or_else(|| {
+        let all: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        PyKeyError::new_err(format!("no column {name:?}; there are {}", all.join(", ")))
+    })
+}

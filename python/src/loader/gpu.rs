@@ -1,0 +1,249 @@
+//! GPUs that decode, and their memory.
+//!
+//! The memory of batches comes from an allocator of Python: PyTorch's, or [`Gpu::allocate`], whose
+//! memory other libraries take by DLPack.
+//!
+//! Tests use an emulated GPU, whose memory is on the host: see [`tensilo_cuda::Gpu::open`].
+
+use crate::arguments::Natural;
+use crate::array::dlpack::{self, CPU, Exported};
+use crate::array::dtype::DTypeArgument;
+use crate::error::exception;
+use pyo3::exceptions::{PyBufferError, PyValueError};
+use pyo3::prelude::*;
+use std::error::Error;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tensilo::DType;
+use tensilo_cuda::{BatchMemory, DeviceBuffer};
+use tensilo_data::DeviceAllocator;
+
+/// The device of memory of a GPU, in DLPack.
+const CUDA: i32 = 2;
+
+/// A GPU.
+#[pyclass(frozen, module = "tensilo._tensilo")]
+pub struct Gpu {
+    pub gpu: tensilo_cuda::Gpu,
+    number: i32,
+    pool: Arc<Pool>,
+}
+
+#[pymethods]
+impl Gpu {
+    #[new]
+    fn new(py: Python<'_>, number: Natural<usize>) -> PyResult<Self> {
+        let gpu = py.detach(|| tensilo_cuda::Gpu::open(number.0)).map_err(|error| raised(py, error))?;
+        let pool = Arc::new(Pool { gpu: gpu.clone(), buffers: Mutex::default() });
+        Ok(Self { gpu, number: i32::try_from(number.0)?, pool })
+    }
+
+    /// Whether its memory is memory of the host.
+    #[getter]
+    fn is_emulated(&self) -> bool {
+        self.gpu.is_emulated()
+    }
+
+    /// The stream that batches are decoded on, as a number.
+    #[getter]
+    fn stream(&self) -> u64 {
+        self.gpu.stream()
+    }
+
+    /// Returns memory, which is reused when nothing shares it any more.
+    fn allocate(&self, py: Python<'_>, byte_count: usize) -> PyResult<DeviceMemory> {
+        let buffer = py.detach(|| self.pool.take(byte_count)).map_err(|error| raised(py, error))?;
+        let device = if self.gpu.is_emulated() { CPU } else { (CUDA, self.number) };
+        let buffer = Arc::new(Pooled { buffer: Some(buffer), pool: self.pool.clone() });
+        Ok(DeviceMemory { buffer, byte_count, device })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Gpu({}, {})", self.number, self.gpu.name())
+    }
+}
+
+/// Returns the exception of an error of a GPU.
+pub fn raised(py: Python<'_>, error: tensilo_cuda::CudaError) -> PyErr {
+    exception(py, &error.into())
+}
+
+/// Memory of a GPU, for reuse.
+struct Pool {
+    gpu: tensilo_cuda::Gpu,
+    buffers: Mutex<Buffers>,
+}
+
+#[derive(Default)]
+struct Buffers {
+    free: Vec<DeviceBuffer>,
+    /// Buffers that operations of other libraries may still use.
+    returned: Vec<DeviceBuffer>,
+}
+
+/// The pool waits for the GPU, and then reuses returned buffers, when it has this number.
+const MAX_RETURNED: usize = 4;
+/// Lengths are rounded up to pages of the GPU.
+const PAGE: usize = 2 << 20;
+
+impl Pool {
+    fn lock(&self) -> MutexGuard<'_, Buffers> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a buffer of at least `bytes` bytes.
+    fn take(&self, bytes: usize) -> tensilo_cuda::Result<DeviceBuffer> {
+        let returned = {
+            let mut buffers = self.lock();
+            if let Some(found) = buffers.take_free(bytes) {
+                return Ok(found);
+            }
+            if buffers.returned.len() < MAX_RETURNED { Vec::new() } else { mem::take(&mut buffers.returned) }
+        };
+        if !returned.is_empty() {
+            // unlocked, since a consumer may return memory meanwhile
+            self.gpu.synchronize()?;
+            let mut buffers = self.lock();
+            let before = mem::replace(&mut buffers.free, returned); // of other lengths
+            let found = buffers.take_free(bytes);
+            drop(buffers);
+            drop(before);
+            if let Some(found) = found {
+                return Ok(found);
+            }
+        }
+        self.gpu.new_buffer(bytes.max(1).checked_next_multiple_of(PAGE).unwrap_or(bytes))
+    }
+}
+
+impl Buffers {
+    /// Returns the shortest free buffer that is long enough.
+    fn take_free(&mut self, bytes: usize) -> Option<DeviceBuffer> {
+        let long_enough = self.free.iter().enumerate().filter(|(_, buffer)| buffer.byte_count() >= bytes);
+        let (at, _) = long_enough.min_by_key(|(_, buffer)| buffer.byte_count())?;
+        Some(self.free.swap_remove(at))
+    }
+}
+
+/// A buffer of a pool, to which it returns.
+struct Pooled {
+    buffer: Option<DeviceBuffer>,
+    pool: Arc<Pool>,
+}
+
+impl Pooled {
+    fn address(&self) -> u64 {
+        self.buffer.as_ref().map_or(0, DeviceBuffer::address)
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        self.pool.lock().returned.extend(self.buffer.take());
+    }
+}
+
+/// Memory of a GPU.
+#[pyclass(frozen, module = "tensilo._tensilo")]
+pub struct DeviceMemory {
+    buffer: Arc<Pooled>,
+    byte_count: usize,
+    device: (i32, i32),
+}
+
+#[pymethods]
+impl DeviceMemory {
+    /// Returns the address of its first byte.
+    fn data_ptr(&self) -> u64 {
+        self.buffer.address()
+    }
+
+    /// Returns the tensor that begins at a byte.
+    fn array(&self, start: usize, dtype: DTypeArgument, shape: Vec<usize>) -> PyResult<DeviceArray> {
+        let bytes = shape.iter().try_fold(dtype.0.element_bytes(), |bytes, extent| bytes.checked_mul(*extent));
+        let end = bytes.and_then(|bytes| bytes.checked_add(start)).filter(|end| *end <= self.byte_count);
+        let outside = || PyValueError::new_err(format!("{shape:?} elements from byte {start} of {}", self.byte_count));
+        end.ok_or_else(outside)?;
+        Ok(DeviceArray { buffer: self.buffer.clone(), start, dtype: dtype.0, shape, device: self.device })
+    }
+}
+
+/// A tensor in memory of a GPU, which other libraries take by DLPack. Its values are complete.
+#[pyclass(frozen, module = "tensilo._tensilo")]
+pub struct DeviceArray {
+    buffer: Arc<Pooled>,
+    start: usize,
+    dtype: DType,
+    shape: Vec<usize>,
+    device: (i32, i32),
+}
+
+#[pymethods]
+impl DeviceArray {
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        self.device
+    }
+
+    /// Exports the tensor. Any stream may use it at once.
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = stream; // there is nothing to wait for
+        if dl_device.is_some_and(|device| device != self.device) || copy == Some(true) {
+            return Err(PyBufferError::new_err("the array is in memory of a GPU: copy it after the import"));
+        }
+        let address = usize::try_from(self.buffer.address())?.saturating_add(self.start);
+        let exported = Exported {
+            data: std::ptr::with_exposed_provenance_mut(address),
+            dtype: self.dtype,
+            shape: &self.shape,
+            device: self.device,
+            is_copied: false,
+            owner: Box::new(self.buffer.clone()),
+        };
+        dlpack::capsule(py, exported, max_version)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("DeviceArray({}, {:?})", self.dtype, self.shape)
+    }
+}
+
+/// An allocator of Python.
+pub struct PythonAllocator {
+    /// Returns memory for a number of bytes.
+    pub allocate: Py<PyAny>,
+    pub stream: u64,
+}
+
+/// Memory of an allocator of Python.
+pub struct PythonMemory {
+    pub object: Py<PyAny>,
+    place: BatchMemory,
+}
+
+// SAFETY: the callers in `tensilo/*.py` return tensors of PyTorch, or `DeviceMemory`, whose memory
+// is on the GPU of the loader. It lives as long as the object, which no other code can reach before
+// it is delivered. Earlier users have freed the memory on the same stream.
+unsafe impl DeviceAllocator for PythonAllocator {
+    type Memory = PythonMemory;
+
+    fn allocate(&mut self, bytes: usize) -> Result<PythonMemory, Box<dyn Error + Send + Sync>> {
+        let allocated = Python::try_attach(|py| -> PyResult<PythonMemory> {
+            let object = self.allocate.call1(py, (bytes,))?;
+            let address = object.call_method0(py, "data_ptr")?.extract(py)?;
+            Ok(PythonMemory { object, place: BatchMemory { address, bytes, stream: self.stream } })
+        });
+        Ok(allocated.ok_or("the interpreter ends")??)
+    }
+
+    fn location(memory: &PythonMemory) -> BatchMemory {
+        memory.place
+    }
+}

@@ -1,0 +1,125 @@
+//! Samples that stay in the memory of a GPU.
+//!
+//! Where a training set fits in the memory of a GPU, encoded, nothing needs to be read or sent in
+//! an epoch. The samples of a loader are sent once, and batches are gathered and decoded there, in
+//! the order that `tensilo/cuda.py` asks for. Errors of a gather are known when the GPU is done, so
+//! they wait in [`PendingGathers`].
+
+use crate::arguments::{ByteCount, Natural};
+use crate::loader::Loader;
+use crate::loader::gpu::raised;
+use crate::work;
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use std::sync::{Mutex, PoisonError};
+use tensilo_cuda::{BatchMemory, Gathered};
+use tensilo_data::{ResidentColumn, ResidentSamples};
+
+/// Samples that stay in the memory of a GPU, column by column.
+#[pyclass(frozen, module = "tensilo._tensilo")]
+pub struct Resident(ResidentSamples);
+
+/// Gathers whose outcome is not known yet.
+#[pyclass(frozen, module = "tensilo._tensilo")]
+pub struct PendingGathers(Mutex<Vec<Gathered>>);
+
+impl Resident {
+    fn column(&self, number: usize) -> PyResult<&ResidentColumn> {
+        self.0.columns().get(number).ok_or_else(|| PyIndexError::new_err("no such column"))
+    }
+}
+
+#[pymethods]
+impl Resident {
+    /// Sends the samples of a loader from ``start`` to ``end``, as many as ``max_bytes`` of its GPU
+    /// have room for.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        loader: &Bound<'_, Loader>,
+        start: Natural<u64>,
+        end: Natural<u64>,
+        max_bytes: Option<ByteCount>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let loader = loader.get();
+        let view = loader.view();
+        let max_bytes = max_bytes.map_or(usize::MAX, |bytes| usize::try_from(bytes.0).unwrap_or(usize::MAX));
+        work::run(py, progress.as_ref(), |told| {
+            let tell = |done, total| told.tell("sending", done, Some(total));
+            loader.options.clone().resident(&view, start.0..end.0, max_bytes, tell)
+        })
+        .map(Self)
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        Ok(usize::try_from(self.0.sample_count())?)
+    }
+
+    /// The bytes of the GPU that they take.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.0.byte_count()
+    }
+
+    /// Returns for each column its name, dtype, the shape of a row, the bytes of the element that
+    /// fills up rows, whether it may have nulls, and which samples are null.
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let column = |column: &ResidentColumn| {
+            let schema = column.schema();
+            let shape = PyTuple::new(py, column.extents())?;
+            let filler = PyBytes::new(py, column.filler());
+            let nulls = column.nulls().to_vec();
+            (&schema.name, schema.dtype.name(), shape, filler, schema.nullable, nulls).into_pyobject(py)
+        };
+        self.0.columns().iter().map(column).collect()
+    }
+
+    /// Decodes samples to rows, on the GPU, after what the stream of the caller does now: ``count``
+    /// numbers of 8 bytes at an address, and rows of ``row_bytes`` at another, both of the GPU.
+    #[expect(clippy::too_many_arguments, reason = "facts of a launch")]
+    fn gather(
+        &self,
+        py: Python<'_>,
+        column: usize,
+        indices: u64,
+        count: usize,
+        rows: u64,
+        row_bytes: usize,
+        stream: u64,
+        pending: &Bound<'_, PendingGathers>,
+    ) -> PyResult<()> {
+        let column = self.column(column)?;
+        let bytes = count.saturating_mul(row_bytes);
+        let rows = BatchMemory { address: rows, bytes, stream };
+        // SAFETY: the caller in `tensilo/cuda.py` passes tensors of this GPU, on their stream, and
+        // keeps them until `pending` was waited for or the stream was used again.
+        let gathered = unsafe { column.samples().gather(indices, count, rows, row_bytes) };
+        let gathered = gathered.map_err(|error| raised(py, error))?;
+        let mut pending = pending.get().0.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.push(gathered);
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl PendingGathers {
+    #[new]
+    fn new() -> Self {
+        Self(Mutex::default())
+    }
+
+    /// Waits for the GPU. Returns the first row that it could not decode: its sample does not
+    /// exist, or breaks a rule.
+    fn finish(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        let pending = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut first: Option<usize> = None;
+        for gathered in pending {
+            let (refusal, _) = py.detach(|| gathered.finish()).map_err(|error| raised(py, error))?;
+            let row = refusal.map(|refusal| refusal.block);
+            first = first.into_iter().chain(row).min();
+        }
+        Ok(first)
+    }
+}

@@ -1,0 +1,190 @@
+//! Conversion of files of other formats, and changes of datasets.
+//!
+//! The crates do the work. Here are the options of Python, the choice between a file and the
+//! folder of a dataset, and the calls off the interpreter. A conversion that fails or is
+//! interrupted leaves nothing: a file or a version appears when it is complete.
+
+use crate::arguments::{ByteCount, Dict, Threads, dtypes};
+use crate::error::OrRaise;
+use crate::work::{self, Progress};
+use crate::write::inputs::Inputs;
+use crate::write::options::{
+    DEFAULT_SHARD_BYTES, Profiles, is_folder, null_elements, paths, publish, refuse_manifest, shapes, time_of_programs,
+    writer_options,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use tensilo::import::{self, AppendOptions, ConvertOptions};
+use tensilo::sink::AtomicFile;
+use tensilo_data::{DataFile, Dataset};
+use tensilo_object::Address;
+
+/// Tells the progress of a conversion.
+pub fn tell(progress: &Progress, at: import::Progress) -> ControlFlow<()> {
+    match at {
+        import::Progress::Scanning { done, total } => progress.tell("scanning", done, total),
+        import::Progress::Converting { done, total } => progress.tell("converting", done, total),
+        _ => progress.tell("working", 0, None), // a phase newer than this package
+    }
+}
+
+/// The options that say what a conversion makes.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Conversion<'py> {
+    bf16: bool,
+    casts: Option<Dict<'py>>,
+    columns: Option<Vec<String>>,
+    skip: Vec<String>,
+    rename: HashMap<String, String>,
+    shapes: Option<Dict<'py>>,
+    null_elements: String,
+    profile: Profiles,
+    file_is_sample: bool,
+}
+
+impl Conversion<'_> {
+    /// Returns the options for inputs and a number of threads.
+    pub fn to_options(&self, inputs: &Inputs, threads: &Threads) -> PyResult<ConvertOptions> {
+        let options = ConvertOptions::new()
+            .bf16(self.bf16)
+            .casts(dtypes(self.casts.as_ref())?)
+            .skip(&self.skip)
+            .renames(&self.rename)
+            .shapes(shapes(self.shapes.as_ref())?)
+            .null_elements(null_elements(&self.null_elements)?)
+            .writer(writer_options(&self.profile, threads)?)
+            .formats(inputs.formats(self.file_is_sample))
+            .store(inputs.store());
+        Ok(match &self.columns {
+            Some(columns) => options.columns(columns),
+            None => options,
+        })
+    }
+}
+
+/// Converts files: see `tensilo.convert`. Returns the keys of the metadata that were left out.
+#[pyfunction]
+#[pyo3(signature = (inputs, output, options, *, shard_bytes, threads, overwrite, progress))]
+#[expect(clippy::too_many_arguments, reason = "the options of Python")]
+pub fn _convert(
+    py: Python<'_>,
+    inputs: Bound<'_, PyAny>,
+    output: PathBuf,
+    options: Conversion<'_>,
+    shard_bytes: Option<ByteCount>,
+    threads: Threads,
+    overwrite: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Vec<String>> {
+    let is_folder = shard_bytes.is_some() || is_folder(&output);
+    if is_folder {
+        refuse_manifest(&output)?;
+    }
+    let inputs = Inputs::from_object(&inputs, &output)?;
+    let options = options.to_options(&inputs, &threads)?.overwrite(overwrite);
+    let (inputs, passed_over) = (inputs.paths, inputs.passed_over);
+    let converted = work::run(py, progress.as_ref(), move |progress| {
+        let mut tell = |at| tell(progress, at);
+        if !is_folder {
+            let schema = if Address::is_path(&output) {
+                let begin = &mut || DataFile::create(&output, overwrite);
+                import::convert_with(&inputs, begin, &options, &mut tell)?.schema
+            } else {
+                let begin = &mut || AtomicFile::create(&output, overwrite);
+                import::convert_with(&inputs, begin, &options, &mut tell)?.schema
+            };
+            return Ok(import::dropped_metadata(&schema));
+        }
+        let time = time_of_programs()?;
+        let mut changes = Dataset::create(&output)?;
+        let shard_bytes = shard_bytes.map_or(DEFAULT_SHARD_BYTES, |count| count.0);
+        changes.import(&inputs, shard_bytes, &options, &mut tell)?;
+        if changes.sample_count() == 0 {
+            let message = "the inputs have no samples, of which a dataset could be made";
+            return Err(tensilo_data::DataError::BadArgument(message.to_owned()));
+        }
+        let dropped = import::dropped_metadata(&changes.schema());
+        publish(changes, "convert", time)?;
+        Ok(dropped)
+    });
+    passed_over.warned(py, converted)
+}
+
+/// Appends files to a file or a dataset: see `tensilo.append`.
+#[pyfunction]
+#[pyo3(signature = (target, inputs, *, skip_others, file_is_sample, null_elements, profile, shard_bytes, threads, discard_tail, progress))]
+#[expect(clippy::too_many_arguments, reason = "the options of Python")]
+pub fn _append(
+    py: Python<'_>,
+    target: PathBuf,
+    inputs: Bound<'_, PyAny>,
+    skip_others: bool,
+    file_is_sample: bool,
+    null_elements: &str,
+    profile: Profiles,
+    shard_bytes: Option<ByteCount>,
+    threads: Threads,
+    discard_tail: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<u64> {
+    let inputs = Inputs::from_object(&inputs, &target)?;
+    let writer = writer_options(&profile, &threads)?.discard_tail(discard_tail);
+    let options = AppendOptions::new().skip_others(skip_others).null_elements(self::null_elements(null_elements)?);
+    let options = options.writer(writer).formats(inputs.formats(file_is_sample)).store(inputs.store());
+    let (inputs, passed_over) = (inputs.paths, inputs.passed_over);
+    if !Address::is_prefix(&target) && !target.is_dir() {
+        if shard_bytes.is_some() {
+            return Err(PyValueError::new_err(format!(
+                "{}: a file has no shards; leave shard_bytes out",
+                target.display()
+            )));
+        }
+        let appended = work::run(py, progress.as_ref(), move |progress| {
+            Ok(import::append(&inputs, &target, &options, &mut |at| tell(progress, at))?)
+        });
+        return passed_over.warned(py, appended);
+    }
+    let appended = work::run(py, progress.as_ref(), move |progress| {
+        let time = time_of_programs()?;
+        let dataset = Dataset::open(&target)?;
+        let mut changes = dataset.change()?;
+        let shard_bytes = shard_bytes.map_or(u64::MAX, |count| count.0);
+        changes.import_rows(&inputs, shard_bytes, &options, &mut |at| tell(progress, at))?;
+        let appended = changes.sample_count().saturating_sub(dataset.sample_count());
+        if appended > 0 {
+            publish(changes, "append", time)?;
+        }
+        Ok(appended)
+    });
+    passed_over.warned(py, appended)
+}
+
+/// Adds the columns of tensilo files to all samples of a dataset.
+///
+/// Args:
+///     folder: the dataset, a folder with a manifest.
+///     files: a path, a pattern or a list of paths of tensilo files, which are in the folder: one
+///         for each data file of the dataset, in order and with as many samples.
+///
+/// Raises:
+///     ConflictError: another writer has published a version meanwhile.
+#[pyfunction]
+pub fn add_columns(py: Python<'_>, folder: PathBuf, files: Bound<'_, PyAny>) -> PyResult<()> {
+    let mut files = paths(&files)?;
+    if let [pattern] = files.as_slice()
+        && !pattern.exists()
+        && let Some(found) = py.detach(|| Dataset::files_without_manifest(pattern)).or_raise(py)?
+    {
+        files = found;
+    }
+    work::run(py, None, move |_| {
+        let time = time_of_programs()?;
+        let mut changes = Dataset::open(&folder)?.change()?;
+        changes.add_columns(&files)?;
+        publish(changes, "add columns", time)
+    })
+}

@@ -1,0 +1,325 @@
+//! The inputs of a conversion: paths, or Arrow data of this process.
+//!
+//! A conversion reads its inputs twice: the first pass finds shapes, the second writes. A table
+//! that is in memory is read where it is, as often as needed. A stream, such as the result of a
+//! query, can be read once, so it is copied to a temporary file. That file has no name (or loses it
+//! at once, where the system cannot do without): the system frees it when the process ends, also
+//! after a signal.
+//!
+//! The crates know inputs by their paths. So the data get a path such as `<pyarrow.Table>`, which
+//! errors show, and [`ArrowInput`] is the store that has this path. For a table it is the format,
+//! too.
+
+use crate::batch::arrow::STREAM;
+use crate::error::{OrRaise, os_error};
+use crate::write::options::paths;
+use arrow_select::dictionary::garbage_collect_any_dictionary;
+use arrow_select::take::take;
+use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyType};
+use std::collections::BTreeSet;
+use std::ffi::CString;
+use std::io::{self, BufWriter, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tensilo::import::arrow::array::{
+    Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, RecordBatchReader, UInt64Array, make_array,
+};
+use tensilo::import::arrow::datatypes::{DataType, SchemaRef};
+use tensilo::import::arrow::error::ArrowError;
+use tensilo::import::arrow::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use tensilo::import::arrow::ipc::writer::StreamWriter;
+use tensilo::import::{FormatFile, InputFormat, InputStore, RecordSource};
+use tensilo::source::{InMemory, PositionedFile, Source};
+use tensilo::{Error, Result};
+use tensilo_convert::FormatOptions;
+use tensilo_object::{Address, ObjectInputs, ObjectOptions, UNREADABLE_KEY};
+
+/// The bytes at the beginning and at the end of a table that the id of a file depends on, about.
+const OUTLINE_BYTES: usize = 64 << 10;
+
+/// The inputs of a conversion.
+pub struct Inputs {
+    pub paths: Vec<PathBuf>,
+    pub passed_over: PassedOver,
+    arrow: Option<Arc<ArrowInput>>,
+}
+
+impl Inputs {
+    /// Returns paths, or the data of an object of Arrow. Those that can be read once are copied to
+    /// an unnamed file beside `output`.
+    pub fn from_object(object: &Bound<'_, PyAny>, output: &Path) -> PyResult<Self> {
+        if !object.hasattr("__arrow_c_stream__")? {
+            return Ok(Self { paths: paths(object)?, passed_over: PassedOver::default(), arrow: None });
+        }
+        let input = ArrowInput::from_object(object, output)?;
+        let (paths, passed_over) = (vec![input.path.clone()], PassedOver::default());
+        Ok(Self { paths, passed_over, arrow: Some(Arc::new(input)) })
+    }
+
+    /// Returns the formats that the inputs may have.
+    pub fn formats(&self, file_is_sample: bool) -> Vec<Arc<dyn InputFormat>> {
+        match &self.arrow {
+            Some(input) => vec![Arc::<ArrowInput>::clone(input)],
+            None => formats(file_is_sample),
+        }
+    }
+
+    /// Returns the store of inputs that are no files.
+    pub fn store(&self) -> Arc<dyn InputStore> {
+        match &self.arrow {
+            Some(input) => Arc::<ArrowInput>::clone(input),
+            None => self.passed_over.store(),
+        }
+    }
+}
+
+/// Returns the formats of inputs beside Parquet, Arrow and tensilo files.
+pub fn formats(file_is_sample: bool) -> Vec<Arc<dyn InputFormat>> {
+    tensilo_convert::input_formats(FormatOptions::new().file_is_sample(file_is_sample))
+}
+
+/// The addresses of objects that cannot be read, which a conversion passes over.
+#[derive(Clone, Default)]
+pub struct PassedOver(Arc<Mutex<BTreeSet<String>>>);
+
+impl PassedOver {
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the store of inputs that are objects. It notes those that cannot be read.
+    pub fn store(&self) -> Arc<dyn InputStore> {
+        let noted = self.clone();
+        let note = move |address: &str| {
+            noted.lock().insert(address.to_owned());
+        };
+        Arc::new(ObjectInputs::new(ObjectOptions::new()).pass_over(note))
+    }
+
+    /// Warns about them after a conversion, and returns its result: the error of the conversion
+    /// before one of a filter that makes errors of warnings.
+    pub fn warned<T>(&self, py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
+        let addresses = std::mem::take(&mut *self.lock());
+        let warned = addresses.iter().try_for_each(|address| {
+            let text = CString::new(format!("{address}: passed over: {UNREADABLE_KEY}"));
+            let text = text.unwrap_or_default(); // control characters are escaped
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 2)
+        });
+        let value = result?;
+        warned.map(|()| value)
+    }
+}
+
+/// Arrow data of this process as an input.
+struct ArrowInput {
+    path: PathBuf,
+    /// What the store has under the path: of a table its outline, otherwise a stream of Arrow IPC.
+    bytes: Arc<dyn Source>,
+    table: Option<Table>,
+}
+
+/// Record batches in memory.
+#[derive(Clone)]
+struct Table {
+    schema: SchemaRef,
+    batches: Arc<[RecordBatch]>,
+}
+
+impl ArrowInput {
+    fn from_object(object: &Bound<'_, PyAny>, output: &Path) -> PyResult<Self> {
+        let path = PathBuf::from(format!("<{}>", type_name(&object.get_type())?));
+        let reader = stream_of(object, &path)?;
+        if is_in_memory(object)? {
+            let table = Table::new(object.py(), reader, &path)?;
+            let outline = table.outline().map_err(|error| refused(&path, &error))?;
+            return Ok(Self { path, bytes: Arc::new(InMemory(outline)), table: Some(table) });
+        }
+        let folder = folder_beside(output);
+        let file = copied(object.py(), reader, &path, &folder)?;
+        Ok(Self { path, bytes: Arc::new(file), table: None })
+    }
+}
+
+impl InputStore for ArrowInput {
+    fn has(&self, input: &Path) -> bool {
+        input == self.path
+    }
+
+    fn below(&self, _prefix: &Path) -> Result<Vec<PathBuf>> {
+        Ok(Vec::new())
+    }
+
+    fn open(&self, _input: &Path) -> Result<Arc<dyn Source>> {
+        Ok(Arc::clone(&self.bytes))
+    }
+}
+
+impl InputFormat for ArrowInput {
+    fn name(&self) -> &str {
+        "a table in memory"
+    }
+
+    fn open(&self, _file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>> {
+        Ok(self.table.clone().map(|table| Box::new(table) as Box<dyn RecordSource>))
+    }
+}
+
+impl RecordSource for Table {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn row_count(&self) -> Option<u64> {
+        Some(self.batches.iter().map(|batch| batch.num_rows() as u64).fold(0, u64::saturating_add)) // exact
+    }
+
+    fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {
+        let fields = fields.to_vec();
+        Ok(Box::new(
+            self.batches
+                .iter()
+                .map(move |batch| batch.project(&fields).map_err(|error| Error::bad_input(error.to_string()))),
+        ))
+    }
+
+    fn keeps_schema(&self) -> bool {
+        true
+    }
+}
+
+impl Table {
+    /// Takes all batches. They are checked once: other code relies on texts that are UTF-8 and on
+    /// offsets that are inside.
+    fn new(py: Python<'_>, reader: RecordBatchStreamReader, path: &Path) -> PyResult<Self> {
+        let (schema, mut batches) = (reader.schema(), Vec::new());
+        for batch in reader {
+            py.check_signals()?;
+            let batch = batch.map_err(|error| refused(path, &error))?;
+            let check = || batch.columns().iter().try_for_each(|column| column.to_data().validate_full());
+            py.detach(check).map_err(|error| refused(path, &error))?;
+            if batch.num_rows() > 0 {
+                batches.push(batch);
+            }
+        }
+        Ok(Self { schema, batches: batches.into() })
+    }
+
+    /// Returns schema, row count, and some rows of the beginning and the end, as bytes on which the
+    /// id of a file depends.
+    fn outline(&self) -> std::result::Result<Vec<u8>, ArrowError> {
+        let mut writer = StreamWriter::try_new(Vec::new(), &self.schema)?;
+        if let (Some(first), Some(last)) = (self.batches.first(), self.batches.last()) {
+            // about as many bytes for each row as the first has
+            let mut one = StreamWriter::try_new(Vec::new(), &self.schema)?;
+            one.write(&rows_of(first, 0..1)?)?;
+            let rows = OUTLINE_BYTES.checked_div(one.get_ref().len()).unwrap_or(0).max(1);
+            writer.write(&rows_of(first, 0..rows.min(first.num_rows()))?)?;
+            writer.write(&rows_of(last, last.num_rows().saturating_sub(rows)..last.num_rows())?)?;
+        }
+        let mut bytes = writer.into_inner()?;
+        bytes.extend(self.row_count().unwrap_or(0).to_le_bytes());
+        Ok(bytes)
+    }
+}
+
+/// Returns rows of a batch, with no other values. A slice would have all: the arrays of views and
+/// of dictionaries keep what their rows do not use, and a stream of Arrow IPC has it.
+fn rows_of(batch: &RecordBatch, rows: Range<usize>) -> std::result::Result<RecordBatch, ArrowError> {
+    let numbers = UInt64Array::from_iter_values(rows.clone().map(|row| row as u64)); // exact
+    let columns = batch.columns().iter().map(|column| match take(column, &numbers, None) {
+        Ok(taken) => compact(&taken),
+        Err(_) => Ok(column.slice(rows.start, rows.len())), // `take` does not support the type
+    });
+    let columns = columns.collect::<std::result::Result<_, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+    RecordBatch::try_new_with_options(batch.schema(), columns, &options)
+}
+
+/// Returns an array without values that none of its rows uses.
+fn compact(array: &dyn Array) -> std::result::Result<ArrayRef, ArrowError> {
+    let array: ArrayRef = match array.data_type() {
+        DataType::Utf8View => Arc::new(array.as_string_view().gc()),
+        DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
+        DataType::Dictionary(..) => garbage_collect_any_dictionary(array.as_any_dictionary())?,
+        _ => make_array(array.to_data()),
+    };
+    let data = array.to_data();
+    if data.child_data().is_empty() {
+        return Ok(array);
+    }
+    let children = data.child_data().iter().map(|child| Ok(compact(&make_array(child.clone()))?.to_data()));
+    let children = children.collect::<std::result::Result<_, ArrowError>>()?;
+    Ok(make_array(data.into_builder().child_data(children).build()?))
+}
+
+/// Returns the stream that an object exports.
+fn stream_of(object: &Bound<'_, PyAny>, path: &Path) -> PyResult<RecordBatchStreamReader> {
+    let capsule = object.call_method0("__arrow_c_stream__")?;
+    let capsule =
+        capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("__arrow_c_stream__ returned no capsule"))?;
+    let stream = capsule.pointer_checked(Some(STREAM))?.as_ptr().cast::<FFI_ArrowArrayStream>();
+    // SAFETY: the pointer of a capsule of this name is a stream, which is taken out of it.
+    unsafe { RecordBatchStreamReader::from_raw(stream) }.map_err(|error| refused(path, &error))
+}
+
+/// Returns whether the data that an object exports are in memory as long as it lives, so that
+/// keeping them takes no more.
+fn is_in_memory(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if object.hasattr("__arrow_c_array__")? {
+        return Ok(true);
+    }
+    for class in object.get_type().mro() {
+        let name = type_name(class.cast::<PyType>()?)?;
+        if matches!(name.as_str(), "pyarrow.Table" | "pandas.DataFrame" | "polars.DataFrame") {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns the name of a class behind that of its package: `pyarrow.Table` for `pyarrow.lib.Table`.
+fn type_name(class: &Bound<'_, PyType>) -> PyResult<String> {
+    let module = class.module()?;
+    let package = module.to_str()?.split('.').next().unwrap_or_default();
+    Ok(format!("{package}.{}", class.name()?))
+}
+
+/// Returns the folder that an output is in, or one above if that does not exist yet.
+fn folder_beside(output: &Path) -> PathBuf {
+    if Address::is_path(output) {
+        return std::env::temp_dir();
+    }
+    let named = |folder: &Path| if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_path_buf() };
+    output.ancestors().skip(1).map(named).find(|folder| folder.is_dir()).unwrap_or_else(std::env::temp_dir)
+}
+
+/// Copies a stream to an unnamed file in a folder.
+fn copied(py: Python<'_>, reader: RecordBatchStreamReader, path: &Path, folder: &Path) -> PyResult<PositionedFile> {
+    let failed = |error: &io::Error| os_error(error, "copying the Arrow stream to an unnamed file", Some(folder));
+    let stopped = |error: &ArrowError| match error {
+        ArrowError::IoError(_, source) => failed(source),
+        error => refused(path, error),
+    };
+    let file = tempfile::tempfile_in(folder).map_err(|error| failed(&error))?;
+    let written = file.try_clone().map_err(|error| failed(&error))?;
+    let mut writer =
+        StreamWriter::try_new(BufWriter::new(written), &reader.schema()).map_err(|error| stopped(&error))?;
+    // the batches are those of Python's library: it may need the GIL to make them
+    for batch in reader {
+        py.check_signals()?;
+        let batch = batch.map_err(|error| refused(path, &error))?;
+        py.detach(|| writer.write(&batch)).map_err(|error| stopped(&error))?;
+    }
+    py.detach(|| writer.finish().and_then(|()| Ok(writer.get_mut().flush()?))).map_err(|error| stopped(&error))?;
+    PositionedFile::from_file(file).or_raise(py)
+}
+
+fn refused(path: &Path, error: &ArrowError) -> PyErr {
+    let text = error.to_string();
+    // which of the functions of Arrow's library failed says nothing to a caller
+    let text = text.strip_prefix("Invalid argument error: ").unwrap_or(&text);
+    PyValueError::new_err(format!("{}: {text}", path.display()))
+}

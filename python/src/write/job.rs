@@ -1,0 +1,203 @@
+//! Conversions whose files many processes write: see `tensilo.distributed`.
+//!
+//! One process plans: which rows become which file, with ids that do not depend on who writes. Any
+//! process writes a file of the plan, also twice, and one publishes the version. So these functions
+//! take and return plain values, which frameworks such as Ray and Spark send between processes.
+
+use crate::arguments::{ByteCount, Threads};
+use crate::error::{OrRaise, Result};
+use crate::schema::Schema;
+use crate::work;
+use crate::write::convert::{Conversion, tell};
+use crate::write::inputs::{Inputs, PassedOver, formats};
+use crate::write::options::{
+    Profiles, has_manifest, null_elements, paths, refuse_manifest, time_of_programs, writer_options,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use tensilo::Error;
+use tensilo::facts::{ContentId, FileId};
+use tensilo::import::{self, AppendOptions, PlannedInput, ShardPlan};
+use tensilo_data::{Dataset, DatasetOptions, JobFile, WriteJob};
+use tensilo_object::{Address, ObjectOptions, ObjectStorage};
+
+/// An input: path, rows and digest. The path is a text: `pathlib` would make another one of an
+/// address.
+type Input = (OsString, u64, [u8; 16]);
+
+/// A plan: its inputs, its schema, and first row, end and id of each file.
+type Plan = (Vec<Input>, Schema, Vec<(u64, u64, [u8; 12])>);
+
+/// A file that was written: number, samples, raw bytes, bytes, offset of the footer, content id.
+type File = (u32, u64, u64, u64, u64, [u8; 16]);
+
+/// The job that a process takes part in: folder, version and number.
+#[derive(FromPyObject)]
+pub struct Job(PathBuf, u64, u64);
+
+impl Job {
+    fn open(&self) -> Result<WriteJob> {
+        DatasetOptions::new().job(&self.0, self.1, self.2)
+    }
+}
+
+fn plan_of(plan: ShardPlan) -> Plan {
+    let inputs = plan.inputs.into_iter().map(|input| (input.path.into_os_string(), input.rows, input.digest));
+    let shards = plan.shards.into_iter().map(|shard| (shard.rows.start, shard.rows.end, shard.file_id.0));
+    (inputs.collect(), Schema(plan.schema), shards.collect())
+}
+
+fn file_of(file: &JobFile) -> File {
+    (file.number, file.samples, file.raw_bytes, file.bytes, file.footer, file.content_id.0)
+}
+
+/// Plans the files of a new dataset.
+#[pyfunction]
+pub fn _plan(
+    py: Python<'_>,
+    inputs: Bound<'_, PyAny>,
+    output: PathBuf,
+    options: Conversion<'_>,
+    shard_bytes: ByteCount,
+    threads: Threads,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Plan> {
+    refuse_manifest(&output)?;
+    let inputs = Inputs::from_object(&inputs, &output)?;
+    let options = options.to_options(&inputs, &threads)?;
+    let (inputs, passed_over) = (inputs.paths, inputs.passed_over);
+    let planned = work::run(py, progress.as_ref(), move |progress| {
+        let plan = import::plan_shards(&inputs, shard_bytes.0, &options, &mut |at| tell(progress, at))?;
+        Ok(plan_of(plan))
+    });
+    passed_over.warned(py, planned)
+}
+
+/// Plans the files of an append, and returns the version that it makes, too.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the options of Python")]
+pub fn _plan_append(
+    py: Python<'_>,
+    target: PathBuf,
+    inputs: Bound<'_, PyAny>,
+    skip_others: bool,
+    null_elements: &str,
+    profile: Profiles,
+    shard_bytes: ByteCount,
+    threads: Threads,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Plan, u64)> {
+    if !has_manifest(&target) {
+        let message = format!("{}: no dataset with a manifest, to which files could be added", target.display());
+        return Err(PyValueError::new_err(message));
+    }
+    let inputs = paths(&inputs)?;
+    let options = AppendOptions::new().skip_others(skip_others).writer(writer_options(&profile, &threads)?);
+    let passed_over = PassedOver::default();
+    let options = options.null_elements(self::null_elements(null_elements)?).formats(formats(false));
+    let options = options.store(passed_over.store());
+    let planned = work::run(py, progress.as_ref(), move |progress| {
+        let dataset = Dataset::open(&target)?;
+        let mut tell = |at| tell(progress, at);
+        let table = (dataset.schema(), target.as_path());
+        let plan = import::plan_appended_shards(&inputs, table, shard_bytes.0, &options, &mut tell)?;
+        Ok((plan_of(plan), dataset.version().saturating_add(1)))
+    });
+    passed_over.warned(py, planned)
+}
+
+/// Writes a file of a plan, unless it exists.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the options of Python")]
+pub fn _run_task(
+    py: Python<'_>,
+    job: Job,
+    number: u32,
+    inputs: Vec<Input>,
+    rows: (u64, u64),
+    schema: &Schema,
+    file_id: [u8; 12],
+    null_elements: &str,
+    profile: Profiles,
+    threads: Threads,
+    skip_others: bool,
+) -> PyResult<File> {
+    let id = FileId(file_id);
+    let options = AppendOptions::new().skip_others(skip_others).null_elements(self::null_elements(null_elements)?);
+    let options = options.writer(writer_options(&profile, &threads)?.file_id(id)).formats(formats(false));
+    let options = options.store(PassedOver::default().store()); // the plan has warned
+    let input = |(path, rows, digest): Input| PlannedInput { path: path.into(), rows, digest };
+    let inputs: Vec<PlannedInput> = inputs.into_iter().map(input).collect();
+    work::run(py, None, move |progress| {
+        let write = |file| {
+            let table = (&schema.0, job.0.as_path());
+            let mut tell = |at| tell(progress, at);
+            import::convert_rows(&inputs, rows.0..rows.1, table, file, &options, &mut tell)?;
+            Ok(())
+        };
+        Ok(file_of(&job.open()?.write(number, Some(id), write)?))
+    })
+}
+
+/// Converts files, or Arrow data, to a file of a job, unless it exists, and returns its schema,
+/// too.
+#[pyfunction]
+pub fn _write_task(
+    py: Python<'_>,
+    job: Job,
+    number: u32,
+    inputs: Bound<'_, PyAny>,
+    options: Conversion<'_>,
+    threads: Threads,
+) -> PyResult<(File, Schema)> {
+    let inputs = Inputs::from_object(&inputs, &std::env::temp_dir().join("input"))?;
+    let options = options.to_options(&inputs, &threads)?;
+    let (inputs, passed_over) = (inputs.paths, inputs.passed_over);
+    let written = work::run(py, None, move |progress| {
+        let job = job.open()?;
+        let file = job.write(number, None, |file| {
+            import::convert_into(&inputs, file, &options, &mut |at| tell(progress, at))?;
+            Ok(())
+        })?;
+        Ok((file_of(&file), Schema(job.schema_of(number)?)))
+    });
+    passed_over.warned(py, written)
+}
+
+/// Publishes the files of a job, unless they are, and returns the version.
+#[pyfunction]
+pub fn _publish(py: Python<'_>, job: Job, schema: &Schema, files: Vec<File>, change: &str) -> PyResult<u64> {
+    let file = |(number, samples, raw_bytes, bytes, footer, content_id)| {
+        let content_id = ContentId(content_id);
+        JobFile { number, samples, raw_bytes, bytes, footer, content_id }
+    };
+    let files: Vec<JobFile> = files.into_iter().map(file).collect();
+    work::run(py, None, move |_| {
+        let time = time_of_programs()?;
+        let dataset = job.open()?.publish(&schema.0, &files, change, |changes| {
+            if let Some(time) = time {
+                changes.set_time(Some(time));
+            }
+        })?;
+        Ok(dataset.version())
+    })
+}
+
+/// Returns whether a folder has a dataset with a manifest.
+#[pyfunction]
+pub fn _has_manifest(py: Python<'_>, folder: PathBuf) -> bool {
+    py.detach(|| has_manifest(Path::new(&folder)))
+}
+
+/// Returns a text that changes when an object is replaced; `None` if the store has none.
+#[pyfunction]
+pub fn _object_version(py: Python<'_>, address: PathBuf) -> PyResult<Option<String>> {
+    py.detach(|| {
+        let address = Address::of_path(&address)?;
+        ObjectStorage::new(&address, ObjectOptions::new()).version(&address)
+    })
+    .map_err(|error| Error::io("looking at the object", error.into_io()))
+    .or_raise(py)
+}

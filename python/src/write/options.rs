@@ -1,0 +1,125 @@
+//! Options of what writes: how it encodes, and whether its target is a file or a dataset.
+//!
+//! `Writer`, `convert` and `append` share them. A target is the folder of a dataset if its name
+//! says so or such a folder is there, also in an object store; a folder that has a manifest gets a
+//! new version, and is never replaced.
+
+use crate::arguments::{Dict, Threads, members};
+use crate::error::Result;
+use crate::schema::ShapeArgument;
+use pyo3::exceptions::{PyFileExistsError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tensilo::import::NullElements;
+use tensilo::{Profile, Shape, WriterOptions};
+use tensilo_data::{Changes, DataError, Dataset};
+use tensilo_object::Address;
+
+/// The profile of all columns, or of columns by name: the others have the default.
+#[derive(FromPyObject)]
+pub enum Profiles {
+    #[pyo3(annotation = "str")]
+    OfAll(String),
+    #[pyo3(annotation = "dict")]
+    OfColumns(BTreeMap<String, String>),
+}
+
+impl Default for Profiles {
+    fn default() -> Self {
+        Self::OfAll(Profile::default().name().to_owned())
+    }
+}
+
+/// Returns the profile of a name.
+fn profile(name: &str) -> PyResult<Profile> {
+    name.parse().map_err(|error: tensilo::Error| PyValueError::new_err(error.message().to_owned()))
+}
+
+/// Returns the options of a writer.
+pub fn writer_options(profiles: &Profiles, threads: &Threads) -> PyResult<WriterOptions> {
+    let options = WriterOptions::new().threads(threads.of_writer());
+    match profiles {
+        Profiles::OfAll(name) => Ok(options.profile(profile(name)?)),
+        Profiles::OfColumns(columns) => columns
+            .iter()
+            .try_fold(options, |options, (column, name)| Ok(options.column_profile(column, profile(name)?))),
+    }
+}
+
+/// Returns one path, or several.
+pub fn paths(object: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
+    if let Ok(path) = object.extract::<PathBuf>() {
+        return Ok(vec![path]);
+    }
+    let wrong = |_| {
+        let name = object.get_type().name().map_or(String::new(), |name| name.to_string());
+        PyTypeError::new_err(format!(
+            "inputs are a path, a list of paths, or a table of Arrow, not {name}: from_iterable takes samples"
+        ))
+    };
+    let paths: Vec<PathBuf> = object.extract().map_err(wrong)?;
+    if paths.is_empty() { Err(PyValueError::new_err("the list of inputs is empty")) } else { Ok(paths) }
+}
+
+/// Returns the shapes that columns are declared to have.
+pub fn shapes(shapes: Option<&Dict<'_>>) -> PyResult<Vec<(String, Shape)>> {
+    let Some(shapes) = shapes else { return Ok(Vec::new()) };
+    members(shapes)?.into_iter().map(|(name, extents)| Ok((name, extents.extract::<ShapeArgument>()?.0))).collect()
+}
+
+/// Returns the treatment of null elements.
+pub fn null_elements(name: &str) -> PyResult<NullElements> {
+    Ok(match name {
+        "keep" => NullElements::Keep,
+        "refuse" => NullElements::Refuse,
+        "nan" => NullElements::Nan,
+        "zero" => NullElements::Zero,
+        other => {
+            let message = format!("null_elements={other:?}: pass \"keep\", \"refuse\", \"nan\" or \"zero\"");
+            return Err(PyValueError::new_err(message));
+        }
+    })
+}
+
+/// Fails if a folder has a dataset, which a conversion would have to replace.
+pub fn refuse_manifest(folder: &Path) -> PyResult<()> {
+    if !has_manifest(folder) {
+        return Ok(());
+    }
+    let message = format!("{}: a dataset is there; append to it, or choose another folder", folder.display());
+    Err(PyFileExistsError::new_err(message))
+}
+
+/// The raw bytes of a data file unless told.
+pub const DEFAULT_SHARD_BYTES: u64 = 1 << 30;
+
+/// Returns whether a path without options names a folder: it ends in a slash, one is there, or it
+/// is an address that does not end in `.tsl`.
+pub fn is_folder(path: &Path) -> bool {
+    Address::is_prefix(path) || path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir()
+}
+
+/// Returns whether a folder has a dataset with a manifest.
+pub fn has_manifest(folder: &Path) -> bool {
+    (Address::is_prefix(folder) || folder.is_dir()) && matches!(Dataset::files_without_manifest(folder), Ok(None))
+}
+
+/// Publishes changes, with the time to record in place of now.
+pub fn publish(mut changes: Changes, change: &str, time: Option<u64>) -> Result<()> {
+    if time.is_some() {
+        changes.set_time(time);
+    }
+    changes.publish(change).map(|_| ())
+}
+
+/// Returns the time that programs are to record in place of now, in seconds. An empty variable
+/// counts as unset. Call it before the work: a malformed one is an error.
+pub fn time_of_programs() -> Result<Option<u64>> {
+    let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH").filter(|text| !text.is_empty()) else { return Ok(None) };
+    let time = text.to_str().and_then(|text| text.parse().ok());
+    time.map(Some).ok_or_else(|| {
+        let message = format!("SOURCE_DATE_EPOCH={text:?}: expected a number of seconds since 1970");
+        DataError::BadArgument(message)
+    })
+}

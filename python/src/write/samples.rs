@@ -1,0 +1,417 @@
+//! Samples of Python, as a writer takes them.
+//!
+//! A call of `Writer.write` has for each column an array, a column of a batch, or a list of
+//! samples. An [`Input`] makes values, extents, lists and validity of it, which the writer of the
+//! crates takes. All of a call is read before any of it is written, so a call that is refused
+//! writes nothing. Errors name column and sample.
+//!
+//! Values must fit the column: numbers are not rounded unless the column says so.
+
+use crate::array::elements::{self, Elements, widened, widened_floats};
+use crate::batch::column::BatchColumn;
+use crate::schema::check_values;
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{
+    PyByteArray, PyBytes, PyComplex, PyComplexMethods, PyDict, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple,
+};
+use tensilo::nested::ListBatch;
+use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, LogicalType};
+
+/// The samples that one call writes, at most: also those that have no bytes take time.
+const MOST_SAMPLES: usize = 1 << 30;
+
+/// The characters of an object's text in a message, at most.
+const LONGEST_TEXT: usize = 80;
+
+/// Samples of one column.
+#[derive(Default)]
+pub struct Input {
+    dtype: Option<DType>,
+    item_count: usize,
+    extents: Vec<u32>,
+    values: Vec<u8>,
+    /// A bit for each item, from the first null on.
+    validity: Option<Vec<u8>>,
+    levels: Vec<Level>,
+}
+
+/// The lists of one level.
+#[derive(Default)]
+struct Level {
+    lengths: Vec<u32>,
+    validity: Option<Vec<u8>>,
+}
+
+/// Notes whether entry `count` of a bitmap is present; a bitmap begins with the first null.
+fn note(validity: &mut Option<Vec<u8>>, count: usize, is_present: bool) {
+    if is_present && validity.is_none() {
+        return;
+    }
+    let bitmap = validity.get_or_insert_with(|| vec![u8::MAX; count / 8 + 1]);
+    bitmap.resize(bitmap.len().max(count / 8 + 1), u8::MAX);
+    if let Some(byte) = bitmap.get_mut(count / 8).filter(|_| !is_present) {
+        *byte &= !(1 << (count % 8));
+    }
+}
+
+impl Input {
+    /// Returns the samples of an object: an array whose first dimension is the sample, a
+    /// `BatchColumn`, or a sequence of samples.
+    pub fn new(column: &ColumnSchema, object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::read(column, object).map_err(|error| prefixed(object.py(), error, &format!("column {:?}", column.name)))
+    }
+
+    fn read(column: &ColumnSchema, object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut this = Self { levels: column.levels.iter().map(|_| Level::default()).collect(), ..Self::default() };
+        // values of the same type are written as they are stored
+        let stored = match object.cast::<BatchColumn>() {
+            Ok(samples) if LogicalType::of(&samples.get().0.schema) == LogicalType::of(column) => {
+                Some(Bound::new(object.py(), samples.get().stored())?.into_any())
+            }
+            _ => None,
+        };
+        let object = stored.as_ref().unwrap_or(object);
+        if let Ok(samples) = object.cast::<BatchColumn>()
+            && !column.dtype.is_string()
+            && let Some(tensor) = samples.get().0.tensor()?
+            && samples.get().0.column().null_count() == 0
+        {
+            check_values(&samples.get().0.schema)?;
+            let elements = Elements { dtype: tensor.dtype, shape: tensor.shape, bytes: tensor.memory.to_vec() };
+            this.add_tensor(column, elements)?;
+            return Ok(this);
+        }
+        let is_array = !column.dtype.is_string() && column.levels.is_empty();
+        if is_array && let Some(elements) = elements(object)? {
+            this.add_tensor(column, elements)?;
+            return Ok(this);
+        }
+        if is_no_list(object) {
+            let name = object.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("one {name} is no list of samples: put it in a list")));
+        }
+        let samples = object.try_iter().map_err(|_| {
+            let name = object.get_type().name().map_or(String::new(), |name| name.to_string());
+            PyTypeError::new_err(format!("samples are an array or a list, not {name}"))
+        })?;
+        for (number, sample) in samples.enumerate() {
+            let added = this.add(column, 0, &sample?);
+            added.map_err(|error| prefixed(object.py(), error, &format!("sample {number} of the call")))?;
+        }
+        Ok(this)
+    }
+
+    /// Returns the number of samples.
+    pub fn sample_count(&self) -> usize {
+        self.levels.first().map_or(self.item_count, |level| level.lengths.len())
+    }
+
+    /// Returns the bytes of the values.
+    pub fn byte_count(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Returns the lists for [`Input::batch`].
+    pub fn lists(&self) -> Vec<ListBatch<'_>> {
+        let lists = self.levels.iter().map(|level| match &level.validity {
+            Some(validity) => ListBatch::new(&level.lengths).with_validity(validity),
+            None => ListBatch::new(&level.lengths),
+        });
+        lists.collect()
+    }
+
+    /// Returns the samples for a writer.
+    pub fn batch<'a>(&'a self, column: &ColumnSchema, lists: &'a [ListBatch<'a>]) -> ColumnBatch<'a> {
+        let dtype = self.dtype.unwrap_or_else(|| column.pushed_dtype());
+        let batch = ColumnBatch::from_bytes(dtype, self.item_count, &self.extents, &self.values);
+        let batch = if lists.is_empty() { batch } else { batch.in_lists(lists) };
+        match &self.validity {
+            Some(validity) => batch.with_validity(validity),
+            None => batch,
+        }
+    }
+
+    /// Adds a tensor whose first dimension is the sample.
+    fn add_tensor(&mut self, column: &ColumnSchema, elements: Elements) -> PyResult<()> {
+        let Some((&count, sample)) = elements.shape.split_first() else {
+            return Err(PyValueError::new_err("an array without dimensions is no list of samples"));
+        };
+        if count > MOST_SAMPLES {
+            return Err(PyValueError::new_err(format!(
+                "{count} samples in one call; there are at most {MOST_SAMPLES}"
+            )));
+        }
+        let extents = own_extents(column, sample)?;
+        let dtype = column.pushed_dtype();
+        self.values = fitting(column, elements)?;
+        self.dtype = Some(dtype);
+        self.item_count = count;
+        self.extents.extend((0..count).flat_map(|_| extents.iter().copied()));
+        Ok(())
+    }
+
+    /// Adds a sample, or a member of a list.
+    fn add(&mut self, column: &ColumnSchema, level: usize, sample: &Bound<'_, PyAny>) -> PyResult<()> {
+        if level == self.levels.len() {
+            return self.add_item(column, sample);
+        }
+        let length = if sample.is_none() {
+            0
+        } else {
+            if is_no_list(sample) {
+                return Err(PyTypeError::new_err("a sample of this column is a list"));
+            }
+            let members = sample.try_iter().map_err(|_| PyTypeError::new_err("a sample of this column is a list"))?;
+            let mut length = 0_u32;
+            for member in members {
+                self.add(column, level.saturating_add(1), &member?)?;
+                length = length.saturating_add(1);
+            }
+            length
+        };
+        if let Some(lists) = self.levels.get_mut(level) {
+            note(&mut lists.validity, lists.lengths.len(), !sample.is_none());
+            lists.lengths.push(length);
+        }
+        Ok(())
+    }
+
+    fn add_item(&mut self, column: &ColumnSchema, sample: &Bound<'_, PyAny>) -> PyResult<()> {
+        note(&mut self.validity, self.item_count, !sample.is_none());
+        if sample.is_none() {
+            self.add_null(column);
+        } else {
+            match column.dtype {
+                DType::Utf8 => {
+                    let text = sample.cast::<PyString>().map_err(|_| no_sample(sample, "a str"))?;
+                    self.add_string(text.to_str()?.as_bytes())?;
+                }
+                DType::Bytes => match sample.cast::<PyBytes>() {
+                    Ok(bytes) => self.add_string(bytes.as_bytes())?,
+                    Err(_) => match elements(sample)? {
+                        Some(elements) if elements.dtype == DType::U8 => self.add_string(&elements.bytes)?,
+                        _ => return Err(no_sample(sample, "bytes")),
+                    },
+                },
+                _ => self.add_array(column, sample)?,
+            }
+        }
+        self.item_count = self.item_count.saturating_add(1);
+        Ok(())
+    }
+
+    fn add_null(&mut self, column: &ColumnSchema) {
+        if column.shape.is_ragged() {
+            self.extents.extend((0..column.shape.varying_count()).map(|_| 0));
+            return;
+        }
+        let elements = column.shape.inner_elements().and_then(|elements| usize::try_from(elements).ok()).unwrap_or(0);
+        let bytes = elements.saturating_mul(column.pushed_dtype().element_bytes());
+        self.values.resize(self.values.len().saturating_add(bytes), 0);
+    }
+
+    fn add_string(&mut self, bytes: &[u8]) -> PyResult<()> {
+        self.extents.push(u32::try_from(bytes.len())?);
+        self.values.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Adds a tensor: an array, or numbers in nested lists.
+    fn add_array(&mut self, column: &ColumnSchema, sample: &Bound<'_, PyAny>) -> PyResult<()> {
+        if let Some(elements) = elements(sample)? {
+            self.extents.extend(own_extents(column, &elements.shape)?);
+            self.values.extend_from_slice(&fitting(column, elements)?);
+            return Ok(());
+        }
+        let mut shape = Vec::new();
+        self.add_numbers(column.pushed_dtype(), 0, &mut shape, sample)?;
+        let shape: Vec<usize> = shape.into_iter().map(|extent: Option<usize>| extent.unwrap_or(0)).collect();
+        self.extents.extend(own_extents(column, &shape)?);
+        Ok(())
+    }
+
+    /// Adds numbers in nested lists, and notes the extents of these.
+    fn add_numbers(
+        &mut self,
+        dtype: DType,
+        depth: usize,
+        shape: &mut Vec<Option<usize>>,
+        object: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        if depth > tensilo::limits::RANK {
+            return Err(PyValueError::new_err("lists deeper than a tensor has dimensions"));
+        }
+        let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
+        if !is_list {
+            if shape.len() > depth {
+                return Err(PyValueError::new_err("lists of different depths are no tensor"));
+            }
+            return self.add_number(dtype, object);
+        }
+        let length = object.len()?;
+        match shape.get_mut(depth) {
+            None => shape.push(Some(length)),
+            Some(extent) if *extent != Some(length) => {
+                return Err(PyValueError::new_err("lists of different lengths are no tensor"));
+            }
+            Some(_) => {}
+        }
+        for member in object.try_iter()? {
+            self.add_numbers(dtype, depth.saturating_add(1), shape, &member?)?;
+        }
+        Ok(())
+    }
+
+    fn add_number(&mut self, dtype: DType, number: &Bound<'_, PyAny>) -> PyResult<()> {
+        macro_rules! add {
+            ($number:ty) => {
+                self.values.extend_from_slice(
+                    &number.extract::<$number>().map_err(|_| no_number(number, dtype))?.to_ne_bytes(),
+                )
+            };
+        }
+        match dtype {
+            DType::F32 => {
+                let wide = float(number, dtype, f64::from(f32::MAX))?;
+                // rounded, as the literal of a float is
+                self.values.extend_from_slice(&(wide as f32).to_ne_bytes());
+            }
+            DType::F64 => self.values.extend_from_slice(&float(number, dtype, f64::MAX)?.to_ne_bytes()),
+            DType::Bf16 => {
+                let wide = float(number, dtype, half::bf16::MAX.to_f64())?;
+                self.values.extend_from_slice(&half::bf16::from_f64(wide).to_ne_bytes());
+            }
+            DType::F16 => {
+                let wide = float(number, dtype, half::f16::MAX.to_f64())?;
+                self.values.extend_from_slice(&half::f16::from_f64(wide).to_ne_bytes());
+            }
+            DType::I8 => add!(i8),
+            DType::I16 => add!(i16),
+            DType::I32 => add!(i32),
+            DType::I64 => add!(i64),
+            DType::U8 => add!(u8),
+            DType::U16 => add!(u16),
+            DType::U32 => add!(u32),
+            DType::U64 => add!(u64),
+            DType::Bool => self.values.push(number.extract::<bool>().map_err(|_| no_number(number, dtype))?.into()),
+            DType::Complex64 => {
+                let complex = number.cast::<PyComplex>();
+                let (real, imaginary) = match complex {
+                    Ok(complex) => (complex.real(), complex.imag()),
+                    Err(_) => (float(number, dtype, f64::from(f32::MAX))?, 0.0),
+                };
+                // rounded, as the literal of a float is
+                for part in [real as f32, imaginary as f32] {
+                    self.values.extend_from_slice(&part.to_ne_bytes());
+                }
+            }
+            small if small.is_small() => {
+                let value = number.extract::<f64>().map_err(|_| no_number(number, dtype))?;
+                // nothing is rounded: casts to these types have rules of their own
+                let is_value = |element: &u8| {
+                    small.small_value(*element).is_some_and(|own| f64::from(own).to_bits() == value.to_bits())
+                };
+                let element = (0..=u8::MAX >> (8 - small.value_bits())).find(is_value);
+                self.values.push(element.ok_or_else(|| no_number(number, dtype))?);
+            }
+            _ => return Err(no_number(number, dtype)),
+        }
+        Ok(())
+    }
+}
+
+/// Returns the elements of an array, side by side; `None` if the object is none. A column of a
+/// batch is samples, although it has DLPack, too.
+fn elements(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
+    if object.is_instance_of::<BatchColumn>() { Ok(None) } else { elements::elements(object) }
+}
+
+/// Returns whether an object has parts one after the other, but is no list.
+fn is_no_list(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyString>()
+        || object.is_instance_of::<PyBytes>()
+        || object.is_instance_of::<PyByteArray>()
+        || object.is_instance_of::<PyDict>()
+        || object.is_instance_of::<PySet>()
+        || object.is_instance_of::<PyFrozenSet>()
+}
+
+/// Returns the number of Python for a float that is at most `most`. An integer that floats do not
+/// have is refused, and so is what would become infinite.
+fn float(number: &Bound<'_, PyAny>, dtype: DType, most: f64) -> PyResult<f64> {
+    let wide: f64 = number.extract().map_err(|_| no_number(number, dtype))?;
+    let is_whole = !number.is_instance_of::<PyInt>() || number.eq(wide)?;
+    if (wide.is_finite() && wide.abs() > most) || !is_whole { Err(no_number(number, dtype)) } else { Ok(wide) }
+}
+
+/// Says in an error where it occurred.
+fn prefixed(py: Python<'_>, error: PyErr, place: &str) -> PyErr {
+    let text = error.value(py).str().map_or_else(|_| error.to_string(), |text| text.to_string());
+    let message = format!("{place}: {text}");
+    if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyBufferError>(py) {
+        PyTypeError::new_err(message)
+    } else if error.is_instance_of::<PyValueError>(py) {
+        PyValueError::new_err(message)
+    } else {
+        error
+    }
+}
+
+/// Returns the extents of a sample that vary in the column. Fails if others are not the column's.
+fn own_extents(column: &ColumnSchema, shape: &[usize]) -> PyResult<Vec<u32>> {
+    let due = column.shape.extents();
+    let fits = |(extent, due): (&usize, &Extent)| match due {
+        Extent::Fixed(due) => usize::try_from(*due) == Ok(*extent),
+        Extent::Varying => true,
+    };
+    // an empty list tells nothing of the dimensions inside it
+    let is_empty = shape.len() < due.len() && shape.last() == Some(&0);
+    if !(shape.len() == due.len() || is_empty) || !shape.iter().zip(due).all(fits) {
+        return Err(PyValueError::new_err(format!("a sample of shape {shape:?} in a column of {}", column.shape)));
+    }
+    let extent = |(i, due): (usize, &Extent)| match due {
+        Extent::Fixed(_) => None,
+        Extent::Varying => Some(u32::try_from(shape.get(i).copied().unwrap_or(0))),
+    };
+    Ok(due.iter().enumerate().filter_map(extent).collect::<Result<_, _>>()?)
+}
+
+/// Returns the bytes of elements as those of the column: integers may be narrower, and of a column
+/// that is rounded, elements may be rounded already.
+fn fitting(column: &ColumnSchema, elements: Elements) -> PyResult<Vec<u8>> {
+    let (found, due) = (elements.dtype, column.pushed_dtype());
+    if found == due || (due == DType::Bool && found == DType::U8) {
+        return Ok(elements.bytes);
+    }
+    if let Some(bytes) = widened(&elements, due) {
+        return Ok(bytes);
+    }
+    // exact, and so is the rounding that follows
+    if found == column.dtype
+        && let Some(bytes) = widened_floats(&elements, due)
+    {
+        return Ok(bytes);
+    }
+    let own =
+        if due == column.dtype { due.to_string() } else { format!("{}, which is rounded from {due}", column.dtype) };
+    let way = match found.is_float() && due.is_float() && due == column.dtype {
+        true => format!(": declare the column with cast_from={:?}, or convert the values", found.name()),
+        false => ": convert the values".to_owned(),
+    };
+    Err(PyTypeError::new_err(format!("elements of {found} in a column of {own}{way}")))
+}
+
+#[cold]
+fn no_sample(found: &Bound<'_, PyAny>, due: &str) -> PyErr {
+    let name = found.get_type().name().map_or(String::new(), |name| name.to_string());
+    PyTypeError::new_err(format!("a sample is {due}, not {name}"))
+}
+
+#[cold]
+fn no_number(found: &Bound<'_, PyAny>, dtype: DType) -> PyErr {
+    let text = found.repr().map_or(String::new(), |text| text.to_string());
+    let start: String = text.chars().take(LONGEST_TEXT).collect();
+    let rest = if start.len() == text.len() { "" } else { "..." };
+    PyTypeError::new_err(format!("{start}{rest} is no element of {dtype}"))
+}
