@@ -1,12 +1,11 @@
 //! The Python package of tensilo: what it needs of the crates, as classes of Python.
 //!
 //! Memory is shared and errors become exceptions here; what only concerns other libraries of Python
-//! is in `tensilo/*.py`. An object may be used by several threads at the same time, without the
-//! GIL, and may find itself in a process that was forked: classes are frozen, and locks are held
-//! for a moment.
+//! is in `tensilo/*.py`. Several threads may use an object at the same time, without the GIL, so
+//! classes are frozen; and an object may find itself in a process that was forked.
 //!
 //! From below: `array` is memory with a type, `batch` samples side by side, `dataset` and `loader`
-//! read them, `write` writes them, and `commands` are those of the program.
+//! read them, `write` writes them, and `commands` has the commands of the program.
 #![warn(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -3,7 +3,7 @@
 //! Python handles signals only on its main thread, between two of its own instructions. So the
 //! thread of the caller never works without looking: [`run`] and [`wait_for`] give the work to a
 //! thread of its own and look ten times a second; [`Signals`] looks from inside of work that stays
-//! on the thread of the caller, because handing it over would cost more than it takes.
+//! on the thread of the caller.
 //!
 //! After Ctrl-C, [`run`] waits until the work has ended and what it wrote is gone. [`wait_for`] is
 //! for work that only reads: it raises at once.

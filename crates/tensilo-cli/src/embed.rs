@@ -3,9 +3,9 @@
 //! [`run`](crate::run) takes the whole process: it installs handlers of signals, prints, and
 //! returns an exit code. A package of another language needs values, has handlers of its own, and
 //! raises its own errors. These functions therefore return documents and drawings, never write to
-//! the terminal, and fail with the errors of the crates, which name no flags of a command line.
+//! the terminal, and fail with the errors of the crates.
 //!
-//! Documents, tiles and drawings are those of the commands. A step that a command does with a
+//! Documents, tiles and drawings come from the commands. A step that a command does with a
 //! progress bar is here a second time, with a [`Tell`] in its place: that bar only looks for
 //! signals that the handlers of `run` have seen.
 

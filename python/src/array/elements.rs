@@ -1,8 +1,8 @@
 //! Arrays of any library, as a writer takes them: as bytes of one type, side by side.
 //!
 //! An array may have the buffer protocol, DLPack, or a type of ml_dtypes, for which NumPy has no
-//! buffer. It is copied, since the caller may change it while threads encode. Numbers of a
-//! narrower type become those of the column where that is exact; nothing is rounded here.
+//! buffer. It is copied: the writer encodes without the GIL, and the caller may change the array
+//! meanwhile. Numbers of a narrower type are widened where that is exact; nothing is rounded here.
 
 use crate::array::Array;
 use crate::array::dlpack::Imported;

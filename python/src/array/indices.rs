@@ -1,8 +1,8 @@
 //! Sample numbers, as callers have them: integers, slices, lists, arrays and masks.
 //!
-//! Arrays are read through the buffer protocol or DLPack, because a million numbers as objects of
-//! Python take a hundred times as long. Negative numbers count from the end, and a mask of bools
-//! has one for each sample, as in NumPy. A text is refused: it is an iterable, and a mistake.
+//! Arrays are read through the buffer protocol or DLPack, without an object of Python for each
+//! number. Negative numbers count from the end, and a mask of bools has one for each sample, as in
+//! NumPy. A text is refused, although Python can iterate over it.
 
 use crate::array::dlpack::Imported;
 use pyo3::buffer::{Element, PyBuffer};

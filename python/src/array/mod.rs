@@ -6,8 +6,8 @@
 //! so this package has an array of its own, which knows its elements and no arithmetic.
 //!
 //! The files of this folder are what it consists of (memory, types), its ways in and out (DLPack,
-//! elements, memory of the caller), and the numbers that index it. None but the last two know the
-//! array itself.
+//! elements, memory of the caller), and the numbers that index it. Only the elements and the memory
+//! of the caller know the array itself.
 
 pub mod dlpack;
 pub mod dtype;

@@ -4,8 +4,7 @@
 //! shared where Arrow has the same layout, and copied where it has another, as for bools and bf16.
 //!
 //! A dataset is a stream of record batches with the types of what it was made of. A thread reads
-//! one batch ahead, so that the consumer, which may hold the GIL, waits less; it ends when the
-//! stream is dropped.
+//! one batch ahead, and ends when the stream is dropped.
 
 use crate::array::memory::Memory;
 use crate::batch::samples::ColumnSamples;

@@ -1,8 +1,8 @@
 //! `BatchColumn`: samples of one column, as Python sees them.
 //!
 //! A column is one tensor if its samples have a fixed shape, and then any library takes it. If they
-//! differ in shape, no tensor holds them, and the caller chooses: values with offsets, a tensor that
-//! is padded, or a list of objects. Errors name the ways that a column has.
+//! differ in shape, no tensor holds them, and the caller chooses: values with offsets, a padded
+//! tensor, or a list of objects. Errors name the ways that a column has.
 
 use crate::arguments::{Natural, PaddingValue};
 use crate::array::Array;

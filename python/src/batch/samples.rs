@@ -1,8 +1,8 @@
 //! Samples of one column of a batch: their memory, and each as an object of Python.
 //!
 //! A batch of the crates has for each column values, offsets, extents, lists and validity. Python
-//! may write to the values at any time, so they are taken out of the batch, see [`Memory::of_batch`]:
-//! a [`ColumnSamples`] is a column with its values beside it.
+//! may write to the values at any time, so they are taken out of the batch, see
+//! [`Memory::of_batch`]: a [`ColumnSamples`] is a column with its values beside it.
 //!
 //! Everything that is made of samples starts here: the class `BatchColumn`, batches, Arrow's
 //! arrays, and pickles. This file knows none of them.

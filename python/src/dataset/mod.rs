@@ -1,8 +1,7 @@
 //! `Dataset`: files as one sequence of samples.
 //!
-//! The object of Python is what was opened, and opens it when it is first used: one that was
-//! pickled is cheap to move to another process, which may never read from it. The lock of its state
-//! is held for a moment only, since it must not be held when the process is forked.
+//! The object of Python knows its source, and is open or not. One that was pickled opens the files
+//! when it is first used, so it is cheap to move to another process, which may never read from it.
 //!
 //! The files of this folder are the source that is opened, the open dataset with its readers, and
 //! `Column`, one column of it.

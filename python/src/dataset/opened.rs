@@ -1,9 +1,8 @@
 //! An open dataset, and its readers of samples, which are kept for the next call.
 //!
-//! A reader has memory and open files that the next call can use again, so that a call for one
-//! sample takes some microseconds. Threads read at the same time, each with a reader of its own
-//! from a pool without a lock: a lock could be held by a thread that a forked process does not
-//! have. What another process has opened is opened again after a fork.
+//! A reader has memory and open files that the next call can use again. Threads read at the same
+//! time, each with a reader of its own from a pool. The pool has no lock, because a thread that a
+//! forked process does not have could hold it. After a fork, the process opens the view again.
 
 use crate::array::out::OutAllocator;
 use crate::dataset::source::Part;

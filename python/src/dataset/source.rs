@@ -1,8 +1,8 @@
 //! Where the samples of a dataset come from: what was opened, how, and which part of it.
 //!
 //! A dataset that is pickled is opened again in another process. It takes these facts with it, and
-//! no sample: paths that are absolute, the version, and the part. A part is all samples, those of a
-//! split, of which seed and range of hashes tell, or a list of numbers.
+//! no sample: paths that are absolute, the version, and the part. A part is all samples, a split,
+//! which is a seed and a range of hashes, or a list of numbers.
 
 use crate::error::Result;
 use pyo3::exceptions::{PyTypeError, PyValueError};

@@ -5,7 +5,7 @@
 //! crates takes. All of a call is read before any of it is written, so a call that is refused
 //! writes nothing. Errors name column and sample.
 //!
-//! Values must be those of the column: numbers are not rounded unless the column says so.
+//! Values must fit the column: numbers are not rounded unless the column says so.
 
 use crate::array::elements::{self, Elements, widened, widened_floats};
 use crate::batch::column::BatchColumn;
@@ -321,8 +321,8 @@ impl Input {
     }
 }
 
-/// Returns the elements of an array, side by side; `None` if the object is none. A column of a batch
-/// is samples, although it has DLPack, too.
+/// Returns the elements of an array, side by side; `None` if the object is none. A column of a
+/// batch is samples, although it has DLPack, too.
 fn elements(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
     if object.is_instance_of::<BatchColumn>() { Ok(None) } else { elements::elements(object) }
 }

@@ -1,7 +1,7 @@
 //! `Writer`: samples of Python to a file or a dataset.
 //!
 //! A file, or a version of a dataset, appears when the writer is closed, and nothing is left if the
-//! block of its `with` raises. A dataset gets data files of about equal size, one after the other.
+//! block of its `with` raises. A dataset gets data files of `shard_bytes`, one after the other.
 //! If one of them cannot be finished, its samples are lost, so nothing is published any more.
 //!
 //! A writer belongs to the process that has made it: one that was forked has the same open files,
