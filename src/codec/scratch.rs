@@ -4,7 +4,7 @@ use super::bins::{
     BinChoice, BinPlan, FilterPlan, FoundPalettes, KeptBins, MappedScratch, Marks, Numbers, Present, WindowScratch,
 };
 use super::choice::{Sample, SampledPart, Search};
-use super::geometry::RawPart;
+use super::part::RawPart;
 use super::tiers::{KeptTables, TierEncodeScratch, TierHead, TierScratch};
 use super::transform::Transform;
 use super::zstandard::EncodingDictionary;

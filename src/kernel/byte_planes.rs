@@ -8,10 +8,8 @@
 //! The vector loops work on blocks of one length, which are copied to and from arrays: the compiler
 //! then knows that nothing overlaps, and makes vectors of them for each instruction set.
 
-use super::Width;
-use super::bytes::{BLOCK, block, set_block};
 use super::dispatch::{Implementation, Scalar, implement, implementations};
-use super::elements::{Word, for_width};
+use super::{BLOCK, Width, Word, block, for_width, set_block};
 
 /// The kernels of one instruction set. All slices have the lengths that [`BytePlanes`] states.
 pub trait Kernel: Sync {

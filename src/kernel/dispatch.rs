@@ -126,7 +126,7 @@ macro_rules! method {
         { for $Word:ident in $width:ident => $function:expr }
     ) => {
         fn $name(&self, $($arg: $type),*) $(-> $output)? {
-            $crate::kernel::elements::for_width!(
+            $crate::kernel::for_width!(
                 $width, $Word => $crate::kernel::dispatch::enter!($entry *self, $function)
             )
         }

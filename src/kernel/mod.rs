@@ -21,7 +21,16 @@
 //! * the *scalar* implementation, which is the definition in code, and the oracle of the tests;
 //! * the same loops in vectors, which give the same bytes for any input. They are written once, and
 //!   either the compiler makes vectors of them, or they call the operations of a trait;
-//! * if there is such a trait, a file for each instruction set with these operations.
+//! * if there is such a trait, its operations for each instruction set, in a file or module of
+//!   their own.
+//!
+//! Buffers are bytes without alignment, and their elements unsigned little-endian integers of 1, 2,
+//! 4 or 8 bytes. A kernel takes the [`Width`] at run time and has a loop for each width, compiled
+//! for a [`Word`] of the width by [`for_width`]. Lengths come from callers: a loop only sees the
+//! elements that all of its buffers have, so that a wrong length is never a panic. Slices need not
+//! end with a whole vector, and no vector may be loaded beyond their end. What copies them
+//! therefore pads what is short: of a block beyond the end of a slice, zeros are read and nothing
+//! is written.
 //!
 //! [`dispatch`] detects and chooses instruction sets and compiles code for them. [`vectors`] loads
 //! and stores, and has the operations that several families need.
@@ -33,9 +42,7 @@
     allow(unused, reason = "the scalar kernels need few of the loops in vectors")
 )]
 
-mod bytes;
 mod dispatch;
-mod elements;
 mod vectors;
 
 pub mod bins;
@@ -51,5 +58,208 @@ pub mod tiers;
 #[cfg(test)]
 mod tests;
 
-pub use elements::Width;
 pub use vectors::prefetch;
+
+// ---- elements
+
+/// Width of one element in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    W1 = 1,
+    W2 = 2,
+    W4 = 4,
+    W8 = 8,
+}
+
+impl Width {
+    /// Returns the width in bytes.
+    pub const fn bytes(self) -> usize {
+        self as usize // exact: the discriminants are the widths
+    }
+
+    /// Returns the width of elements of `bytes` bytes. Returns `None` unless that is 1, 2, 4 or 8.
+    pub const fn from_bytes(bytes: usize) -> Option<Self> {
+        match bytes {
+            1 => Some(Self::W1),
+            2 => Some(Self::W2),
+            4 => Some(Self::W4),
+            8 => Some(Self::W8),
+            _ => None,
+        }
+    }
+}
+
+/// Cuts both buffers to the whole elements that fit in either. Debug builds assert that this cuts
+/// nothing off.
+fn whole_elements<'s, 'd>(width: Width, src: &'s [u8], dst: &'d mut [u8]) -> (&'s [u8], &'d mut [u8]) {
+    debug_assert_eq!(src.len(), dst.len(), "source and destination differ in length");
+    debug_assert_eq!(src.len() % width.bytes(), 0, "not a whole number of elements");
+    let len = src.len().min(dst.len());
+    let len = len - len % width.bytes();
+    (&src[..len], &mut dst[..len]) // in bounds: `len` is at most the length of either
+}
+
+/// Returns how many elements both buffers have, of which `elements` has whole ones and `bytes` has
+/// one byte for each. Debug builds assert that both have as many.
+fn common_count(width: Width, elements: &[u8], bytes: &[u8]) -> usize {
+    debug_assert_eq!(elements.len(), bytes.len() * width.bytes(), "buffers differ in elements");
+    bytes.len().min(elements.len() / width.bytes())
+}
+
+/// An unsigned integer as wide as an element. All arithmetic wraps around.
+trait Word: Copy + Default {
+    /// Bytes of an element.
+    const BYTES: usize;
+    /// Returns element `index` of `bytes`. Returns 0 if `bytes` ends before it.
+    fn get(bytes: &[u8], index: usize) -> Self;
+    /// Sets element `index` of `bytes`. Does nothing if `bytes` ends before it.
+    fn set(self, bytes: &mut [u8], index: usize);
+    /// Rotates left by one bit.
+    fn rotate_left(self) -> Self;
+    /// Rotates right by one bit.
+    fn rotate_right(self) -> Self;
+    /// Codes a signed integer: 0, -1, 1, -2, ... become 0, 1, 2, 3, ...
+    fn zigzag(self) -> Self;
+    /// Undoes [`zigzag`](Self::zigzag).
+    fn unzigzag(self) -> Self;
+    fn plus(self, other: Self) -> Self;
+    fn minus(self, other: Self) -> Self;
+    /// Returns `weight` eighths of a signed integer, rounded to the nearest, up if two are as near.
+    /// `weight` is at most 8.
+    fn eighths(self, weight: u8) -> Self;
+}
+
+macro_rules! words {
+    ($($word:ty),*) => {$(
+        impl Word for $word {
+            const BYTES: usize = size_of::<Self>();
+            #[inline(always)]
+            fn get(bytes: &[u8], index: usize) -> Self {
+                let start = index * Self::BYTES;
+                let word = bytes.get(start..).and_then(|rest| rest.first_chunk());
+                word.map_or(0, |word| Self::from_le_bytes(*word))
+            }
+            #[inline(always)]
+            fn set(self, bytes: &mut [u8], index: usize) {
+                let start = index * Self::BYTES;
+                if let Some(word) = bytes.get_mut(start..).and_then(|rest| rest.first_chunk_mut()) {
+                    *word = self.to_le_bytes();
+                }
+            }
+            #[inline(always)]
+            fn rotate_left(self) -> Self { <$word>::rotate_left(self, 1) }
+            #[inline(always)]
+            fn rotate_right(self) -> Self { <$word>::rotate_right(self, 1) }
+            #[inline(always)]
+            fn zigzag(self) -> Self {
+                let sign = (self.cast_signed() >> (Self::BITS - 1)).cast_unsigned();
+                (self << 1) ^ sign
+            }
+            #[inline(always)]
+            fn unzigzag(self) -> Self { (self >> 1) ^ (self & 1).wrapping_neg() }
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self { self.wrapping_add(other) }
+            #[inline(always)]
+            fn minus(self, other: Self) -> Self { self.wrapping_sub(other) }
+            #[inline(always)]
+            fn eighths(self, weight: u8) -> Self {
+                let weight = Self::from(weight);
+                let whole = (self.cast_signed() >> 3).cast_unsigned().wrapping_mul(weight);
+                let rest = (self & 7) * weight; // at most 56
+                whole.wrapping_add((rest + 4) >> 3)
+            }
+        }
+    )*};
+}
+words!(u8, u16, u32, u64);
+
+/// Evaluates `$body` with type `$word` as the [`Word`] of `$width`.
+macro_rules! for_width {
+    ($width:expr, $word:ident => $body:expr) => {
+        match $width {
+            $crate::kernel::Width::W1 => {
+                type $word = u8;
+                $body
+            }
+            $crate::kernel::Width::W2 => {
+                type $word = u16;
+                $body
+            }
+            $crate::kernel::Width::W4 => {
+                type $word = u32;
+                $body
+            }
+            $crate::kernel::Width::W8 => {
+                type $word = u64;
+                $body
+            }
+        }
+    };
+}
+use for_width;
+
+// ---- copies between slices of different lengths
+
+/// Bytes of a [`block`]: one vector of AVX-512, two of AVX2, four of NEON.
+const BLOCK: usize = 64;
+
+/// Returns the block of `bytes` that begins at `offset`. Returns zeros if `bytes` ends before its
+/// end.
+#[inline(always)]
+fn block(bytes: &[u8], offset: usize) -> &[u8; BLOCK] {
+    bytes.get(offset..).and_then(|rest| rest.first_chunk()).unwrap_or(&[0; BLOCK])
+}
+
+/// Sets the block of `bytes` that begins at `offset`. Does nothing if `bytes` ends before its end.
+#[inline(always)]
+fn set_block(bytes: &mut [u8], offset: usize, block: &[u8; BLOCK]) {
+    if let Some(to) = bytes.get_mut(offset..).and_then(|rest| rest.first_chunk_mut()) {
+        *to = *block;
+    }
+}
+
+/// Copies as many bytes as both slices have.
+fn copy(from: &[u8], to: &mut [u8]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = *from;
+    }
+}
+
+/// Returns the first `N` bytes of slices that are shorter, with zeros after them.
+#[cold]
+fn pad<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut padded = [0; N];
+    copy(bytes, &mut padded);
+    padded
+}
+
+/// Copies as many bytes as both slices have, at most 63.
+///
+/// All copies are of constant lengths. A call to `memcpy` would make the caller save its vectors.
+#[inline(always)]
+fn copy_short(from: &[u8], to: &mut [u8]) {
+    let len = from.len().min(to.len());
+    let (Some(from), Some(to)) = (from.get(..len), to.get_mut(..len)) else { return };
+    let done = copy_ends::<32>(from, to)
+        || copy_ends::<16>(from, to)
+        || copy_ends::<8>(from, to)
+        || copy_ends::<4>(from, to)
+        || copy_ends::<2>(from, to)
+        || copy_ends::<1>(from, to);
+    debug_assert!(done || len == 0, "bytes were left out");
+}
+
+/// Copies the first `N` bytes and the last `N` bytes. Returns `false` if there are fewer than `N`.
+#[inline(always)]
+fn copy_ends<const N: usize>(from: &[u8], to: &mut [u8]) -> bool {
+    let (Some(first), Some(last)) = (from.first_chunk::<N>(), from.last_chunk::<N>()) else {
+        return false;
+    };
+    if let Some(to) = to.first_chunk_mut() {
+        *to = *first;
+    }
+    if let Some(to) = to.last_chunk_mut() {
+        *to = *last;
+    }
+    true
+}

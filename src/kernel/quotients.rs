@@ -7,9 +7,8 @@
 //! in 32 bits, so that a vector has as many of them as it can. The loops have no branches, and the
 //! compiler makes vectors of them for each instruction set.
 
-use super::Width;
 use super::dispatch::{Implementation, Scalar, implement, implementations};
-use super::elements::{Word, common_count};
+use super::{Width, Word, common_count};
 use half::f16;
 
 /// A format of floats.

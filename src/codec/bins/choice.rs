@@ -7,19 +7,18 @@
 //! What is enumerated: gaps or none; then each mapping, or none; then each prediction of its
 //! numbers, or none; and filters in place of a prediction, for numbers of two bytes.
 
-use super::mappings::{
-    Bases, FoundPalettes, Mapping, Numbers, PaletteOrder, WantedPalettes, find_multiple, find_palettes, find_quotients,
-    find_upper_bits,
-};
+use super::mapping::{Bases, Mapping, Numbers};
+use super::multiples::{find_multiple, find_quotients, find_upper_bits};
 use super::options::Present;
+use super::palettes::{FoundPalettes, PaletteOrder, WantedPalettes, find_palettes};
 use super::plan::{BinChoice, Combination, Numbering, Palettes};
 use crate::Result;
-use crate::codec::bits::split;
 use crate::codec::{
+    bits::split,
     choice::{
         Coded, Idea, SampledPart, Search, best_weights, bin_predictions, drop_first_rows, refine, transform_blocks,
     },
-    geometry::Geometry,
+    part::Geometry,
     scratch::EncodeScratch,
     transform::Transform,
 };

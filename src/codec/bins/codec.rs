@@ -11,21 +11,19 @@
 //!
 //! Encoding a part encodes each finalist of `choice.rs` and keeps the smallest.
 
-use super::block::StoredBins;
 use super::choice::{Means, choose, each_choice, each_finalist};
-use super::device_tables;
-use super::mappings::{MappedBlock, Mapping, Widths};
+use super::mapping::{MappedBlock, Mapping, Widths};
 use super::options::{Gaps, Marks, OutlierBlock};
 use super::plan::{BinChoice, Combination, PlannedPart};
-use super::tables::{BinTables, table_bytes};
-use crate::codec::bits::{planes, split};
-use crate::codec::blocked::{Block, BlockLimits};
-use crate::codec::choice::{Pieces, SampledPart, transform_blocks};
-use crate::codec::encoding::{BlockCodec, BlockEncoder, VisitPlan, WORDS};
-use crate::codec::geometry::{Geometry, RawPart};
-use crate::codec::part::{Anatomy, PartSpec};
-use crate::codec::scratch::{DecodeScratch, EncodeScratch};
-use crate::codec::transform::Transform;
+use super::tables::{BinTables, StoredBins, table_bytes, write_device_tables};
+use crate::codec::{
+    bits::{planes, split},
+    blocked::{Block, BlockCodec, BlockEncoder, BlockLimits, VisitPlan, WORDS},
+    choice::{Pieces, SampledPart, transform_blocks},
+    part::{Anatomy, Geometry, PartSpec, RawPart},
+    scratch::{DecodeScratch, EncodeScratch},
+    transform::Transform,
+};
 use crate::kernel::Width;
 use crate::{Error, Result, memory};
 use std::ops::Range;
@@ -61,7 +59,7 @@ impl BlockCodec for BinBlocks {
     }
 
     fn device_tables(&self, spec: PartSpec<'_>, tables: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        device_tables::write(spec, tables, out)
+        write_device_tables(spec, tables, out)
     }
 
     fn kept_tables(&self, spec: PartSpec<'_>, tables: &[u8], scratch: &mut DecodeScratch) -> Result<Arc<BinTables>> {

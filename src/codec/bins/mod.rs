@@ -1,30 +1,32 @@
 //! Chapters 5.13 to 5.15: bins. An element is the bin of its window, coded by rANS, and its offset
 //! in it.
 //!
-//! `tables.rs` has what the front states, `block.rs` the sections of a block of bins, `mappings`
-//! integers that stand for elements, and `options` which elements are coded; `codec.rs` puts the
-//! layers together. Writers choose mapping, options and transform in `choice.rs`, bins in
-//! `partition.rs`, classes and frequencies in `classes.rs`; `plan.rs` has the result.
+//! `tables.rs` has what a file stores: the tables of a part, and the sections of a block.
+//! `mapping.rs` is any of the mappings, integers that stand for elements; `palettes.rs` and
+//! `multiples.rs` have them. `options.rs` and `filters.rs` say which elements are coded, and how
+//! they are predicted. `codec.rs` puts the layers together. Writers choose mapping, options and
+//! transform in `choice.rs`, and bins, classes and frequencies in `plan.rs`.
 //!
 //! The errors of all rules of bins are here.
 
-mod block;
 mod choice;
-mod classes;
 mod codec;
-mod device_tables;
-mod mappings;
+mod filters;
+mod mapping;
+mod multiples;
 mod options;
-mod partition;
+mod palettes;
 mod plan;
 mod tables;
 
-pub(super) use block::WindowScratch;
 pub(super) use codec::BinBlocks;
-pub(super) use mappings::{FoundPalettes, MappedScratch, Numbers};
-pub(super) use options::{FilterPlan, Marks, Present};
+pub(super) use filters::FilterPlan;
+pub(super) use mapping::Numbers;
+pub(super) use multiples::MappedScratch;
+pub(super) use options::{Marks, Present};
+pub(super) use palettes::FoundPalettes;
 pub(super) use plan::{BinChoice, BinPlan};
-pub(super) use tables::KeptBins;
+pub(super) use tables::{KeptBins, WindowScratch};
 
 use crate::kernel::Width;
 use crate::{Error, Result};

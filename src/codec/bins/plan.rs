@@ -4,22 +4,35 @@
 //! `choice.rs` chooses a [`Combination`]; [`BinPlan`] then chooses windows, bins and classes for
 //! the coded integers of all blocks, writes the tables, and encodes the blocks one by one. A choice
 //! is kept from chunk to chunk: the next chunk of a column tries it first.
+//!
+//! A bin is an interval of 2^K values that begins at a multiple of its length, so its offset is K
+//! bits of a window. [`Partition`] finds about the cheapest of all partitions into such intervals.
+//! The cost of a bin itself bounds their number: if there are too many, the cost is raised, and
+//! then bisected down to about as many as there may be.
+//!
+//! If a part has regions that differ, such as background and signal, one table of frequencies fits
+//! none of them well, so a group of 64 elements names one of up to four classes. [`Classes`]
+//! assigns groups by Lloyd's algorithm, with the bits that a group costs with the frequencies of a
+//! class as the distance. It keeps one class for all if codes and tables cost more than several
+//! save.
 
-use super::classes::Classes;
-use super::mappings::{Bases, Mapping, Multiple, PaletteOrder, Quotient};
-use super::options::{FilterPlan, Gaps, Options, OutlierPlan, low_bytes_of};
-use super::partition::Partition;
-use super::tables::{ChosenFields, write_tables};
+use super::filters::FilterPlan;
+use super::mapping::{Bases, Mapping};
+use super::multiples::{Multiple, Quotient};
+use super::options::{Gaps, Options, OutlierPlan, low_bytes_of};
+use super::palettes::PaletteOrder;
+use super::tables::{ChosenFields, Counts, Frequencies, write_tables};
 use crate::codec::{
     bits::ClassCodes,
     choice::{Idea, Search},
-    geometry::Geometry,
+    part::Geometry,
     transform::Transform,
 };
 use crate::kernel::{
     Width,
     bins::{
-        BinModel, GROUP,
+        BINS, BinModel, CLASSES, GROUP,
+        costs::{self, BinCosts, ClassSums, GroupCounts},
         encode::{self, BinEncoder},
     },
     predict::Prediction,
@@ -241,4 +254,297 @@ fn count_lengths(planes: &[&[u8]]) -> [u32; 65] {
 #[cold]
 fn not_planned() -> Error {
     Error::internal("a block has elements that bins were not planned for")
+}
+
+// ---- bins
+
+/// Values of a window.
+const VALUES: usize = 1 << 16;
+/// Values that are counted together if none of them occurs.
+const RUN: usize = 64;
+/// The bits that a bin costs in the tables: `K`, and its frequencies in some classes.
+const BIN_BITS: f32 = 60.0;
+/// Steps to the least cost of a bin with which there are not too many of them.
+const BISECTIONS: usize = 4;
+/// If there are at most this many bins fewer than there may be, no more are searched for.
+const ENOUGH: usize = 4;
+/// The least share of a bin that costs are estimated with. The least that can be coded is 1/256.
+const LEAST_SHARE: f32 = 1.0 / 1024.0;
+
+/// The bins of a part, in memory that is reused.
+#[derive(Default)]
+pub(crate) struct Partition {
+    /// For each value, the number of windows below it.
+    below: Vec<u32>,
+    bin_of: Vec<u8>,
+    /// `K` of each bin.
+    pub bits: Vec<u8>,
+    /// The same, of other bins that were tried.
+    tried: Vec<u8>,
+}
+
+impl Partition {
+    /// Chooses bins for windows, of which there is at least one. `value_bits` is 16, or 8 if the
+    /// elements are bytes.
+    pub(crate) fn choose(&mut self, windows: &[[u8; 2]], value_bits: u32) {
+        self.count(windows);
+        let search = |bin_bits: f32, bits: &mut Vec<u8>| {
+            bits.clear();
+            // bins are never wider than half of all values
+            let half = 1 << (value_bits - 1);
+            let search = IntervalSearch { below: &self.below, total: windows.len() as f32, bin_bits };
+            for start in [0, half] {
+                search.best(start, value_bits - 1, bits);
+            }
+        };
+        search(BIN_BITS, &mut self.bits);
+        let (mut too_cheap, mut bin_bits) = (BIN_BITS, BIN_BITS);
+        while self.bits.len() > BINS {
+            (too_cheap, bin_bits) = (bin_bits, 1.5 * bin_bits + 8.0);
+            search(bin_bits, &mut self.bits);
+        }
+        for _ in 0..BISECTIONS {
+            if self.bits.len() > BINS - ENOUGH || too_cheap == bin_bits {
+                break;
+            }
+            let middle = (too_cheap + bin_bits) / 2.0;
+            search(middle, &mut self.tried);
+            if self.tried.len() > BINS {
+                too_cheap = middle;
+            } else {
+                bin_bits = middle;
+                std::mem::swap(&mut self.bits, &mut self.tried);
+            }
+        }
+        self.bin_of.resize(VALUES, 0);
+        let mut start = 0;
+        for (bin, &bits) in (0..).zip(&self.bits) {
+            let end = start + (1 << bits);
+            self.bin_of.get_mut(start..end).unwrap_or(&mut []).fill(bin);
+            start = end;
+        }
+    }
+
+    fn count(&mut self, windows: &[[u8; 2]]) {
+        self.below.clear();
+        self.below.resize(VALUES + 1, 0);
+        let Some(counts) = self.below.last_chunk_mut::<VALUES>() else { return }; // never: one more
+        for &window in windows {
+            counts[usize::from(u16::from_le_bytes(window))] += 1; // in bounds: 2^16 values
+        }
+        let mut sum = 0_u32;
+        for counts in counts.as_chunks_mut::<RUN>().0 {
+            // most values do not occur, and vectors find them faster than they are summed
+            if counts.iter().fold(0, |any, count| any | count) == 0 {
+                counts.fill(sum);
+                continue;
+            }
+            for count in counts {
+                sum = sum.wrapping_add(*count); // fewer than 2^32 windows
+                *count = sum;
+            }
+        }
+    }
+
+    pub(crate) fn bins_of(&self, windows: &[[u8; 2]], bins: &mut Vec<u8>) {
+        bins.clear();
+        // `None` if nothing was chosen
+        let Some(bin_of) = self.bin_of.first_chunk::<VALUES>() else { return };
+        // in bounds: 2^16 values
+        bins.extend(windows.iter().map(|&window| bin_of[usize::from(u16::from_le_bytes(window))]));
+    }
+}
+
+/// The search from the widest intervals to the narrowest.
+struct IntervalSearch<'a> {
+    below: &'a [u32],
+    total: f32,
+    bin_bits: f32,
+}
+
+impl IntervalSearch<'_> {
+    fn count(&self, start: usize, end: usize) -> u32 {
+        let below = |value| self.below.get(value).copied().unwrap_or(0);
+        below(end) - below(start) // sums ascend
+    }
+
+    /// Appends `K` of the bins of an interval. Returns the bits that its windows cost with them.
+    fn best(&self, start: usize, bits: u32, bins: &mut Vec<u8>) -> f32 {
+        let count = self.count(start, start + (1 << bits));
+        let whole = bins.len();
+        bins.push(bits as u8); // exact: at most 15
+        if count == 0 {
+            return 0.0;
+        }
+        let count = count as f32;
+        let share = (count / self.total).max(LEAST_SHARE);
+        let excess = (share - count / self.total) * self.total * std::f32::consts::LOG2_E;
+        let cost = count * (bits as f32 - share.log2()) + excess + self.bin_bits;
+        // halves cannot save more than the bits of the offsets
+        if bits == 0 || count * bits as f32 <= self.bin_bits {
+            return cost;
+        }
+        bins.pop();
+        let half = 1 << (bits - 1);
+        let halves = self.best(start, bits - 1, bins) + self.best(start + half, bits - 1, bins);
+        if halves < cost {
+            return halves;
+        }
+        bins.truncate(whole);
+        bins.push(bits as u8); // exact: at most 15
+        cost
+    }
+}
+
+// ---- classes
+
+/// Bins whose counts a vector has.
+const OCTET: usize = 8;
+
+/// Groups whose costs are computed together.
+const TOGETHER: usize = 64;
+
+const ROUNDS: usize = 3;
+/// The count that is added to each of a class, so that a bin that it has not costs some bits, not
+/// infinitely many.
+const ADDED: f32 = 0.02;
+/// The unit of costs is a bit divided by this. A cost is below 64 bits or 2^13 units, and that of a
+/// group at most 2^19.
+const UNITS: f32 = 128.0;
+
+/// The classes of the groups of a part, in memory that is reused.
+#[derive(Default)]
+pub(crate) struct Classes {
+    groups: Vec<GroupCounts>,
+    /// The vectors of the counts of a group that are in use.
+    octets: usize,
+    /// Groups in the order of their mean bins: the number of each, below the bits of the mean.
+    order: Vec<u64>,
+    tried: Vec<u8>,
+    /// The class of each group.
+    pub class_of: Vec<u8>,
+    /// The frequencies of each class.
+    pub frequencies: Vec<Frequencies>,
+}
+
+impl Classes {
+    /// Chooses one class for all groups of the bins of these blocks or, if there may be several and
+    /// that takes fewer bits, [`CLASSES`].
+    pub(crate) fn choose<'b>(&mut self, blocks: impl Iterator<Item = &'b [u8]>, may_have_classes: bool) {
+        self.count(blocks);
+        let mut least = f32::INFINITY;
+        let class_counts: &[usize] = if may_have_classes { &[1, CLASSES] } else { &[1] };
+        for &class_count in class_counts {
+            self.assign(class_count);
+            let (bits, frequencies) = self.cost(class_count);
+            if bits < least {
+                least = bits;
+                self.frequencies = frequencies;
+                std::mem::swap(&mut self.class_of, &mut self.tried);
+            }
+        }
+    }
+
+    fn count<'b>(&mut self, blocks: impl Iterator<Item = &'b [u8]>) {
+        self.groups.clear();
+        self.order.clear();
+        let mut most = 0;
+        for (i, group) in (0..).zip(blocks.flat_map(|bins| bins.chunks(GROUP))) {
+            let mut sum = 0;
+            for &bin in group {
+                most = bin.max(most);
+                sum += u32::from(bin); // at most 64 bins below 64
+            }
+            let mean = sum as f32 / group.len() as f32;
+            // the bits of floats that are not negative are in their order
+            self.order.push(u64::from(mean.to_bits()) << 32 | i);
+            self.groups.push(count_bins(group));
+        }
+        self.octets = usize::from(most) / OCTET + 1;
+        self.order.sort_unstable();
+    }
+
+    fn assign(&mut self, class_count: usize) {
+        let Self { groups, octets, order, tried, .. } = self;
+        tried.clear();
+        tried.resize(groups.len(), 0);
+        for (rank, &group) in order.iter().enumerate() {
+            let Some(class) = tried.get_mut(group as u32 as usize) else { continue }; // lower bits
+            *class = (rank * class_count / groups.len()) as u8; // below 4
+        }
+        if class_count == 1 {
+            return;
+        }
+        for _ in 0..ROUNDS {
+            assign_to_nearest(&class_costs(&sum_classes(groups, *octets, tried, class_count)), groups, tried);
+        }
+    }
+
+    fn cost(&self, class_count: usize) -> (f32, Vec<Frequencies>) {
+        let codes = ClassCodes::new(class_count).bytes(self.tried.len()).unwrap_or(usize::MAX);
+        let mut bits = 8.0 * codes as f32;
+        let mut frequencies = Vec::with_capacity(class_count);
+        for counts in sum_classes(&self.groups, self.octets, &self.tried, class_count) {
+            let class = Frequencies::of(&counts);
+            bits += class.bits(&counts) + 8.0 * (2 + class.range().1.len()) as f32;
+            frequencies.push(class);
+        }
+        (bits, frequencies)
+    }
+}
+
+/// Counts the bins of a group. Each has two counters, so that equal bins in a row do not wait for
+/// each other.
+fn count_bins(bins: &[u8]) -> GroupCounts {
+    let [mut counts, mut others] = [[0; BINS]; 2];
+    let (pairs, rest) = bins.as_chunks();
+    for &[bin, other] in pairs {
+        // in bounds
+        counts[usize::from(bin) % BINS] += 1;
+        others[usize::from(other) % BINS] += 1;
+    }
+    rest.iter().for_each(|&bin| counts[usize::from(bin) % BINS] += 1); // in bounds
+    counts.iter_mut().zip(others).for_each(|(count, other)| *count += other);
+    counts
+}
+
+fn sum_classes(groups: &[GroupCounts], octets: usize, class_of: &[u8], class_count: usize) -> Vec<Counts> {
+    let mut sums = vec![[0; BINS]; class_count];
+    for (group, &class) in groups.iter().zip(class_of) {
+        let Some(sum) = sums.get_mut(usize::from(class)) else { continue };
+        for (sums, counts) in sum.as_chunks_mut::<OCTET>().0.iter_mut().zip(group.as_chunks::<OCTET>().0).take(octets) {
+            // fewer than 2^32 in all
+            sums.iter_mut().zip(counts).for_each(|(sum, &count)| *sum += u32::from(count));
+        }
+    }
+    sums
+}
+
+/// The costs of no bins: the class, in the lowest two bits. The units are in the other bits, so the
+/// minimum of the costs names the first class with the fewest units.
+const NONE: ClassSums = [0.0, 1.0, 2.0, 3.0];
+
+/// Returns the costs of bins in classes with these counts. Sums are below 2^24, so they are exact.
+fn class_costs(classes: &[Counts]) -> BinCosts {
+    let mut costs = [[0.0; CLASSES]; BINS];
+    for (class, counts) in classes.iter().enumerate().take(CLASSES) {
+        let total: f32 = counts.iter().map(|&count| count as f32 + ADDED).sum();
+        for (costs, &count) in costs.iter_mut().zip(counts) {
+            let units = (-((count as f32 + ADDED) / total).log2() * UNITS) as i16; // below 2^13
+            costs[class] = f32::from(units) * CLASSES as f32; // in bounds
+        }
+    }
+    costs
+}
+
+/// Sets the class of each group to the one in which its bins cost the least.
+fn assign_to_nearest(costs: &BinCosts, groups: &[GroupCounts], class_of: &mut [u8]) {
+    for (classes, groups) in class_of.chunks_mut(TOGETHER).zip(groups.chunks(TOGETHER)) {
+        let mut sums = [NONE; TOGETHER];
+        costs::best().add(costs, groups, &mut sums);
+        for (class, sums) in classes.iter_mut().zip(sums) {
+            let least = sums.into_iter().fold(f32::INFINITY, |least, sum| if sum < least { sum } else { least });
+            *class = (least as u32 % CLASSES as u32) as u8; // below 4
+        }
+    }
 }

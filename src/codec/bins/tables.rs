@@ -1,19 +1,31 @@
-//! The tables of bins (chapter 5.13): transform, bins, frequencies of classes, mapping, options.
+//! What a file stores of bins (chapter 5.13): the tables of a part, and its blocks.
 //!
-//! They stand in front of the blocks of a part, which are decoded with them alone. Parsing checks
-//! all that decoding relies on: bins cover the values of a window without gaps, the frequencies of
-//! a class add up to 256, and fields of mapping and options fit the width of elements and numbers.
-//! A reader keeps the tables that it parsed last, as one sample mostly follows another of its
-//! chunk.
+//! The tables are transform, bins, frequencies of classes, mapping and options. They stand in front
+//! of the blocks, which are decoded with them alone. Parsing checks all that decoding relies on:
+//! bins cover the values of a window without gaps, the frequencies of a class add up to 256, and
+//! fields of mapping and options fit the width of elements and numbers. A reader keeps the tables
+//! that it parsed last, since one sample mostly follows another of its chunk.
+//!
+//! A file has the fields one after the other, in as few bytes as possible, and dictionaries as
+//! steps. Devices would repeat that pass for each block, so [`write_device_tables`] gives each
+//! field a place, once, with all checks.
+//!
+//! A block has class codes, bytes below windows, states and stream. Its windows come out in order,
+//! so the first elements of a block can be decoded without the rest, and two blocks of a part can
+//! be decoded at once. Windows are the elements themselves if these have two bytes; otherwise they
+//! are joined with the bytes below them.
 
-use super::classes::Frequencies;
-use super::mappings::Mapping;
+use super::mapping::Mapping;
 use super::options::Options;
-use super::{cut, malformed_tables};
-use crate::codec::{bits::ClassCodes, part::PartSpec, transform::Transform};
+use super::{cut, malformed_block, malformed_tables};
+use crate::codec::{
+    bits::{ClassCodes, with_width},
+    part::{Anatomy, PartSpec},
+    transform::Transform,
+};
 use crate::kernel::{
     Width,
-    bins::{BINS, BinModel, CLASSES},
+    bins::{BINS, BinModel, CLASSES, CodedBlock, GROUP, best},
 };
 use crate::le::{Fields, structure};
 use crate::{Error, Result, memory};
@@ -226,5 +238,355 @@ impl KeptBins {
             }
         }
         self.0.as_ref().map(|kept| Arc::clone(&kept.tables)).ok_or_else(cut)
+    }
+}
+
+// ---- frequencies of a class
+
+/// The number of times that each bin occurs.
+pub(super) type Counts = [u32; BINS];
+
+/// Bins that have a frequency in a class: the first of them, and the frequencies up to the last.
+#[derive(Clone, Debug)]
+pub(super) struct Frequencies {
+    of: [u8; BINS],
+}
+
+/// The sum of the frequencies of a class.
+const FREQUENCY_SUM: u32 = 256;
+
+impl Frequencies {
+    /// Returns frequencies that code `counts` in about the fewest bits. Every bin that occurs has
+    /// one, and at least two bins have one.
+    pub(super) fn of(counts: &Counts) -> Self {
+        let total: u64 = counts.iter().copied().map(u64::from).sum();
+        let mut of = counts.map(|count| {
+            // at most 256
+            let share = (u64::from(count) * u64::from(FREQUENCY_SUM)).checked_div(total).unwrap_or(0) as u32;
+            if count == 0 { 0 } else { share.max(1) }
+        });
+        add_up(&mut of, counts);
+        Self::with_two(of)
+    }
+
+    /// Gives a second bin a frequency if one has all, or if none has any.
+    fn with_two(mut of: [u32; BINS]) -> Self {
+        if let Some(all) = of.iter().position(|&frequency| frequency == FREQUENCY_SUM) {
+            of = [0; BINS];
+            of[all] = FREQUENCY_SUM - 1; // in bounds: a bin
+            of[if all == 0 { 1 } else { all - 1 }] = 1; // in bounds: there are 64
+        }
+        if of == [0; BINS] {
+            (of[0], of[1]) = (FREQUENCY_SUM - 1, 1);
+        }
+        Self { of: of.map(|frequency| frequency as u8) } // exact: below 256
+    }
+
+    pub(super) fn bits(&self, counts: &Counts) -> f32 {
+        let bits = |(&count, &frequency): (&u32, &u8)| match count {
+            0 => 0.0,
+            _ => count as f32 * (8.0 - f32::from(frequency).log2()),
+        };
+        counts.iter().zip(&self.of).map(bits).sum()
+    }
+
+    /// Returns the first bin that has a frequency, and the frequencies from it to the last one.
+    pub(super) fn range(&self) -> (usize, &[u8]) {
+        let has_one = |&frequency: &u8| frequency > 0;
+        let first = self.of.iter().position(has_one).unwrap_or(0);
+        let end = self.of.iter().rposition(has_one).map_or(0, |last| last + 1);
+        (first, self.of.get(first..end).unwrap_or(&[]))
+    }
+}
+
+/// Adds to the frequencies, or takes from them, until they add up to [`FREQUENCY_SUM`].
+fn add_up(of: &mut [u32; BINS], counts: &Counts) {
+    let mut sum: u32 = of.iter().sum();
+    // the bits that one more saves are about in proportion
+    let gain = |count: u32, frequency: u32| count as f32 / (frequency as f32 + 0.5);
+    let mut gains = map_bins(counts, of, gain);
+    while sum < FREQUENCY_SUM {
+        let most = best_bin(&gains, |gain, most| gain >= most);
+        // in bounds: bins
+        if counts[most] == 0 {
+            break; // all are
+        }
+        of[most] += 1;
+        gains[most] = gain(counts[most], of[most]);
+        sum += 1;
+    }
+    let loss = |count: u32, frequency: u32| match frequency {
+        0..=1 => f32::INFINITY,
+        _ => count as f32 / (frequency as f32 - 0.5),
+    };
+    let mut losses = map_bins(counts, of, loss);
+    while sum > FREQUENCY_SUM {
+        let least = best_bin(&losses, |loss, least| loss < least);
+        // in bounds: bins
+        of[least] -= 1; // more than 1, since there are fewer bins than their sum
+        losses[least] = loss(counts[least], of[least]);
+        sum -= 1;
+    }
+}
+
+fn map_bins(counts: &Counts, of: &[u32; BINS], value: impl Fn(u32, u32) -> f32) -> [f32; BINS] {
+    std::array::from_fn(|bin| value(counts[bin], of[bin])) // in bounds: a bin
+}
+
+/// Returns the index of the value that no later one is better than.
+fn best_bin(values: &[f32; BINS], is_better: impl Fn(f32, f32) -> bool) -> usize {
+    let mut best = (0, values[0]);
+    for (bin, &value) in values.iter().enumerate() {
+        if is_better(value, best.1) {
+            best = (bin, value);
+        }
+    }
+    best.0
+}
+
+// ---- the layout for devices
+
+/// The offsets of the layout for devices: `kernels/bin_tables.h` of `tensilo-cuda` has the same.
+mod at {
+    use super::BINS;
+
+    pub(super) const LOW_BYTES: usize = 16;
+    pub(super) const CLASS_COUNT: usize = 17;
+    pub(super) const MAPPING: usize = 18;
+    pub(super) const NUMBER_BYTES: usize = 19;
+    pub(super) const FLOAT_TYPE: usize = 20;
+    pub(super) const DETAIL_BITS: usize = 21;
+    pub(super) const GAP_RICE: usize = 22;
+    pub(super) const UPPER_BITS: usize = 24;
+    pub(super) const OUTLIER_RICE: usize = 25;
+    pub(super) const TAPS: usize = 27;
+    pub(super) const FILTER_COUNT: usize = 28;
+    pub(super) const DICTIONARY_COUNT: usize = 29;
+    pub(super) const FILTER_ZERO: usize = 30;
+    pub(super) const RESTART_SEGMENTS: usize = 32;
+    pub(super) const EXPONENT: usize = 34;
+    pub(super) const DIVISOR: usize = 36;
+    pub(super) const FILLER: usize = 40;
+    pub(super) const FACTOR: usize = 48;
+    pub(super) const BITS: usize = 56;
+    pub(super) const FREQUENCIES: usize = BITS + BINS;
+    pub(super) const COEFFICIENTS: usize = FREQUENCIES + 4 * BINS;
+    /// The ends of dictionaries, and then their values from the next multiple of 8 on.
+    pub(super) const DICTIONARIES: usize = COEFFICIENTS + 2 * 16 * 16;
+}
+
+/// Checks tables, and appends them in the layout for devices.
+pub(super) fn write_device_tables(spec: PartSpec<'_>, tables: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    let parsed = BinTables::parse(spec, tables)?;
+    let start = out.len();
+    memory::resize(out, start + at::DICTIONARIES, 0)?;
+    let fixed = out.get_mut(start..).unwrap_or(&mut []);
+    // the tables are whole: they were parsed
+    let (head, rest) = tables.split_at_checked(TABLE_HEAD_BYTES).ok_or_else(cut)?;
+    put_at(fixed, 0, head.get(4..20).unwrap_or(&[]));
+    put_at(fixed, at::LOW_BYTES, &[parsed.low_bytes as u8]); // exact, as the next: small counts
+    put_at(fixed, at::CLASS_COUNT, &[parsed.class_count as u8]);
+    put_at(fixed, at::MAPPING, head.get(23..24).unwrap_or(&[]));
+    let (bits, mut rest) = rest.split_at_checked(parsed.bin_count).ok_or_else(cut)?;
+    put_at(fixed, at::BITS, bits);
+    for class in 0..parsed.class_count {
+        let ([first, count], after) = rest.split_first_chunk().ok_or_else(cut)?;
+        let (frequencies, after) = after.split_at_checked(usize::from(*count)).ok_or_else(cut)?;
+        put_at(fixed, at::FREQUENCIES + class * BINS + usize::from(*first), frequencies);
+        rest = after;
+    }
+    if let Some(gaps) = parsed.options.gaps {
+        put_at(fixed, at::FILLER, &gaps.filler);
+        put_at(fixed, at::GAP_RICE, &gaps.parameters.to_bytes());
+    }
+    if let Some(outliers) = parsed.options.outliers {
+        put_at(fixed, at::UPPER_BITS, &[outliers.upper_bits]);
+        put_at(fixed, at::OUTLIER_RICE, &outliers.parameters.to_bytes());
+    }
+    if let Some(filters) = parsed.options.filters {
+        let bank = filters.bank;
+        put_at(fixed, at::TAPS, &[bank.taps as u8]); // exact, as the next: at most 16
+        put_at(fixed, at::FILTER_COUNT, &[filters.filter_count as u8]);
+        put_at(fixed, at::FILTER_ZERO, &bank.zero.to_le_bytes());
+        put_at(fixed, at::RESTART_SEGMENTS, &bank.restart.to_le_bytes());
+        let coefficients = bank.coefficients.iter().flatten();
+        for (i, coefficient) in coefficients.enumerate() {
+            put_at(fixed, at::COEFFICIENTS + 2 * i, &coefficient.to_le_bytes());
+        }
+    }
+    let number_bytes = parsed.mapping.widths(spec.width_and_count()?.0).number.bytes();
+    put_at(fixed, at::NUMBER_BYTES, &[number_bytes as u8]); // exact: at most 8
+    match &parsed.mapping {
+        Mapping::None => {}
+        Mapping::Quotient(quotient) => {
+            put_at(fixed, at::FLOAT_TYPE, &[quotient.float_type.code()]);
+            put_at(fixed, at::DETAIL_BITS, &[quotient.detail_bits]);
+            put_at(fixed, at::EXPONENT, &quotient.exponent.to_le_bytes());
+            put_at(fixed, at::DIVISOR, &quotient.divisor.to_le_bytes());
+        }
+        Mapping::Multiple(multiple) => put_at(fixed, at::FACTOR, &multiple.factor.to_le_bytes()),
+        Mapping::Palette(palettes) => {
+            // exact: a byte in the file
+            put_at(fixed, at::DICTIONARY_COUNT, &[palettes.ends.len() as u8]);
+            for &end in &palettes.ends {
+                out.extend_from_slice(&u32::try_from(end).map_err(|_| cut())?.to_le_bytes());
+            }
+            let aligned = start + (out.len() - start).next_multiple_of(8);
+            memory::resize(out, aligned, 0)?;
+            memory::extend(out, &palettes.values)?;
+        }
+    }
+    Ok(())
+}
+
+/// Sets the bytes from `at` on, which are there.
+fn put_at(out: &mut [u8], at: usize, bytes: &[u8]) {
+    if let Some(to) = out.get_mut(at..at + bytes.len()) {
+        to.copy_from_slice(bytes); // equal lengths
+    }
+}
+
+// ---- blocks
+
+/// Memory for the windows and classes of two blocks.
+#[derive(Default)]
+pub(crate) struct WindowScratch([BlockScratch; 2]);
+
+/// Memory for the windows and classes of a block.
+#[derive(Default)]
+struct BlockScratch {
+    classes: Vec<u8>,
+    windows: Vec<[u8; 2]>,
+}
+
+/// The stored bytes of a block of numbers. Without a mapping, these are the elements.
+pub(crate) struct StoredBins<'a> {
+    tables: &'a BinTables,
+    width: Width,
+    count: usize,
+    codes: &'a [u8],
+    /// The planes of the bytes below the windows.
+    low_bytes: &'a [u8],
+    coded: &'a [u8],
+}
+
+impl<'a> StoredBins<'a> {
+    /// Splits the sections of a block of `count` numbers.
+    pub(crate) fn split(tables: &'a BinTables, width: Width, count: usize, stored: &'a [u8]) -> Result<Self> {
+        let split = || {
+            let (codes, rest) = stored.split_at_checked(tables.class_codes().bytes(count.div_ceil(GROUP))?)?;
+            let (low_bytes, coded) = rest.split_at_checked(tables.low_bytes.checked_mul(count)?)?;
+            // no elements have no states, and no kernel looks at them
+            (count > 0 || coded.is_empty()).then_some(())?;
+            Some(Self { tables, width, count, codes, low_bytes, coded })
+        };
+        split()
+            .ok_or_else(|| malformed_block("it ends within its class codes or low bytes, or has bytes of no elements"))
+    }
+
+    /// Decodes the first elements, as many as `out` has. If that is all, checks all of.
+    pub(crate) fn decode(&self, out: &mut [u8], scratch: &mut WindowScratch) -> Result<()> {
+        let [scratch, _] = &mut scratch.0;
+        let is_right = best().decode(&self.tables.model, self.start(out, scratch)?);
+        self.finish(is_right, out, scratch)
+    }
+
+    /// Decodes two blocks of the same part as [`decode`](Self::decode) does.
+    pub(crate) fn decode_two(
+        [a, b]: [&Self; 2],
+        [out_a, out_b]: [&mut [u8]; 2],
+        scratch: &mut WindowScratch,
+    ) -> Result<()> {
+        let [scratch_a, scratch_b] = &mut scratch.0;
+        let started = [a.start(out_a, scratch_a)?, b.start(out_b, scratch_b)?];
+        let [is_a_right, is_b_right] = best().decode_two(&a.tables.model, started);
+        a.finish(is_a_right, out_a, scratch_a)?;
+        b.finish(is_b_right, out_b, scratch_b)
+    }
+
+    /// Checks the class codes of the first elements, as many as `out` has. Returns what decodes
+    /// their windows: to `out` if these are the elements.
+    fn start<'b>(&'b self, out: &'b mut [u8], scratch: &'b mut BlockScratch) -> Result<CodedBlock<'b>> {
+        let Self { tables, width, count, codes, .. } = *self;
+        let BlockScratch { classes, windows } = scratch;
+        let wanted = out.len() / width.bytes();
+        let groups = wanted.min(count).div_ceil(GROUP);
+        let class_codes = tables.class_codes();
+        let is_filled = wanted < count || class_codes.end_in_zeros(codes, groups);
+        if !is_filled || !class_codes.are_valid(codes, groups) {
+            return Err(malformed_block("a class code is out of range, or bits that fill up are not zero"));
+        }
+        classes.clear();
+        classes.extend((0..groups).map(|group| class_codes.get(codes, group)));
+        let out = if width == Width::W2 {
+            out.as_chunks_mut().0
+        } else {
+            memory::resize(windows, wanted, [0; 2])?;
+            windows
+        };
+        Ok(CodedBlock { classes, count, stored: self.coded, out })
+    }
+
+    /// Sets `out` to elements, whose windows were decoded.
+    fn finish(&self, is_right: bool, out: &mut [u8], scratch: &BlockScratch) -> Result<()> {
+        if !is_right {
+            return Err(malformed_block("its states or its stream do not end as they should"));
+        }
+        if self.width != Width::W2 {
+            self.join(&scratch.windows, out);
+        }
+        Ok(())
+    }
+
+    /// Sets elements to their windows and the bytes below them.
+    fn join(&self, windows: &[[u8; 2]], out: &mut [u8]) {
+        match (self.width, self.tables.low_bytes) {
+            // a loop of nothing else is a loop of vectors
+            (Width::W1, 0) => {
+                let elements = out.iter_mut().zip(windows);
+                // the lower byte
+                elements.for_each(|(element, window)| *element = u16::from_le_bytes(*window) as u8);
+            }
+            (Width::W4, 2) => self.join_all(windows, out),
+            (width, _) => with_width!(width, W => self.join_bytes::<W>(windows, out)),
+        }
+    }
+
+    /// Does the same with elements of 4 bytes, two of them below the window, as encoders write
+    /// them.
+    fn join_all(&self, windows: &[[u8; 2]], out: &mut [u8]) {
+        let (first, second) = self.low_bytes.split_at(self.low_bytes.len() / 2);
+        let elements = out.as_chunks_mut().0.iter_mut().zip(windows);
+        for (((element, [low, high]), first), second) in elements.zip(first).zip(second) {
+            *element = [*first, *second, *low, *high];
+        }
+    }
+
+    /// Does the same with elements of `W` bytes, one byte of all after the other.
+    fn join_bytes<const W: usize>(&self, windows: &[[u8; 2]], out: &mut [u8]) {
+        let low_bytes = self.tables.low_bytes;
+        let (elements, _) = out.as_chunks_mut::<W>();
+        let planes = self.low_bytes.chunks_exact(self.count.max(1));
+        planes.enumerate().for_each(|(byte, plane)| set_bytes(elements, byte, plane.iter().copied()));
+        set_bytes(elements, low_bytes, windows.iter().map(|[low, _]| *low));
+        set_bytes(elements, low_bytes + 1, windows.iter().map(|[_, high]| *high));
+        (low_bytes + 2..W).for_each(|byte| set_bytes(elements, byte, windows.iter().map(|_| 0)));
+    }
+
+    pub(crate) fn describe(&self, anatomy: &mut Anatomy) {
+        let (states, stream) = self.coded.split_at(self.coded.len().min(2 * self.count.min(GROUP)));
+        anatomy.add("classes", "the class of each group of 64", self.codes);
+        anatomy.add("low bytes", "the bytes of each element below its window", self.low_bytes);
+        anatomy.add("states", "the first states of rANS", states);
+        anatomy.add("stream", format!("{} bins, {} classes", self.tables.bin_count, self.tables.class_count), stream);
+    }
+}
+
+/// Sets a byte of each element, if elements have it.
+fn set_bytes<const W: usize>(elements: &mut [[u8; W]], byte: usize, bytes: impl Iterator<Item = u8>) {
+    for (element, from) in elements.iter_mut().zip(bytes) {
+        if let Some(to) = element.get_mut(byte) {
+            *to = from;
+        }
     }
 }

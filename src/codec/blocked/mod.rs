@@ -1,18 +1,21 @@
 //! Chapter 5.12: parts in one block or in several.
 //!
-//! `front.rs` has what precedes the blocks, and `part.rs` the stored bytes of a part, perhaps only
-//! the front and some blocks. `forms.rs` makes encodings of parts out of encodings of blocks;
-//! `raw.rs` has the two that need no coding.
+//! `part.rs` has the stored bytes of a part, perhaps only the front and some blocks. `encoding.rs`
+//! has the interfaces of encodings, and makes encodings of parts out of encodings of blocks;
+//! `raw.rs` has the two that need no coding. `stored_block.rs` is a block for other decoders.
 
-mod forms;
-mod front;
+mod encoding;
 mod part;
 mod raw;
 mod stored_block;
 
-pub(super) use forms::Blocked;
-pub(super) use front::{BlockLimits, FrontWriter, most_front_bytes, seal};
-pub(crate) use front::{FRONT_HEAD_BYTES, LEAST_IN_BLOCKS, check_front, first_block_elements, front_bytes};
-pub(crate) use part::{Block, Codec, Encoding, StoredPart};
+#[cfg(feature = "zstd")]
+pub(super) use encoding::NO_TABLE;
+pub(super) use encoding::{BlockCodec, BlockEncoder, Blocked, Encoder, VisitPlan, WORDS, table_number};
+pub(crate) use part::{
+    Block, Codec, Encoding, FRONT_HEAD_BYTES, LEAST_IN_BLOCKS, StoredPart, check_front, first_block_elements,
+    front_bytes,
+};
+pub(super) use part::{BlockLimits, most_front_bytes, seal};
 pub(super) use raw::{Constant, RawBlocks};
 pub use stored_block::{BlockScratch, StoredBlock};

@@ -1,23 +1,362 @@
-//! The stored bytes of a part: its front, and the blocks that were read.
+//! Chapter 5.12: the stored bytes of a part, in one block behind its tables, or in several behind a
+//! front.
 //!
-//! A part is one block behind its tables, or several behind a front with a directory (5.12). Of the
-//! latter, a reader of one sample reads the front and the blocks that the sample needs, so the body
-//! may have holes. Offsets are those of the whole body; a block that was not read is absent,
-//! never zero. Checksums of the front and of each block are checked when the
-//! bytes are read; together they give the checksum of the body, which tells whether a front belongs
-//! to its chunk.
+//! A front has the tables that all blocks share, and a directory of where each block ends, with its
+//! checksum, to which [`BlockEntry::check`] compares the bytes of a block. A reader of one
+//! sample reads the front and looks up its blocks, so the directory is checked entry by entry,
+//! where it is used: checking all of it would cost as much as reading a sample. The last four bytes
+//! are a checksum of everything in the body up to there.
+//!
+//! A [`StoredPart`] may have only the front and some blocks, so the body may have holes. Offsets
+//! are those of the whole body; a block that was not read is absent, never zero. Checksums of the
+//! front and of each block are checked when the bytes are read; together they give the checksum of
+//! the body, which tells whether a front belongs to its chunk.
 
-use super::front::{BlockEntry, BlockLimits, FRONT_HEAD_BYTES, Front, check_front};
-use crate::checksum::Crc;
+use crate::checksum::{Crc, crc};
 use crate::codec::{
     part::{Anatomy, Body, PartSpec},
     scratch::DecodeScratch,
 };
-use crate::format::index::BLOCKS;
+use crate::format::{index::BLOCKS, region::HEAD_BYTES};
 use crate::kernel::prefetch;
-use crate::le::u64_of;
+use crate::le::{structure, u64_of};
 use crate::{Error, Result};
 use std::ops::Range;
+
+structure! {
+    /// Chapter 5.12: what a front begins with.
+    mod front_head: 8 bytes {
+        0 => FRONT_BYTES: u32,
+        4 => BLOCK_COUNT: u32,
+    }
+}
+
+structure! {
+    /// Chapter 5.12: an entry of the directory.
+    mod directory_entry: 12 bytes {
+        0 => END: u32,
+        4 => STORED_END: u32,
+        8 => BLOCK_CRC: u32,
+    }
+}
+
+/// The stored bytes of a chunk from which on its blocks are read alone, by position: a shorter one
+/// is read whole, with one request.
+pub(crate) const LEAST_IN_BLOCKS: usize = 8 << 10;
+pub(crate) const FRONT_HEAD_BYTES: usize = front_head::SIZE;
+/// The length of the checksum that a front ends with.
+const CRC_BYTES: usize = size_of::<u32>();
+
+/// The front of stored bytes. Its directory is checked entry by entry, where it is used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Front<'a> {
+    /// The facts that all blocks need to be decoded.
+    pub tables: &'a [u8],
+    directory: &'a [[u8; directory_entry::SIZE]],
+    /// The zero bytes before the first block.
+    pub(super) filling: &'a [u8],
+    /// The length of the front.
+    pub bytes: usize,
+    count: usize,
+    limits: BlockLimits,
+    /// The stored bytes of all blocks.
+    block_bytes: usize,
+}
+
+/// The limits of for the blocks of an encoding.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockLimits {
+    /// The maximum number of elements of a block.
+    pub max_elements: usize,
+    /// The length of the front is a multiple of this.
+    pub front_align: usize,
+    /// Each block begins at a multiple of this.
+    pub block_align: usize,
+}
+
+/// A block, as the directory states it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BlockEntry {
+    pub elements: Range<usize>,
+    /// The range among the stored bytes, with the padding.
+    pub stored: Range<usize>,
+    /// The number of zero bytes after the block.
+    pub padding: usize,
+    /// The checksum of the stored bytes.
+    pub crc: u32,
+}
+
+impl BlockEntry {
+    /// Checks the checksum of a block, and its padding.
+    pub(crate) fn check(&self, stored: &[u8]) -> Result<()> {
+        let found = crc(stored);
+        let message = if found != self.crc {
+            format!("checksum {found:08x}, not {:08x}", self.crc)
+        } else if stored.iter().rev().take(self.padding).any(|&byte| byte != 0) {
+            "padding that is not zero".to_owned()
+        } else {
+            return Ok(());
+        };
+        let Range { start, end } = self.elements;
+        Err(Error::corrupt("R-5.16", format!("the block of elements {start} to {end} has {message}")))
+    }
+}
+
+#[cold]
+fn too_many_elements(count: usize, max: usize) -> Error {
+    Error::corrupt("R-5.14", format!("a block has {count} elements; at most {max} are allowed"))
+}
+
+/// Checks the number of elements of a block.
+pub(super) fn check_count(count: usize, max: usize) -> Result<()> {
+    if count > max { Err(too_many_elements(count, max)) } else { Ok(()) }
+}
+
+#[cold]
+fn malformed(what: &str) -> Error {
+    Error::corrupt("R-5.14", format!("the front of a chunk in blocks: {what}"))
+}
+
+/// Returns the length of a front, from the bytes that it begins with; `None` if they are too few.
+pub(crate) fn front_bytes(stored: &[u8]) -> Option<usize> {
+    usize::try_from(front_head::FRONT_BYTES.get(stored.first_chunk()?)).ok()
+}
+
+/// Returns more bytes than the front of raw blocks has.
+pub(crate) fn most_front_bytes(block_count: usize) -> usize {
+    block_count.saturating_mul(directory_entry::SIZE).saturating_add(2 * HEAD_BYTES)
+}
+
+/// Returns the elements of the first block, from the bytes that a front begins with; `None` if they
+/// are too few. `table_bytes` returns the length of the tables that its argument begins with.
+pub(crate) fn first_block_elements(stored: &[u8], table_bytes: impl Fn(&[u8]) -> Option<usize>) -> Option<u32> {
+    let rest = stored.get(FRONT_HEAD_BYTES..)?;
+    let directory = rest.get(table_bytes(rest)?..)?;
+    directory.first_chunk().map(|entry| directory_entry::END.get(entry))
+}
+
+impl<'a> Front<'a> {
+    /// Parses the tables of a part that is one block, and the zero bytes between them and the
+    /// block. `tables` is their length, and `rule` the rule that they break.
+    pub(super) fn of_one_block(
+        spec: PartSpec<'_>,
+        limits: BlockLimits,
+        tables: Option<usize>,
+        rule: &'static str,
+        stored: &'a [u8],
+    ) -> Result<Self> {
+        let (_, count) = spec.width_and_count()?;
+        let split = || {
+            let tables = tables?;
+            let (front, block) = stored.split_at_checked(tables.checked_next_multiple_of(limits.block_align)?)?;
+            Some((front.split_at_checked(tables)?, block))
+        };
+        let Some(((tables, filling), block)) = split() else {
+            return Err(Error::corrupt(rule, "the stored bytes end within their tables"));
+        };
+        if filling.iter().any(|&byte| byte != 0) {
+            return Err(Error::corrupt(rule, "the bytes after the tables are not zero"));
+        }
+        // both are parts of the stored bytes
+        let bytes = tables.len() + filling.len();
+        Ok(Self { tables, directory: &[], filling, bytes, count, limits, block_bytes: block.len() })
+    }
+
+    /// Returns whether the part is in several blocks, which a directory lists.
+    pub(crate) fn has_directory(&self) -> bool {
+        !self.directory.is_empty()
+    }
+
+    /// Parses the front of a part with `stored_bytes`, except for the directory. `stored`
+    /// begins with the front. `table_bytes` returns the length of the tables that its argument
+    /// begins with.
+    pub(crate) fn parse(
+        spec: PartSpec<'_>,
+        limits: BlockLimits,
+        table_bytes: impl Fn(&[u8]) -> Option<usize>,
+        stored: &'a [u8],
+        stored_bytes: usize,
+    ) -> Result<Self> {
+        let (_, count) = spec.width_and_count()?;
+        let bytes = front_bytes(stored).ok_or_else(|| malformed("it is cut off"))?;
+        let block_bytes = stored_bytes.checked_sub(bytes);
+        let (Some(front), Some(block_bytes)) = (stored.get(..bytes), block_bytes) else {
+            return Err(malformed("it reaches beyond the stored bytes"));
+        };
+        let Some((head, rest)) = front.split_first_chunk::<{ front_head::SIZE }>() else {
+            return Err(malformed("it is cut off"));
+        };
+        let block_count = usize::try_from(front_head::BLOCK_COUNT.get(head)).unwrap_or(usize::MAX);
+        let split = || {
+            let (rest, _) = rest.split_last_chunk::<CRC_BYTES>()?;
+            let (tables, rest) = rest.split_at_checked(table_bytes(rest)?)?;
+            let (directory, filling) = rest.split_at_checked(block_count.checked_mul(directory_entry::SIZE)?)?;
+            Some((tables, directory.as_chunks().0, filling))
+        };
+        let (tables, directory, filling) = split().ok_or_else(|| malformed("its directory does not fit"))?;
+        let front = Self { tables, directory, filling, bytes, count, limits, block_bytes };
+        if block_count < 2 {
+            return Err(malformed("it has fewer than two blocks"));
+        }
+        if !bytes.is_multiple_of(limits.front_align) || filling.len() >= limits.front_align {
+            return Err(malformed(&format!("its length is not the next multiple of {}", limits.front_align)));
+        }
+        if front.ends() != Some((count, block_bytes)) {
+            return Err(malformed("its directory does not end where the elements and the stored bytes end"));
+        }
+        Ok(front)
+    }
+
+    /// Returns where the last block ends: its elements and its stored bytes.
+    fn ends(&self) -> Option<(usize, usize)> {
+        self.end(self.directory.len().checked_sub(1)?)
+    }
+
+    fn end(&self, block: usize) -> Option<(usize, usize)> {
+        if !self.has_directory() {
+            return (block == 0).then_some((self.count, self.block_bytes));
+        }
+        let entry = self.directory.get(block)?;
+        let ends = (directory_entry::END.get(entry), directory_entry::STORED_END.get(entry));
+        Some((usize::try_from(ends.0).ok()?, usize::try_from(ends.1).ok()?))
+    }
+
+    pub(crate) fn block_count(&self) -> usize {
+        self.directory.len().max(1)
+    }
+
+    /// Returns a block: of its entry.
+    pub(crate) fn block(&self, block: usize) -> Result<BlockEntry> {
+        let (start, stored_start) = match block.checked_sub(1) {
+            Some(before) => self.end(before).ok_or_else(|| malformed("a block is missing"))?,
+            None => (0, 0),
+        };
+        let (end, stored_end) = self.end(block).ok_or_else(|| malformed("a block is missing"))?;
+        if !self.has_directory() {
+            check_count(end, self.limits.max_elements)?;
+            let stored = self.bytes..self.bytes + stored_end; // the length of the stored bytes
+            return Ok(BlockEntry { elements: 0..end, stored, padding: 0, crc: 0 });
+        }
+        let align = |at: usize| at.checked_next_multiple_of(self.limits.block_align).unwrap_or(usize::MAX);
+        let stored_start = align(stored_start);
+        // nothing follows the last block
+        let next = if block + 1 == self.block_count() { stored_end } else { align(stored_end) };
+        let right = start < end
+            && end <= self.count
+            && end - start <= self.limits.max_elements
+            && stored_start < stored_end
+            && next <= self.block_bytes;
+        if !right {
+            return Err(malformed(&format!("entry {block} of its directory does not ascend, or a block is too long")));
+        }
+        let crc = self.directory.get(block).map_or(0, |entry| directory_entry::BLOCK_CRC.get(entry));
+        // inside the stored bytes: a part of the sum
+        let stored = self.bytes + stored_start..self.bytes + next;
+        Ok(BlockEntry { elements: start..end, stored, padding: next - stored_end, crc })
+    }
+
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = Result<BlockEntry>> {
+        (0..self.block_count()).map(|block| self.block(block))
+    }
+
+    /// Returns the number of the block that has an element. If the directory does not ascend, any.
+    pub(crate) fn find(&self, element: usize) -> usize {
+        let is_before = |entry: &[u8; directory_entry::SIZE]| {
+            usize::try_from(directory_entry::END.get(entry)).is_ok_and(|end| end <= element)
+        };
+        self.directory.partition_point(is_before)
+    }
+
+    /// Checks of the whole front.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.filling.iter().any(|&byte| byte != 0) {
+            return Err(malformed("the bytes after its directory are not zero"));
+        }
+        self.blocks().try_for_each(|block| block.map(|_| ()))
+    }
+}
+
+/// Checks the checksum of a front. `body` is the body of the chunk up to its first block.
+pub(crate) fn check_front(body: &[u8]) -> Result<()> {
+    let (covered, stated) = body.split_last_chunk::<CRC_BYTES>().ok_or_else(|| malformed("it is cut off"))?;
+    let (stated, found) = (u32::from_le_bytes(*stated), crc(covered));
+    if found == stated {
+        return Ok(());
+    }
+    let message = format!("the checksum of the front of a chunk in blocks is {found:08x}, not {stated:08x}");
+    Err(Error::corrupt("R-5.15", message))
+}
+
+/// Sets the checksum of the front in stored bytes. `before` are the bytes of the body before them.
+pub(crate) fn seal(before: &[u8], stored: &mut [u8]) {
+    let front = front_bytes(stored).and_then(|bytes| stored.get_mut(..bytes));
+    if let Some((covered, last)) = front.and_then(|front| front.split_last_chunk_mut::<CRC_BYTES>()) {
+        let mut crc = Crc::new();
+        crc.add(before);
+        crc.add(covered);
+        *last = crc.finish().to_le_bytes();
+    }
+}
+
+/// Stored bytes in blocks, as they are written.
+pub(crate) struct FrontWriter<'a> {
+    /// Ends with the front and the blocks that were written.
+    stored: &'a mut Vec<u8>,
+    /// The offset of the next entry of the directory.
+    entry: usize,
+    /// The offset of the first block.
+    blocks: usize,
+    left: usize,
+    block_align: usize,
+}
+
+impl<'a> FrontWriter<'a> {
+    /// Appends to `stored` a front with these tables, for `block_count` blocks. Returns `None` if
+    /// they are too many.
+    pub(crate) fn new(
+        stored: &'a mut Vec<u8>,
+        tables: &[u8],
+        block_count: usize,
+        BlockLimits { front_align, block_align, .. }: BlockLimits,
+    ) -> Option<Self> {
+        let start = stored.len();
+        let entry = front_head::SIZE + tables.len();
+        let directory = block_count.checked_mul(directory_entry::SIZE)?;
+        let front_bytes =
+            entry.checked_add(directory)?.checked_add(CRC_BYTES)?.checked_next_multiple_of(front_align)?;
+        let mut head = [0; front_head::SIZE];
+        front_head::FRONT_BYTES.put(&mut head, u32::try_from(front_bytes).ok()?);
+        front_head::BLOCK_COUNT.put(&mut head, u32::try_from(block_count).ok()?);
+        stored.extend_from_slice(&head);
+        stored.extend_from_slice(tables);
+        let blocks = start.checked_add(front_bytes)?;
+        stored.resize(blocks, 0);
+        Some(Self { stored, entry: start + entry, blocks, left: block_count, block_align })
+    }
+
+    /// Appends a block that ends with element `end`; `write` appends its stored bytes. Returns
+    /// `false` if they are too many.
+    pub(crate) fn add(&mut self, end: u32, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<bool> {
+        let start = self.stored.len();
+        write(self.stored)?;
+        let Ok(stored_end) = u32::try_from(self.stored.len() - self.blocks) else { return Ok(false) };
+        self.left = self.left.saturating_sub(1);
+        if self.left > 0 {
+            // below 2^32 and a few bytes
+            let padded = self.blocks + (self.stored.len() - self.blocks).next_multiple_of(self.block_align);
+            self.stored.resize(padded, 0);
+        }
+        let mut entry = [0; directory_entry::SIZE];
+        directory_entry::END.put(&mut entry, end);
+        directory_entry::STORED_END.put(&mut entry, stored_end);
+        directory_entry::BLOCK_CRC.put(&mut entry, crc(self.stored.get(start..).unwrap_or(&[])));
+        let to = self.stored.get_mut(self.entry..).and_then(<[u8]>::first_chunk_mut);
+        let to = to.ok_or_else(|| Error::internal("a chunk has more blocks than were planned"))?;
+        *to = entry;
+        self.entry += directory_entry::SIZE;
+        Ok(true)
+    }
+}
 
 pub(crate) struct Block<'a, T> {
     /// The tables of its part, parsed.
@@ -29,7 +368,7 @@ pub(crate) struct Block<'a, T> {
 
 /// An encoding: what a reader asks of one that it does not know.
 pub(crate) trait Codec: Sync {
-    // the facts of [`BlockCodec`](crate::codec::encoding::BlockCodec)
+    // the facts of [`BlockCodec`](super::encoding::BlockCodec)
     fn id(&self) -> u16;
     fn name(&self) -> &'static str;
     fn check_built(&self) -> Result<()>;

@@ -4,13 +4,11 @@
 //! each other for that reason: a part in several is one view of the file, too. A constant is one
 //! element, which fills the part; whatever needs no elements, such as a check, does not expand it.
 
-use super::front::BlockLimits;
-use super::part::Block;
+use super::encoding::{BlockCodec, BlockEncoder, VisitPlan};
+use super::part::{Block, BlockLimits};
 use crate::codec::{
     choice::SampledPart,
-    encoding::{BlockCodec, BlockEncoder, VisitPlan},
-    geometry::RawPart,
-    part::PartSpec,
+    part::{PartSpec, RawPart},
     scratch::{DecodeScratch, EncodeScratch},
 };
 use crate::{Error, Result};

@@ -5,12 +5,10 @@
 //! [`StoredBlock::decode`] is the same decoder on the processor: the definition of what a device
 //! has to return, and the one that names the rule when a device refuses a block.
 
-use super::forms::Blocked;
-use super::front::BlockEntry;
-use super::part::{Codec, StoredPart};
+use super::encoding::Blocked;
+use super::part::{BlockEntry, Codec, StoredPart};
 use super::raw::RawBlocks;
-use crate::codec::part::PartSpec;
-use crate::codec::scratch::DecodeScratch;
+use crate::codec::{part::PartSpec, scratch::DecodeScratch};
 use crate::{Error, Result};
 use std::ops::Range;
 

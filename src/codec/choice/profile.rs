@@ -5,10 +5,9 @@
 //! have candidates of their own.
 
 use crate::codec::{
+    base_name,
     bins::BinBlocks,
-    blocked::{Blocked, Constant},
-    encoding::Encoder,
-    registry::base_name,
+    blocked::{Blocked, Constant, Encoder},
     tiers::{ExponentBlocks, ResidualBlocks},
     zstandard::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks},
 };

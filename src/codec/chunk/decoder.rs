@@ -9,9 +9,10 @@
 //! so that it may lie in a buffer that is reused.
 
 use crate::codec::{
+    RAW,
     blocked::{Encoding, StoredBlock, StoredPart},
+    encoding,
     part::{Body, PartSpec, Tables},
-    registry::{RAW, encoding},
     scratch::DecodeScratch,
     zstandard::Dictionary,
 };

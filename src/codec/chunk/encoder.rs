@@ -8,15 +8,15 @@
 //! A writer that checks decodes each part and compares it before the chunk is written.
 
 use crate::codec::{
+    RAW, RAW_BLOCKS, RAW_IN_BLOCKS,
     bins::BinChoice,
-    blocked::{Encoding, LEAST_IN_BLOCKS, most_front_bytes, seal},
+    blocked::{BlockEncoder, Encoding, LEAST_IN_BLOCKS, most_front_bytes, seal},
     choice::{Candidates, Idea, Profile, SampledPart, Search, TRUSTED_TO_ONE_IN, WeightedEncoder},
-    encoding::BlockEncoder,
-    geometry::{Geometry, RawPart, SCALARS, block_ends, number_ends},
-    part::{Body, PartSpec},
-    registry::{RAW, RAW_BLOCKS, RAW_IN_BLOCKS, encoding, written_by},
+    encoding,
+    part::{Body, Geometry, PartSpec, RawPart, SCALARS, block_ends, number_ends},
     scratch::{DecodeScratch, EncodeScratch},
     transform::Transform,
+    written_by,
     zstandard::EncodingDictionary,
 };
 use crate::format::{

@@ -8,13 +8,13 @@
 use super::decoder::{ChunkDecoder, StoredChunk};
 use super::encoder::{ChunkEncoder, saves_enough};
 use crate::codec::{
-    blocked::{Constant, Encoding, seal},
+    RAW, RAW_BLOCKS, base_name,
+    blocked::{BlockCodec, Constant, Encoder, Encoding, seal},
     choice::{Profile, Search, WeightedEncoder},
-    encoding::{BlockCodec, Encoder},
-    geometry::{Geometry, RawPart, block_ends},
-    part::{Anatomy, Body, PartSpec},
-    registry::{RAW, RAW_BLOCKS, base_name, encoding, encoding_name, written_by},
+    encoding, encoding_name,
+    part::{Anatomy, Body, Geometry, PartSpec, RawPart, block_ends},
     scratch::EncodeScratch,
+    written_by,
     zstandard::EncodingDictionary,
 };
 use crate::le::{swap_to_native, u64_of};

@@ -1,13 +1,10 @@
 //! Blocks of bins, made by the encoder of the kernels' tests.
 
-use super::cases::float_type;
-use crate::codec::blocked::Block;
+use super::float_type;
 use crate::codec::{
     bins::{BinBlocks, KeptBins},
-    blocked::{Blocked, FRONT_HEAD_BYTES},
-    encoding::{BlockCodec, Encoder},
-    geometry::{Geometry, RawPart},
-    part::PartSpec,
+    blocked::{Block, BlockCodec, Blocked, Encoder, FRONT_HEAD_BYTES},
+    part::{Geometry, PartSpec, RawPart},
     scratch::{DecodeScratch, EncodeScratch},
     transform::Transform,
 };

@@ -1,15 +1,13 @@
 //! What the choice of an encoding is made of: samples, predictions, estimates and what saves
 //! enough; and that what was chosen is compared.
 
-use super::cases::{EXPONENTS, RESIDUALS};
+use super::{EXPONENTS, RESIDUALS};
 use crate::codec::{
-    blocked::{Block, Blocked, Encoding},
+    RAW,
+    blocked::{Block, BlockCodec, Blocked, Encoder, Encoding},
     choice::{Sample, SampledPart, Search, best_tier_transform, predictions},
     chunk::{ChunkEncoder, saves_enough},
-    encoding::{BlockCodec, Encoder},
-    geometry::{Geometry, RawPart},
-    part::PartSpec,
-    registry::RAW,
+    part::{Geometry, PartSpec, RawPart},
     scratch::{DecodeScratch, EncodeScratch},
     tests::Memory,
     transform::Transform,

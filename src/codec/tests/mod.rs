@@ -1,31 +1,30 @@
 //! Every encoder alone, on data that encoders find hard: what it writes decodes to the bit; bytes
 //! that it did not write decode to an error or to some values, and what they decode to does not
 //! depend on what memory held before.
+//!
+//! A [`Case`] is a part of any kind and the encoder that it is tried with, [`Damage`] a change of
+//! stored bytes, and [`Memory`] what a thread reuses from part to part.
 
-use self::cases::{Case, ENCODERS, EXPONENTS, RESIDUALS, cases, few, many};
-use super::blocked::{Encoding, StoredPart};
-use super::choice::{Sample, SampledPart};
-use super::geometry::{Geometry, RawPart};
-use super::part::{Body, PartSpec};
-use super::registry::all;
-use super::scratch::{DecodeScratch, EncodeScratch};
-use super::tiers::TIER_TABLE_BYTES;
-use super::transform::Transform;
-use crate::codec::tests::damage::damage;
+use crate::codec::{
+    all_encodings,
+    bins::BinBlocks,
+    blocked::{Blocked, Constant, Encoder, Encoding, RawBlocks, StoredPart},
+    choice::{Sample, SampledPart},
+    part::{Body, FloatType, Geometry, PartSpec, RawPart},
+    scratch::{DecodeScratch, EncodeScratch},
+    tiers::{ExponentBlocks, ResidualBlocks, TIER_TABLE_BYTES},
+    transform::Transform,
+    written_by,
+    zstandard::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks},
+};
 use crate::kernel::predict::{Prediction, Predictor};
 use crate::{ColumnSchema, DType, Extent, Shape};
-use proptest::collection::vec;
-use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
+use proptest::{collection::vec, prelude::*, test_runner::FileFailurePersistence};
 use std::ops::Range;
-use tensilo_testing::Pattern;
+use tensilo_testing::{Pattern, Random};
 
 mod bins;
-mod cases;
 mod choosing;
-mod damage;
-#[cfg(feature = "zstd")]
-mod frames;
 mod refusals;
 
 /// `cases`, or as many as PROPTEST_CASES says.
@@ -162,11 +161,11 @@ proptest! {
         let spec = case.spec();
         let spec = PartSpec { raw_bytes: spec.raw_bytes + grown * spec.element_bytes, ..spec };
         // a chunk may also name another encoding than its bytes have
-        for encoding in all() {
+        for encoding in all_encodings() {
             let _ = decode_in_all_ways(encoding, spec, &stored, &mut used, &ranges);
         }
         // ranges are decoded without a check of the whole: to an error or to some values
-        for (encoding, &range) in all().flat_map(|encoding| ranges.iter().map(move |range| (encoding, range))) {
+        for (encoding, &range) in all_encodings().flat_map(|encoding| ranges.iter().map(move |range| (encoding, range))) {
             let _ = used.decode_range(encoding, spec, &stored, &range_of(range, spec.raw_bytes / spec.element_bytes), 0);
         }
     }
@@ -328,4 +327,157 @@ fn prediction_starts_anew_with_each_tensor() {
     assert_eq!(restart(Shape::new([Extent::Varying, Extent::Fixed(7)])), u32::MAX);
     let tensors = geometry(Shape::fixed(&[5, 4]));
     assert!(tensors.float && tensors.element_bytes == 4);
+}
+
+// ---- cases
+
+static ENCODERS: [&dyn Encoder; 9] = [
+    &Blocked(Constant),
+    EXPONENTS,
+    RESIDUALS,
+    &Blocked(RawBlocks),
+    &Blocked(BinBlocks { for_size: false }),
+    &Blocked(BinBlocks { for_size: true }),
+    &Blocked(BitshuffleBlocks),
+    &Blocked(ZstdBlocks),
+    &Blocked(PlaneBlocks),
+];
+
+const EXPONENTS: &dyn Encoder = &Blocked(ExponentBlocks);
+const RESIDUALS: &dyn Encoder = &Blocked(ResidualBlocks);
+
+/// A part, and how it is encoded.
+#[derive(Clone)]
+struct Case {
+    pub encoder: &'static dyn Encoder,
+    pub geometry: Geometry<'static>,
+    pub pattern: Pattern,
+    pub count: usize,
+    pub seed: u64,
+}
+
+impl std::fmt::Debug for Case {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { encoder, geometry, pattern, count, seed } = self;
+        write!(f, "{}: {count} of {pattern:?}, seed {seed}, {geometry:?}", encoder.name())
+    }
+}
+
+impl Case {
+    fn raw(&self) -> Vec<u8> {
+        self.pattern.elements(self.geometry.element_bytes, self.count, self.seed)
+    }
+
+    /// The ends of blocks of any length, or of one.
+    fn blocks(&self) -> Vec<u32> {
+        let (count, mut random, mut ends) = (self.count as u32, Random(self.seed), vec![]);
+        if self.seed.is_multiple_of(3) && count <= 65_535 {
+            return vec![count];
+        }
+        while ends.last() != Some(&count) {
+            let most = [1, 64, 200, 4096, 65_535][random.index(5)];
+            let start: u32 = ends.last().copied().unwrap_or(0);
+            ends.push(count.min(start + 1 + random.below(most) as u32).min(start + 65_535));
+        }
+        ends
+    }
+
+    /// The encoding of what the encoder writes.
+    fn encoding(&self) -> Encoding {
+        written_by(self.encoder, self.blocks().len() > 1).expect("it is known")
+    }
+
+    fn spec(&self) -> PartSpec<'static> {
+        let element_bytes = self.geometry.element_bytes;
+        PartSpec::new(element_bytes, self.count * element_bytes)
+    }
+}
+
+fn cases(count: impl Strategy<Value = usize>) -> impl Strategy<Value = Case> {
+    let built = ENCODERS.into_iter().filter(|encoder| encoder.check_built().is_ok()).collect::<Vec<_>>();
+    let geometry = (
+        prop::sample::select(vec![1, 2, 4, 8]),
+        any::<bool>(),
+        prop::sample::select(vec![1, 7, 64, 101, 1024, 50_000, u32::MAX]),
+        prop::sample::select(vec![[0, 0], [3, 0], [128, 0], [12, 3], [2048, 128]]),
+    );
+    let geometry = geometry.prop_map(|(element_bytes, float, restart, strides)| Geometry {
+        element_bytes,
+        float,
+        float_type: float.then(|| float_type(element_bytes)).flatten(),
+        restart,
+        strides,
+        blocks: &[],
+    });
+    let pattern = prop::sample::select(Pattern::ALL.to_vec());
+    (0..built.len(), geometry, pattern, count, any::<u64>()).prop_map(
+        move |(encoder, geometry, pattern, count, seed)| Case {
+            encoder: built[encoder],
+            geometry,
+            pattern,
+            count,
+            seed,
+        },
+    )
+}
+
+/// The type of floats of this length.
+fn float_type(element_bytes: usize) -> Option<FloatType> {
+    let dtype = match element_bytes {
+        2 => DType::Bf16,
+        4 => DType::F32,
+        8 => DType::F64,
+        _ => return None,
+    };
+    FloatType::of_column(dtype)
+}
+
+fn few() -> impl Strategy<Value = usize> {
+    1..=300_usize
+}
+
+/// So many that sampling, blocks and all match finders have something to do.
+fn many() -> impl Strategy<Value = usize> {
+    prop_oneof![24 => 1..=300_usize, 8 => 4_000..=6_000_usize, 1 => 69_900..=70_100_usize]
+}
+
+// ---- damage
+
+/// A change of stored bytes.
+#[derive(Clone, Debug)]
+enum Damage {
+    Byte(usize, u8),
+    Bit(usize),
+    Number(usize, u32),
+    Cut(usize),
+    Append(Vec<u8>),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    // heads are where damage goes furthest
+    let place = || prop_oneof![0..100_usize, any::<usize>()];
+    let byte = prop_oneof![any::<u8>(), Just(0), Just(1), Just(u8::MAX)];
+    let number = prop_oneof![any::<u32>(), 0..300_u32, Just(u32::MAX)];
+    prop_oneof![
+        4 => (place(), byte).prop_map(|(at, byte)| Damage::Byte(at, byte)),
+        4 => any::<usize>().prop_map(Damage::Bit),
+        2 => (place(), number).prop_map(|(at, number)| Damage::Number(at, number)),
+        1 => any::<usize>().prop_map(Damage::Cut),
+        1 => vec(any::<u8>(), 1..20).prop_map(Damage::Append),
+    ]
+}
+
+impl Damage {
+    fn apply(&self, stored: &mut Vec<u8>) {
+        let length = stored.len().max(1);
+        match self {
+            Self::Append(bytes) => stored.extend(bytes),
+            Self::Cut(left) => stored.truncate(left % length),
+            Self::Byte(at, byte) => stored.iter_mut().skip(at % length).take(1).for_each(|to| *to = *byte),
+            Self::Bit(bit) => stored.iter_mut().skip(bit / 8 % length).take(1).for_each(|to| *to ^= 1 << (bit % 8)),
+            Self::Number(at, number) => {
+                stored.iter_mut().skip(at % length).zip(number.to_le_bytes()).for_each(|(to, from)| *to = from);
+            }
+        }
+    }
 }

@@ -1,17 +1,18 @@
-//! What is refused, though it could be decoded.
+//! What is refused, though it could be decoded; frames that are refused before memory is taken for
+//! what they claim, and planes that are packed in the smallest way.
 
-use super::cases::{Case, EXPONENTS, RESIDUALS};
+use super::{Case, EXPONENTS, RESIDUALS};
 use crate::ErrorKind;
 use crate::codec::{
-    blocked::{Block, Blocked, Constant},
-    encoding::{BlockCodec, Encoder},
-    geometry::{Geometry, RawPart},
-    part::PartSpec,
-    registry::{all, check_supported, encoding_name, written_by},
+    all_encodings,
+    blocked::{Block, BlockCodec, Blocked, Constant, Encoder},
+    check_supported, encoding_name,
+    part::{Geometry, PartSpec, RawPart},
     scratch::EncodeScratch,
     tests::Memory,
     tiers::RANKS,
     transform::Transform,
+    written_by,
 };
 use crate::format::index::BLOCKS;
 use tensilo_testing::Pattern;
@@ -74,7 +75,7 @@ fn a_block_of_residuals_has_no_byte_more() {
 
 #[test]
 fn encodings_that_this_release_does_not_know_are_refused() {
-    for encoding in all() {
+    for encoding in all_encodings() {
         let field = encoding.field();
         assert_eq!(check_supported(field).is_ok(), encoding.check_built().is_ok(), "{field}");
     }
@@ -84,4 +85,112 @@ fn encodings_that_this_release_does_not_know_are_refused() {
         assert!(encoding_name(id).starts_with(&format!("encoding-{id}")), "{}", encoding_name(id));
     }
     assert_eq!([0, BLOCKS].map(encoding_name), ["raw", "raw in blocks"]);
+}
+
+#[cfg(feature = "zstd")]
+mod frames {
+    use crate::codec::{
+        blocked::{Block, BlockCodec, Blocked, Encoder},
+        part::{Geometry, PartSpec, RawPart},
+        scratch::EncodeScratch,
+        tests::Memory,
+        written_by,
+        zstandard::{BitshuffleBlocks, MAGIC, PlaneBlocks, stated_window},
+    };
+    use tensilo_testing::mix;
+
+    /// Why a frame cannot be `raw_bytes`, if it cannot.
+    fn refusal(frame: &[u8], raw_bytes: usize) -> Option<String> {
+        let block = Block { tables: &(), spec: PartSpec::new(1, raw_bytes), stored: frame };
+        let result = BitshuffleBlocks.check(&block);
+        result.err().map(|error| {
+            assert_eq!(error.rule(), Some("R-5.5"));
+            error.to_string()
+        })
+    }
+
+    /// A frame in one segment that states a length, and then has one block: the same byte as often
+    /// as that.
+    fn frame_of(length: u32) -> Vec<u8> {
+        let (descriptor, last_of_one_byte) = (0b1010_0000, 0b11);
+        let block = length.min(128 << 10) << 3 | last_of_one_byte;
+        [&MAGIC[..], &[descriptor], &length.to_le_bytes(), &block.to_le_bytes()[..3], &[7]].concat()
+    }
+
+    #[test]
+    fn a_frame_states_the_length_that_is_due() {
+        let mut frame = Vec::new();
+        let raw = [1, 2, 3, 4, 5];
+        Blocked(BitshuffleBlocks)
+            .encode(
+                RawPart { geometry: &Geometry::of_numbers(1).in_blocks(&[5]), raw: &raw },
+                &mut frame,
+                &mut EncodeScratch::default(),
+            )
+            .expect("a frame");
+        assert_eq!(refusal(&frame, 5), None);
+        for length in [4, 6] {
+            assert!(
+                refusal(&frame, length)
+                    .expect("another length")
+                    .contains(&format!("it states a length of 5, not {length}"))
+            );
+        }
+    }
+
+    #[test]
+    fn a_frame_that_states_more_than_its_blocks_can_give_is_refused() {
+        for length in [1, 1000, 128 << 10] {
+            assert_eq!(refusal(&frame_of(length), length as usize), None);
+        }
+        let refused = |length: u32| refusal(&frame_of(length), length as usize).expect("too much");
+        assert!(refused(20 * (128 << 10)).contains("13 bytes cannot decode to"));
+        assert!(refused((8 << 20) + 1).contains("a window of more than 8 MiB"));
+    }
+
+    #[test]
+    fn windows_are_what_the_frame_format_says() {
+        let window = |descriptor: u8, byte: u8| stated_window(&[&MAGIC[..], &[descriptor, byte]].concat());
+        assert_eq!(window(0, 0), Some(1 << 10));
+        assert_eq!(window(0, 7), Some((1 << 10) + 7 * (1 << 7)));
+        assert_eq!(window(0, 21 << 3), Some(1 << 31));
+        assert_eq!(window(0b1000_0000, 20 << 3 | 7), Some((1 << 30) + 7 * (1 << 27)));
+        assert_eq!(window(0, 0xFF), Some((1 << 41) + 7 * (1 << 38)));
+        assert_eq!(window(0x20, 0xFF), None, "one segment");
+        assert_eq!(stated_window(&MAGIC), None);
+    }
+
+    /// The bytes that planes of some elements take.
+    fn packed(element: impl Fn(u64) -> u64) -> usize {
+        let raw: Vec<u8> = (0..ELEMENTS).flat_map(|i| (element(i) as u16).to_le_bytes()).collect();
+        let mut stored = Vec::new();
+        let encoded = Blocked(PlaneBlocks).encode(
+            RawPart { geometry: &Geometry::of_numbers(2).in_blocks(&[ELEMENTS as u32]), raw: &raw },
+            &mut stored,
+            &mut EncodeScratch::default(),
+        );
+        assert!(encoded.expect("nothing fails but memory"));
+        let spec = PartSpec::new(2, raw.len());
+        let encoding = written_by(&Blocked(PlaneBlocks), false).expect("it is known");
+        assert_eq!(Memory::default().decode(encoding, spec, &stored, 0), Ok(raw));
+        stored.len()
+    }
+
+    /// Not a multiple of 8: three have no place in bit planes.
+    const ELEMENTS: u64 = 4099;
+
+    #[test]
+    fn planes_are_packed_in_the_smallest_way() {
+        let noise = packed(|i| mix(1, i));
+        assert_eq!(noise, 24 + 2 * 8 + 2 * 4099, "bytes as they are");
+        let even_steps = packed(|i| 12_345 * i);
+        assert!(even_steps < 100, "{even_steps}: bytes of residuals");
+        let repeated = packed(|i| mix(1, i % 300) % 64);
+        assert!(repeated < 500, "{repeated}: bytes with matches");
+        let words = packed(|i| mix(2, mix(1, i / 4) % 16 * 4 + i % 4) % 256);
+        assert!(words < 1500, "{words}: bytes with short matches");
+        // a bit that seldom changes below four random ones: 4 bits, and in bytes 5
+        let bits = packed(|i| mix(1, i) % 16 * 2 + i / 64 % 2);
+        assert!(bits < 2400, "{bits}: bits");
+    }
 }

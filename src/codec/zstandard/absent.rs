@@ -1,31 +1,31 @@
 //! The Zstandard encodings in a build without the feature `zstd`: they are known, and refused.
 
-use super::blocked::Block;
-use super::encoding::{BlockCodec, BlockEncoder, VisitPlan, table_number};
-use super::geometry::RawPart;
-use super::part::PartSpec;
-use super::scratch::{DecodeScratch, EncodeScratch};
-use crate::codec::dictionary_body;
+use super::check_dictionary;
+use crate::codec::{
+    blocked::{Block, BlockCodec, BlockEncoder, VisitPlan, table_number},
+    part::{PartSpec, RawPart},
+    scratch::{DecodeScratch, EncodeScratch},
+};
 use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-pub(super) struct ZstdBlocks;
-pub(super) struct BitshuffleBlocks;
-pub(super) struct PlaneBlocks;
+pub(crate) struct ZstdBlocks;
+pub(crate) struct BitshuffleBlocks;
+pub(crate) struct PlaneBlocks;
 
 /// A dictionary, which this build cannot use.
 pub(crate) struct Dictionary;
 
 impl Dictionary {
     pub(crate) fn new(body: Vec<u8>) -> Result<Self> {
-        dictionary_body::check(&body).map(|()| Self)
+        check_dictionary(&body).map(|()| Self)
     }
 }
 
 /// A dictionary, which this build cannot use.
 pub(crate) struct EncodingDictionary {
-    pub(super) decoding: Arc<Dictionary>,
+    pub(crate) decoding: Arc<Dictionary>,
 }
 
 impl EncodingDictionary {

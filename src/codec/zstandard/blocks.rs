@@ -1,22 +1,31 @@
-//! The encodings that store a block as a single frame: *zstd* (chapter 5.5) and *bitshuffle-zstd*
-//! (5.4).
+//! The encodings that use Zstandard: *zstd* (chapter 5.5), *bitshuffle-zstd* (5.4) and
+//! *planes-zstd* (5.10).
 //!
-//! Text and bytes are compressed as they are, perhaps with a dictionary of the column. Numbers are
-//! transposed to bit planes first, so that equal bits adjoin each other. A frame is checked before
-//! memory is taken for it, see `frame.rs`.
+//! The first two store a block as a single frame. Text and bytes are compressed unchanged, perhaps
+//! with a dictionary of the column. Numbers are transposed to bit planes first, so that equal bits
+//! adjoin each other. A frame is checked before memory is taken for it, see `frame.rs`.
+//!
+//! *planes-zstd* is the strongest. Elements or their residuals are split in byte planes or bit
+//! planes, and each plane is packed on its own: raw, as one byte that is repeated, or as a frame. A
+//! plane of noise costs no time to decode then, and planes that repeat are seen as such. Writers
+//! pack all three divisions of a part and keep the smallest; estimates assume that the strongest
+//! level saves a part of what the quickest one leaves.
 
-use super::frame::{FrameEncodeScratch, MOST_BYTES, check_frame};
-use crate::codec::blocked::Block;
+use super::frame::{FrameEncodeScratch, FrameScratch, MOST_BYTES, Split, check_frame};
 use crate::codec::{
-    choice::{Idea, Pieces, SampledPart},
-    encoding::{BlockCodec, BlockEncoder, NO_TABLE, VisitPlan, table_number},
-    geometry::RawPart,
-    part::PartSpec,
+    bits::{join, planes, split},
+    blocked::{Block, BlockCodec, BlockEncoder, NO_TABLE, VisitPlan, table_number},
+    choice::{Idea, Pieces, SampledPart, transform_blocks, transforms},
+    part::{Anatomy, Geometry, PartSpec, RawPart},
     scratch::{DecodeScratch, EncodeScratch},
+    transform::{TRANSFORM_BYTES, Transform},
 };
 use crate::kernel::{Width, bitshuffle};
+use crate::le::structure;
 use crate::{Error, Result, memory};
 use std::ops::Range;
+
+// ---- zstd
 
 pub(crate) struct ZstdBlocks;
 
@@ -90,6 +99,8 @@ impl BlockEncoder for ZstdBlocks {
     }
 }
 
+// ---- bitshuffle-zstd
+
 pub(crate) struct BitshuffleBlocks;
 
 impl BlockCodec for BitshuffleBlocks {
@@ -157,4 +168,388 @@ impl BlockEncoder for BitshuffleBlocks {
         stored.extend_from_slice(&scratch.frame);
         Ok(())
     }
+}
+
+// ---- planes-zstd
+
+structure! {
+    /// Chapter 5.10: the tables after the transform.
+    mod split_table: 8 bytes {
+        0 => SPLIT: u8,
+        1 => RESERVED: [u8; 7],
+    }
+}
+
+structure! {
+    /// Chapter 5.10: the entry of a stream.
+    mod stream_entry: 8 bytes {
+        0 => STORED_BYTES: u32,
+        4 => PACKING: u8,
+        5 => RESERVED: [u8; 3],
+    }
+}
+
+// The values of `split`.
+const BIT_PLANES: u8 = 1;
+const BYTE_PLANES: u8 = 8;
+
+const TABLE_BYTES: usize = TRANSFORM_BYTES + split_table::SIZE;
+
+pub(crate) struct PlaneBlocks;
+
+/// About what the strongest level saves of what the quickest one leaves, at most: one byte in this
+/// many.
+const STRONG_SAVES_ONE_IN: usize = 6;
+
+/// Few repetitions that the quickest level finds: they save one byte in this many.
+const FEW_SAVE_ONE_IN: usize = 64;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Packing {
+    Raw = 0,
+    Constant = 1,
+    Zstd = 2,
+}
+
+impl Packing {
+    fn describe(self) -> &'static str {
+        match self {
+            Self::Raw => "as it is",
+            Self::Constant => "one byte, repeated",
+            Self::Zstd => "zstd",
+        }
+    }
+}
+
+pub(crate) struct PlaneTables {
+    transform: Transform,
+    /// Whether the streams are bit planes; otherwise they are byte planes.
+    bits: bool,
+}
+
+impl PlaneTables {
+    /// Parses the tables.
+    fn parse(tables: &[u8]) -> Result<Self> {
+        let split = || {
+            let (transform, rest) = tables.split_first_chunk::<TRANSFORM_BYTES>()?;
+            Some((transform, rest.first_chunk()?))
+        };
+        let (transform, split) =
+            split().ok_or_else(|| Error::internal("the tables of planes-zstd were not split off"))?;
+        let transform = Transform::parse(transform)?;
+        if split_table::RESERVED.get(split) != [0; 7] {
+            return Err(malformed_planes("reserved bytes after the transform are set"));
+        }
+        let bits = match split_table::SPLIT.get(split) {
+            BIT_PLANES => true,
+            BYTE_PLANES => false,
+            _ => return Err(malformed_planes("it is split in neither bits nor bytes")),
+        };
+        Ok(Self { transform, bits })
+    }
+
+    /// Splits a block into the entries of its streams, and the streams and the tail.
+    fn split<'a>(block: &Block<'a, Self>) -> Result<Planes<'a>> {
+        let bits = block.tables.bits;
+        let (_, count) = block.spec.width_and_count()?;
+        let element_bytes = block.spec.element_bytes;
+        let (streams, stream_bytes) = if bits { (8 * element_bytes, count / 8) } else { (element_bytes, count) };
+        let split = block.stored.split_at_checked(stream_entry::SIZE * streams);
+        let (entries, streams) = split.ok_or_else(|| malformed_planes("a block is too short"))?;
+        let tail_bytes = if bits { block.spec.raw_bytes % (8 * element_bytes) } else { 0 };
+        Ok(Planes { stream_bytes, tail_bytes, entries: entries.as_chunks().0, streams })
+    }
+}
+
+struct Planes<'a> {
+    /// The decoded length of a stream.
+    stream_bytes: usize,
+    tail_bytes: usize,
+    entries: &'a [[u8; stream_entry::SIZE]],
+    /// The streams, and the tail.
+    streams: &'a [u8],
+}
+
+#[cold]
+fn malformed_planes(what: &str) -> Error {
+    Error::corrupt("R-5.12", format!("planes-zstd: {what}"))
+}
+
+impl<'a> Planes<'a> {
+    /// Calls `each` with the packing and the stored bytes of each stream. Returns the tail.
+    fn each(&self, mut each: impl FnMut(Packing, &'a [u8]) -> Result<()>) -> Result<&'a [u8]> {
+        let mut rest = self.streams;
+        for entry in self.entries {
+            if stream_entry::RESERVED.get(entry) != [0; 3] {
+                return Err(malformed_planes("reserved bytes of a stream are set"));
+            }
+            let packing = match stream_entry::PACKING.get(entry) {
+                0 => Packing::Raw,
+                1 if self.stream_bytes > 0 => Packing::Constant,
+                2 if self.stream_bytes > 0 => Packing::Zstd,
+                _ => return Err(malformed_planes("a stream has an unknown packing")),
+            };
+            let length = usize::try_from(stream_entry::STORED_BYTES.get(entry)).ok();
+            let split = length.and_then(|length| rest.split_at_checked(length));
+            let (stream, after) = split.ok_or_else(|| malformed_planes("a stream reaches beyond the stored bytes"))?;
+            let due = match packing {
+                Packing::Raw => self.stream_bytes,
+                Packing::Constant => 1,
+                Packing::Zstd => stream.len(),
+            };
+            if stream.len() != due {
+                return Err(malformed_planes("a stream does not have the length of its packing"));
+            }
+            each(packing, stream)?;
+            rest = after;
+        }
+        if rest.len() == self.tail_bytes {
+            Ok(rest)
+        } else {
+            Err(malformed_planes("a block does not end where its tail ends"))
+        }
+    }
+}
+
+impl BlockCodec for PlaneBlocks {
+    type Tables = PlaneTables;
+
+    const ID: u16 = 7;
+    const NAME: &'static str = "planes-zstd";
+    const TABLE_BYTES: usize = TABLE_BYTES;
+    const TABLES_RULE: &'static str = "R-5.12";
+
+    fn parse_tables(&self, _: PartSpec<'_>, tables: &[u8]) -> Result<PlaneTables> {
+        PlaneTables::parse(tables)
+    }
+
+    fn check(&self, block: &Block<'_, PlaneTables>) -> Result<()> {
+        let planes = PlaneTables::split(block)?;
+        let check = |packing, stored: &[u8]| match packing {
+            Packing::Zstd => check_frame(planes.stream_bytes, stored),
+            _ => Ok(()),
+        };
+        planes.each(check).map(drop)
+    }
+
+    fn decode(&self, block: &Block<'_, PlaneTables>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
+        self.check(block)?;
+        let planes = PlaneTables::split(block)?;
+        let FrameScratch { zstd, bytes } = &mut scratch.frames;
+        memory::resize(bytes, block.spec.raw_bytes, 0)?;
+        let split = bytes.split_at_mut_checked(planes.stream_bytes.saturating_mul(planes.entries.len()));
+        let (streams, tail_out) =
+            split.ok_or_else(|| Error::internal("the streams of a block are longer than the block"))?;
+        let mut streams = streams.chunks_exact_mut(planes.stream_bytes.max(1));
+        let tail = planes.each(|packing, stored| {
+            let Some(stream) = streams.next() else { return Ok(()) }; // a stream of no bytes
+            match packing {
+                Packing::Raw => stream.copy_from_slice(stored), // as long: `each` has checked
+                Packing::Constant => stream.fill(stored.first().copied().unwrap_or(0)),
+                Packing::Zstd => zstd.decode(stored, stream)?,
+            }
+            Ok(())
+        })?;
+        tail_out.copy_from_slice(tail); // equal lengths: what the streams leave
+        let (width, count) = block.spec.width_and_count()?;
+        match bytes.split_at_checked(count * (width.bytes() - 1)) {
+            Some((low, top)) if !block.tables.bits => join(width, false, low.chunks_exact(count.max(1)), top, out),
+            _ => bitshuffle::best().unshuffle(width, bytes, out),
+        }
+        block.tables.transform.undo(width, out);
+        Ok(())
+    }
+
+    fn transform(&self, tables: &PlaneTables) -> Option<String> {
+        Some(tables.transform.describe())
+    }
+
+    fn describe(&self, block: &Block<'_, PlaneTables>, anatomy: &mut Anatomy) -> Result<()> {
+        let planes = PlaneTables::split(block)?;
+        let heads = block.stored.len().saturating_sub(planes.streams.len());
+        anatomy.add("heads of blocks", "packings and lengths of the streams", block.stored.get(..heads).unwrap_or(&[]));
+        let kind = if block.tables.bits { "bit plane" } else { "byte" };
+        let mut number = 0;
+        let tail = planes.each(|packing, stream| {
+            anatomy.add(format!("{kind} {number}"), packing.describe(), stream);
+            number += 1;
+            Ok(())
+        })?;
+        anatomy.add("tail", "the last elements", tail);
+        Ok(())
+    }
+}
+
+impl BlockEncoder for PlaneBlocks {
+    /// Compresses the streams with the quickest level, and assumes that the strongest one saves a
+    /// part of what is left.
+    fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
+        let width = Width::from_bytes(part.geometry.element_bytes)?;
+        let residuals = likely_transform(width, part.raw_part(), scratch);
+        let mut least = part.raw.len(); // one of more is not written
+        let mut packed = std::mem::take(&mut scratch.frames.candidate);
+        // bits are hardly ever much smaller than both
+        for split in [Split::Plain, Split::Bytes] {
+            packed.clear();
+            let transform = split.transform(residuals, part.geometry.float);
+            let is_packed = pack_block(split, transform, width, part.raw, scratch, estimate_stream, &mut packed);
+            least = is_packed.map_or(least, |()| least.min(TABLE_BYTES + packed.len()));
+        }
+        scratch.frames.candidate = packed;
+        Some(least)
+    }
+
+    fn each_plan(&self, part: RawPart<'_>, scratch: &mut EncodeScratch, visit: &mut VisitPlan<'_>) -> Result<()> {
+        let geometry = part.geometry;
+        let Some(width) = Width::from_bytes(geometry.element_bytes) else { return Ok(()) };
+        let residuals = likely_transform(width, part, scratch);
+        for split in [Split::Plain, Split::Bits, Split::Bytes] {
+            let transform = split.transform(residuals, geometry.float);
+            let mut tables = [0; TABLE_BYTES];
+            if let Some((to, rest)) = tables.split_first_chunk_mut()
+                && let Some(of_split) = rest.first_chunk_mut()
+            {
+                *to = transform.to_bytes();
+                split_table::SPLIT.put(of_split, if let Split::Bits = split { BIT_PLANES } else { BYTE_PLANES });
+            }
+            scratch.frames.planned = Some((split, transform));
+            visit(&tables, &|bytes| bytes, scratch)?;
+        }
+        Ok(())
+    }
+
+    fn encode(
+        &self,
+        part: RawPart<'_>,
+        elements: &Range<usize>,
+        stored: &mut Vec<u8>,
+        scratch: &mut EncodeScratch,
+    ) -> Result<()> {
+        let planned = scratch.frames.planned.zip(Width::from_bytes(part.geometry.element_bytes));
+        let ((split, transform), width) =
+            planned.ok_or_else(|| Error::internal("planes of a part were not planned"))?;
+        pack_block(split, transform, width, part.bytes_of(elements), scratch, pack_stream, stored)
+    }
+}
+
+/// Returns the transform that suits the elements best, if they are predicted.
+fn likely_transform(width: Width, part: RawPart<'_>, scratch: &mut EncodeScratch) -> Transform {
+    transforms(width, part, scratch).first().copied().unwrap_or(Transform::None)
+}
+
+fn pack_block(
+    division: Split,
+    transform: Transform,
+    width: Width,
+    raw: &[u8],
+    scratch: &mut EncodeScratch,
+    packer: Packer,
+    stored: &mut Vec<u8>,
+) -> Result<()> {
+    let EncodeScratch { coded, symbols, low_bytes, .. } = scratch;
+    if let Split::Plain = division {
+        split(width, transform == Transform::Rotate, raw, symbols, low_bytes);
+        return pack_bytes(scratch, packer, stored);
+    }
+    let end = [u32::try_from(raw.len() / width.bytes()).unwrap_or(u32::MAX)]; // of a part
+    let one_block = Geometry::of_numbers(width.bytes()).in_blocks(&end);
+    transform_blocks(transform, width, &one_block, raw, coded);
+    if let Split::Bits = division {
+        return pack_bits(width, scratch, packer, stored);
+    }
+    split(width, false, coded, symbols, low_bytes);
+    pack_bytes(scratch, packer, stored)
+}
+
+fn pack_bytes(scratch: &mut EncodeScratch, packer: Packer, stored: &mut Vec<u8>) -> Result<()> {
+    let EncodeScratch { symbols, low_bytes, frames, .. } = scratch;
+    pack(planes(low_bytes, symbols), &[], (packer, frames), stored)
+}
+
+fn pack_bits(width: Width, scratch: &mut EncodeScratch, packer: Packer, stored: &mut Vec<u8>) -> Result<()> {
+    let EncodeScratch { coded, frames, .. } = scratch;
+    let mut shuffled = std::mem::take(&mut frames.bytes);
+    shuffled.resize(coded.len(), 0);
+    bitshuffle::best().shuffle(width, coded, &mut shuffled);
+    let plane = coded.len() / (8 * width.bytes());
+    let (planes, tail) = shuffled.split_at(plane * 8 * width.bytes()); // at most all
+    let empty = std::iter::repeat_n(&[][..], if plane == 0 { 8 * width.bytes() } else { 0 });
+    let streams = planes.chunks_exact(plane.max(1)).chain(empty);
+    let result = pack(streams, tail, (packer, frames), stored);
+    frames.bytes = shuffled;
+    result
+}
+
+/// Appends the entries of streams, the streams as they are packed, and the tail.
+fn pack<'a>(
+    streams: impl Iterator<Item = &'a [u8]> + Clone,
+    tail: &[u8],
+    (packer, frames): (Packer, &mut FrameEncodeScratch),
+    stored: &mut Vec<u8>,
+) -> Result<()> {
+    let entries = stored.len();
+    stored.resize(entries + stream_entry::SIZE * streams.clone().count(), 0);
+    for (i, stream) in streams.enumerate() {
+        let (packing, packed) = packer(stream, frames)?;
+        let length = u32::try_from(packed.len()).map_err(|_| Error::over_limit("a stream of more than 4 GiB"))?;
+        let mut entry = [0; stream_entry::SIZE];
+        stream_entry::STORED_BYTES.put(&mut entry, length);
+        stream_entry::PACKING.put(&mut entry, packing as u8); // exact: the values of the format
+        stored.extend_from_slice(packed);
+        let after = stored.get_mut(entries + stream_entry::SIZE * i..);
+        if let Some(reserved) = after.and_then(<[u8]>::first_chunk_mut) {
+            *reserved = entry;
+        }
+    }
+    stored.extend_from_slice(tail);
+    Ok(())
+}
+
+/// Returns the packing of a stream, and the stored bytes.
+type Packer = for<'a> fn(&'a [u8], &'a mut FrameEncodeScratch) -> Result<(Packing, &'a [u8])>;
+
+/// Returns the smallest form of a stream: constant, entropy-coded, compressed or raw.
+fn pack_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Result<(Packing, &'a [u8])> {
+    if let Some(constant) = constant(stream) {
+        return Ok(constant);
+    }
+    let FrameEncodeScratch { strong, literals, frame, other, .. } = frames;
+    literals.encode(stream, frame)?;
+    if has_matches(stream, frame) {
+        strong.encode(stream, other)?; // slow, and no smaller for noise
+    } else {
+        other.clone_from(frame);
+    }
+    let smaller = if other.len() < frame.len() { other } else { frame };
+    // less than that is not worth the decoding
+    let saves = smaller.len() < stream.len() - stream.len() / 64;
+    Ok(if saves { (Packing::Zstd, smaller) } else { (Packing::Raw, stream) })
+}
+
+/// Returns bytes that are about as many as those of the smallest form, and mean nothing.
+fn estimate_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Result<(Packing, &'a [u8])> {
+    if let Some(constant) = constant(stream) {
+        return Ok(constant);
+    }
+    let FrameEncodeScratch { quick, literals, frame, other, .. } = frames;
+    literals.encode(stream, frame)?;
+    if !has_matches(stream, frame) {
+        return Ok((Packing::Raw, frame.get(..stream.len()).unwrap_or(frame)));
+    }
+    quick.encode(stream, other)?;
+    // the strongest level finds no repetitions where the quickest finds none
+    let has_found = other.len() < frame.len() - frame.len() / FEW_SAVE_ONE_IN;
+    let least = if has_found { other.len() - other.len() / STRONG_SAVES_ONE_IN } else { frame.len() };
+    Ok((Packing::Zstd, frame.get(..least).unwrap_or(frame)))
+}
+
+/// Returns how a stream of no byte, or of one that is repeated, is packed.
+fn constant(stream: &[u8]) -> Option<(Packing, &[u8])> {
+    let Some((first, rest)) = stream.split_first() else { return Some((Packing::Raw, stream)) };
+    rest.iter().all(|byte| byte == first).then_some((Packing::Constant, std::slice::from_ref(first)))
+}
+
+/// Returns whether matches may make a stream smaller, of which this is the frame without matches.
+fn has_matches(stream: &[u8], frame: &[u8]) -> bool {
+    frame.len() < stream.len() - stream.len() / 16
 }

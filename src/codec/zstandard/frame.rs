@@ -5,7 +5,7 @@
 //! Contexts are made when first used and kept, one for each level. A dictionary is a table of a
 //! column; frames that need one do not name it, since the format names a table instead.
 
-use crate::codec::dictionary_body::{self, no_dictionary};
+use super::{check_dictionary, no_dictionary};
 use crate::codec::transform::Transform;
 use crate::{Error, Result};
 use std::io;
@@ -212,7 +212,7 @@ pub(crate) struct Dictionary {
 impl Dictionary {
     /// Prepares the body of a table.
     pub(crate) fn new(body: Vec<u8>) -> Result<Self> {
-        dictionary_body::check(&body)?;
+        check_dictionary(&body)?;
         let prepared = DDict::try_create(&body).ok_or_else(|| {
             // libzstd does not tell whether memory lacks
             let has_memory = Vec::<u8>::new().try_reserve_exact(body.len().saturating_add(DECODING_BYTES)).is_ok();

@@ -1,16 +1,45 @@
 //! Chapters 5.3 to 5.5 and 5.10: the encodings that use Zstandard.
 //!
-//! `frame.rs` has frames and dictionaries, `blocks.rs` the encodings whose blocks are one frame,
-//! and `planes.rs` the one with a frame for each plane. `absent.rs` takes the place of all in a
-//! build without the feature `zstd`.
+//! `frame.rs` has frames and dictionaries, `blocks.rs` the encodings. `absent.rs` takes the place
+//! of both in a build without the feature `zstd`. How a dictionary begins is checked in any build.
 
+#[cfg(not(feature = "zstd"))]
+mod absent;
+#[cfg(feature = "zstd")]
 mod blocks;
+#[cfg(feature = "zstd")]
 mod frame;
-mod planes;
 
-pub(super) use blocks::{BitshuffleBlocks, ZstdBlocks};
+#[cfg(feature = "zstd")]
+pub(super) use blocks::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks};
+#[cfg(feature = "zstd")]
 pub(crate) use frame::{Dictionary, EncodingDictionary, train};
+#[cfg(feature = "zstd")]
 pub(super) use frame::{FrameEncodeScratch, FrameScratch};
-#[cfg(test)]
+#[cfg(all(test, feature = "zstd"))]
 pub(super) use frame::{MAGIC, stated_window};
-pub(super) use planes::PlaneBlocks;
+
+#[cfg(not(feature = "zstd"))]
+pub(super) use absent::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks};
+#[cfg(not(feature = "zstd"))]
+pub(crate) use absent::{Dictionary, EncodingDictionary, train};
+
+use crate::{Error, Result};
+
+/// The bytes that a dictionary begins with (RFC 8878, 5).
+const DICTIONARY_MAGIC: [u8; 4] = 0xEC30_A437_u32.to_le_bytes();
+/// The bytes of magic number and id.
+const DICTIONARY_HEAD_BYTES: usize = 8;
+
+/// Checks how the body of a table that is a dictionary begins, as far as it can be checked without
+/// Zstandard.
+fn check_dictionary(body: &[u8]) -> Result<()> {
+    if body.starts_with(&DICTIONARY_MAGIC) && body.len() >= DICTIONARY_HEAD_BYTES {
+        return Ok(());
+    }
+    Err(no_dictionary("it does not begin with the magic number and an id"))
+}
+
+fn no_dictionary(reason: &str) -> Error {
+    Error::corrupt("R-5.13", format!("a table is no dictionary: {reason}"))
+}

@@ -1,12 +1,11 @@
-//! Encodes the blocks that the kernels of [`decode`](super::decode) decode.
+//! Encodes the blocks that the kernels of [`Bins`](super::Bins) decode.
 //!
 //! Encoding does the opposite of each step of decoding, from the last group to the first, and
 //! writes the stream from its end to its start. A division becomes a product with a reciprocal,
 //! whose quotient may be one too small. Kernels refuse what cannot be coded: they note it, and the
 //! block is dropped when it is finished, so that no step has a branch.
 
-use super::block::{BINS, BinModel, CLASSES, HAS_BYTE};
-use super::{GROUP, Lanes};
+use super::{BINS, BinModel, CLASSES, GROUP, HAS_BYTE, Lanes};
 use crate::kernel::dispatch::{Implementation, Scalar, implement, implementations};
 use crate::kernel::vectors::WINDOW;
 

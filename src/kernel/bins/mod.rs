@@ -5,26 +5,33 @@
 //! of the stream. Element `i` of each group of 64 is coded by state `i`, so that a vector decodes a
 //! group at once: states are one group of lower bytes and one of upper bytes.
 //!
-//! [`decode`] and [`encode`] have the steps of both directions, in vectors of [`Lanes`]. Each step
-//! of encoding undoes one of decoding, from the last group to the first. [`costs`] are what
-//! encoders choose the classes of groups by.
+//! Kernels decode only whole groups before the last one of a block, whose elements store part of
+//! their windows in the states: that one is decoded element by element. A step of a block has to
+//! wait for the one before it: the states of a group depend on those before. Meanwhile, the
+//! processor can do a step of another block, for which kernels decode two side by side.
+//!
+//! A stream may be cut or damaged. Vectors read zeros beyond its end, from a copy of its last
+//! bytes. A block is malformed if states or stream do not end as the encoder began, which is found
+//! when it is finished. Any tables are safe to decode with.
+//!
+//! The steps are in vectors of [`Lanes`]. Each step of [`encode`] undoes one of decoding, from the
+//! last group to the first. [`costs`] are what encoders choose the classes of groups by.
+
+use super::copy;
+use super::dispatch::{Implementation, Scalar, implement, implementations};
+use super::vectors::{Group, WINDOW};
+use std::slice;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-mod block;
 pub mod costs;
-mod decode;
 pub mod encode;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 
-use super::dispatch::{Implementation, implementations};
 pub use super::vectors::GROUP;
-use super::vectors::Group;
-use block::Started;
-pub use block::{BINS, BinModel, CLASSES, CodedBlock, Groups};
 
 /// The kernels of one instruction set.
 pub trait Kernel: Sync {
@@ -119,3 +126,460 @@ trait Lanes: Group {
 
 /// For each number of bits, a mask of them.
 const MASK: [u8; 16] = [0, 1, 3, 7, 15, 31, 63, 127, 255, 0, 0, 0, 0, 0, 0, 0];
+
+/// The most bins.
+pub const BINS: usize = 64;
+/// The most classes.
+pub const CLASSES: usize = 4;
+
+/// The bit in [`BinModel::taken`] of bins whose elements have a byte of their own in the stream.
+const HAS_BYTE: u8 = 0x80;
+
+/// The bins and the frequencies of each class, as chapter 5.13 defines them.
+///
+/// Any contents are safe to decode with. No load of 64 bytes crosses a cache line.
+#[derive(Clone)]
+#[repr(C, align(64))]
+pub struct BinModel {
+    /// The lower byte of `V` of each bin.
+    low: [u8; BINS],
+    /// The upper byte of `V` of each bin.
+    high: [u8; BINS],
+    /// For each bin the bits taken from the state, 0 to 7, and [`HAS_BYTE`].
+    taken: [u8; BINS],
+    /// `K` of each bin.
+    bits: [u8; BINS],
+    classes: [Class; CLASSES],
+    /// Whether there are more than 32 bins.
+    is_wide: bool,
+}
+
+/// The frequencies of a class.
+#[derive(Clone)]
+#[repr(C, align(64))]
+struct Class {
+    /// The bin of each slot.
+    bin_of: [u8; 256],
+    /// `F` of each bin.
+    frequency: [u8; BINS],
+    /// `C` of each bin.
+    start: [u8; BINS],
+}
+
+const NO_CLASS: Class = Class { bin_of: [0; 256], frequency: [0; BINS], start: [0; BINS] };
+
+impl Default for BinModel {
+    fn default() -> Self {
+        Self {
+            low: [0; BINS],
+            high: [0; BINS],
+            taken: [0; BINS],
+            bits: [0; BINS],
+            classes: [NO_CLASS; CLASSES],
+            is_wide: false,
+        }
+    }
+}
+
+impl BinModel {
+    /// Sets the bins: `K` of each.
+    pub fn set_bins(&mut self, bits: &[u8]) {
+        let mut start = 0_u32;
+        self.is_wide = bits.len() > BINS / 2;
+        for (bin, &bits) in bits.iter().enumerate().take(BINS) {
+            // in bounds: four arrays of BINS; the lower 16 bits are meant
+            [self.low[bin], self.high[bin], ..] = start.to_le_bytes();
+            self.bits[bin] = bits;
+            self.taken[bin] = if bits >= 8 { (bits - 8) & 15 | HAS_BYTE } else { bits };
+            start = start.wrapping_add(1_u32.wrapping_shl(bits.into()));
+        }
+    }
+
+    /// Sets the frequencies of a class: `F` of the bins from `first` on. All others are 0.
+    pub fn set_class(&mut self, class: usize, first: usize, frequencies: &[u8]) {
+        let Some(class) = self.classes.get_mut(class) else { return };
+        (class.frequency, class.start) = ([0; BINS], [0; BINS]);
+        let mut start = 0;
+        for (bin, &frequency) in (first..BINS).zip(frequencies) {
+            class.frequency[bin] = frequency; // in bounds: below BINS
+            class.start[bin] = start as u8; // in bounds; exact unless the frequencies are too great
+            let end = start + usize::from(frequency);
+            if let Some(slots) = class.bin_of.get_mut(start..end) {
+                slots.fill(bin as u8); // exact: below BINS
+            }
+            start = end;
+        }
+    }
+}
+
+// ---- blocks
+
+/// A block to decode.
+pub struct CodedBlock<'b> {
+    /// The class of each group.
+    pub classes: &'b [u8],
+    /// The number of its elements.
+    pub count: usize,
+    /// The states, and the stream.
+    pub stored: &'b [u8],
+    /// The first windows. Each is two bytes, the lower one first.
+    pub out: &'b mut [[u8; 2]],
+}
+
+/// Groups of a block, and not its last one.
+pub struct Groups<'g, 's> {
+    /// The class of each group.
+    classes: &'g [u8],
+    coder: &'g mut Coder<'s>,
+    /// The windows of each group.
+    out: &'g mut [[[u8; 2]; GROUP]],
+}
+
+/// A block of which some groups are decoded.
+struct Started<'b> {
+    coder: Coder<'b>,
+    /// The class of each of `groups`, and of the group after them.
+    classes: &'b [u8],
+    /// The next groups of which all windows are wanted, without the last of the block.
+    pub groups: &'b mut [[[u8; 2]; GROUP]],
+    /// The windows after `groups`.
+    rest: &'b mut [[u8; 2]],
+    /// The elements of the group that `rest` begins with, if it is the last one.
+    last: Option<usize>,
+}
+
+impl<'b> Started<'b> {
+    /// Returns `None` if the block has no states, or `classes` too few.
+    pub fn new(CodedBlock { classes, count, stored, out }: CodedBlock<'b>) -> Option<Self> {
+        let coder = Coder::new(count, stored)?;
+        let last = count.checked_sub(1)? / GROUP;
+        let whole = last.min(out.len() / GROUP);
+        let (groups, rest) = out.split_at_mut_checked(whole * GROUP)?;
+        classes.get(..whole)?;
+        let last = (whole == last).then(|| count - last * GROUP);
+        Some(Self { coder, classes, groups: groups.as_chunks_mut().0, rest, last })
+    }
+
+    /// Returns the first `count` of the groups, or all, and leaves the others.
+    pub fn take(&mut self, count: usize) -> Groups<'_, 'b> {
+        let count = count.min(self.groups.len());
+        // there are as many classes, and at least as many groups
+        let classes = self.classes.split_off(..count).unwrap_or_default();
+        let out = self.groups.split_off_mut(..count).unwrap_or_default();
+        Groups { classes, coder: &mut self.coder, out }
+    }
+
+    /// Decodes all that is left, with a function that decodes groups. Returns `None` if the block
+    /// is malformed.
+    pub fn finish(mut self, model: &BinModel, decode: impl Fn(Groups<'_, '_>)) -> Option<()> {
+        decode(self.take(usize::MAX));
+        let Self { mut coder, classes, rest, last, .. } = self;
+        if let Some(wanted) = rest.len().checked_sub(1) {
+            let class = *classes.first()?;
+            let mut group = [[0; 2]; GROUP];
+            match last {
+                Some(count) => {
+                    let elements = group.get_mut(..count)?;
+                    elements.get(wanted)?;
+                    last_group(model, class, &mut coder, elements)?;
+                }
+                None => {
+                    let (classes, out) = (&[class], slice::from_mut(&mut group));
+                    decode(Groups { classes, coder: &mut coder, out });
+                }
+            }
+            rest.iter_mut().zip(group).for_each(|(to, from)| *to = from);
+        }
+        (!coder.is_cut).then_some(())
+    }
+}
+
+// ---- the steps of decoding, one element after the other
+
+/// The states of a block, and what is left of its stream.
+pub struct Coder<'a> {
+    /// The lower byte of each state.
+    lower: [u8; GROUP],
+    /// The upper byte of each state.
+    upper: [u8; GROUP],
+    stream: &'a [u8],
+    /// Whether the stream was too short. Zeros stand for what it lacked.
+    is_cut: bool,
+}
+
+impl<'a> Coder<'a> {
+    /// Splits states and stream of a block of `count` elements. Returns `None` if states are
+    /// missing, or one is below 256.
+    fn new(count: usize, stored: &'a [u8]) -> Option<Self> {
+        let states = count.min(GROUP);
+        let (lower_bytes, rest) = stored.split_at_checked(states)?;
+        let (upper_bytes, stream) = rest.split_at_checked(states)?;
+        let (mut lower, mut upper) = ([0; GROUP], [1; GROUP]);
+        lower.iter_mut().zip(lower_bytes).for_each(|(to, from)| *to = *from);
+        upper.iter_mut().zip(upper_bytes).for_each(|(to, from)| *to = *from);
+        (!upper.contains(&0)).then_some(Self { lower, upper, stream, is_cut: false })
+    }
+}
+
+/// Decodes the last group of a block, which `out` has the length of. Returns `None` if the block is
+/// malformed.
+fn last_group(model: &BinModel, class: u8, coder: &mut Coder<'_>, out: &mut [[u8; 2]]) -> Option<()> {
+    let bins = coder.bins(model, class, out.len());
+    let bins = bins.get(..out.len())?;
+    let raw = coder.raw(model, bins, |taken| if taken & HAS_BYTE != 0 { taken } else { 0 });
+    for (((out, &bin), raw), low) in out.iter_mut().zip(bins).zip(raw).zip(coder.lower) {
+        if u32::from(low) >> model.bits[index(bin)].min(8) != 0 {
+            return None; // in bounds: below BINS
+        }
+        *out = window(model, bin, raw, low);
+    }
+    let without = coder.lower.get(out.len()..)?;
+    let is_end = coder.stream.is_empty() && coder.upper == [1; GROUP] && without.iter().all(|&lower| lower == 0);
+    is_end.then_some(())
+}
+
+/// Returns the index of a bin in an array of all.
+fn index(bin: u8) -> usize {
+    usize::from(bin) % BINS
+}
+
+/// Returns a window: its bin, the bits that were taken from the state, and the low byte.
+fn window(model: &BinModel, bin: u8, raw: u8, low: u8) -> [u8; 2] {
+    let bin = index(bin);
+    // in bounds: below BINS
+    match model.taken[bin] & HAS_BYTE {
+        0 => [model.low[bin] | raw | low, model.high[bin]],
+        _ => [model.low[bin] | low, model.high[bin] | raw],
+    }
+}
+
+impl Coder<'_> {
+    fn next_byte(&mut self) -> u8 {
+        match self.stream.split_first() {
+            Some((&byte, rest)) => {
+                self.stream = rest;
+                byte
+            }
+            None => {
+                self.is_cut = true;
+                0
+            }
+        }
+    }
+
+    fn state(&self, i: usize) -> u16 {
+        u16::from_le_bytes([self.lower[i], self.upper[i]]) // in bounds: below GROUP
+    }
+
+    fn set_state(&mut self, i: usize, state: u16) {
+        [self.lower[i], self.upper[i]] = state.to_le_bytes(); // in bounds: below GROUP
+    }
+
+    /// Brings the first `count` states to 256 or more.
+    fn refill(&mut self, count: usize) {
+        for i in 0..count {
+            if self.upper[i] == 0 {
+                // in bounds: below GROUP
+                (self.lower[i], self.upper[i]) = (self.next_byte(), self.lower[i]);
+            }
+        }
+    }
+
+    /// Decodes the bins of the next `count` elements, at most [`GROUP`].
+    fn bins(&mut self, model: &BinModel, class: u8, count: usize) -> [u8; GROUP] {
+        let class = &model.classes[usize::from(class) % CLASSES]; // in bounds
+        let mut bins = [0; GROUP];
+        for (i, bin) in bins.iter_mut().enumerate().take(count) {
+            let [slot, upper] = self.state(i).to_le_bytes();
+            *bin = class.bin_of[usize::from(slot)]; // in bounds: 256 slots
+            // in bounds: below BINS
+            let (frequency, start) = (class.frequency[index(*bin)], class.start[index(*bin)]);
+            // at most 255 * 255 + 255
+            self.set_state(i, u16::from(frequency) * u16::from(upper) + u16::from(slot.wrapping_sub(start)));
+        }
+        self.refill(count);
+        bins
+    }
+
+    /// Takes bits from the states of elements in these bins. `taken` returns their number from what
+    /// the model says of a bin.
+    fn raw(&mut self, model: &BinModel, bins: &[u8], taken: impl Fn(u8) -> u8) -> [u8; GROUP] {
+        let mut all = [0; GROUP];
+        for (i, (raw, &bin)) in all.iter_mut().zip(bins).enumerate() {
+            // in bounds: below BINS
+            let bits = u32::from(taken(model.taken[index(bin)]) & 15).min(8);
+            let state = self.state(i);
+            *raw = (state & ((1 << bits) - 1)) as u8; // exact: at most 8 bits
+            self.set_state(i, state >> bits);
+        }
+        self.refill(bins.len());
+        all
+    }
+}
+
+// ---- the definition in code
+
+impl Kernel for Scalar {
+    fn groups(&self, model: &BinModel, Groups { classes, coder, out }: Groups<'_, '_>) {
+        for (out, &class) in out.iter_mut().zip(classes) {
+            let bins = coder.bins(model, class, GROUP);
+            let raw = coder.raw(model, &bins, |taken| taken);
+            for ((out, &bin), raw) in out.iter_mut().zip(&bins).zip(raw) {
+                let has_byte = model.taken[index(bin)] & HAS_BYTE != 0; // in bounds: below BINS
+                let low = if has_byte { coder.next_byte() } else { 0 };
+                *out = window(model, bin, raw, low);
+            }
+        }
+    }
+}
+
+// ---- vectors: group by group
+
+implement!([Avx2, Avx512, Neon] Kernel {
+    fn groups(model: &BinModel, block: Groups<'_, '_>) => { groups }
+    fn groups_of_two(model: &BinModel, blocks: [Groups<'_, '_>; 2]) => { groups_of_two }
+});
+
+/// Bytes of the stream that a group may look at: two refills and the bytes of bins take at most
+/// [`GROUP`] each.
+const AHEAD: usize = 2 * GROUP + WINDOW;
+
+/// The end of a stream, with zeros after it.
+type Tail = [u8; 2 * AHEAD];
+
+/// A stream that may be read beyond its end.
+struct Ahead<'a> {
+    /// The stream or, if `tail` was taken, its end.
+    bytes: &'a [u8],
+    /// Bytes of the stream before `bytes`.
+    before: usize,
+    /// Bytes of `bytes` that were used. May be more than it has.
+    used: usize,
+    tail: Option<&'a mut Tail>,
+}
+
+impl<'a> Ahead<'a> {
+    /// Returns the bytes that a group may look at.
+    #[inline(always)]
+    fn next(&mut self) -> &'a [u8; AHEAD] {
+        let next = |bytes: &'a [u8], used| bytes.get(used..).and_then(|rest| rest.first_chunk());
+        next(self.bytes, self.used).unwrap_or_else(|| {
+            let Self { bytes, before, used, ref mut tail } = *self;
+            if let Some(tail) = tail.take() {
+                (self.bytes, self.before, self.used) = (end(bytes, used, tail), before + used, 0);
+            }
+            next(self.bytes, self.used).unwrap_or(&[0; AHEAD])
+        })
+    }
+}
+
+/// Sets `tail` to the bytes from `used` on, and returns it.
+#[cold]
+fn end<'a>(bytes: &[u8], used: usize, tail: &'a mut Tail) -> &'a [u8] {
+    copy(bytes.get(used..).unwrap_or(&[]), tail);
+    tail
+}
+
+/// States and stream, in vectors.
+struct VectorCoder<'a, L: Lanes> {
+    lanes: L,
+    lower: L::Bytes,
+    upper: L::Bytes,
+    stream: Ahead<'a>,
+}
+
+/// [`Kernel::groups`].
+#[inline(always)]
+fn groups<L: Lanes>(lanes: L, model: &BinModel, groups: Groups<'_, '_>) {
+    several(lanes, model, [groups]);
+}
+
+/// [`Kernel::groups_of_two`].
+#[inline(always)]
+fn groups_of_two<L: Lanes>(lanes: L, model: &BinModel, blocks: [Groups<'_, '_>; 2]) {
+    several(lanes, model, blocks);
+}
+
+/// Decodes as many groups of each block as all have.
+#[inline(always)]
+fn several<L: Lanes, const N: usize>(lanes: L, model: &BinModel, mut blocks: [Groups<'_, '_>; N]) {
+    let count = blocks.iter().map(|block| block.out.len().min(block.classes.len())).min().unwrap_or(0);
+    let mut tails = [[0; 2 * AHEAD]; N];
+    let mut tail = tails.iter_mut();
+    let mut coders = blocks.each_ref().map(|block| VectorCoder::new(lanes, block.coder, tail.next()));
+    for i in 0..count {
+        for (block, coder) in blocks.iter_mut().zip(&mut coders) {
+            // in bounds: `count` is at most both lengths; of the classes, by their number
+            let (class, out) = (&model.classes[usize::from(block.classes[i]) % CLASSES], &mut block.out[i]);
+            coder.group(model, class, out);
+        }
+    }
+    for (block, coder) in blocks.iter_mut().zip(coders) {
+        coder.finish(block.coder);
+    }
+}
+
+impl<'a, L: Lanes> VectorCoder<'a, L> {
+    #[inline(always)]
+    fn new(lanes: L, coder: &Coder<'a>, tail: Option<&'a mut Tail>) -> Self {
+        let (lower, upper) = (lanes.load(&coder.lower), lanes.load(&coder.upper));
+        Self { lanes, lower, upper, stream: Ahead { bytes: coder.stream, before: 0, used: 0, tail } }
+    }
+
+    /// Sets `coder`, from which this was made, to what follows the groups.
+    #[inline(always)]
+    fn finish(self, coder: &mut Coder<'_>) {
+        self.lanes.store(self.lower, &mut coder.lower);
+        self.lanes.store(self.upper, &mut coder.upper);
+        match coder.stream.get(self.stream.before + self.stream.used..) {
+            Some(rest) => coder.stream = rest,
+            None => (coder.stream, coder.is_cut) = (&[], true),
+        }
+    }
+
+    #[inline(always)]
+    fn group(&mut self, model: &BinModel, class: &Class, out: &mut [[u8; 2]; GROUP]) {
+        let (l, slots, is_wide) = (self.lanes, self.lower, model.is_wide);
+        let next = self.stream.next();
+        let bins = l.look_up_slot(&class.bin_of, slots);
+        let rests = l.subtract(slots, l.look_up_bin(&class.start, bins, is_wide));
+        [self.lower, self.upper] = l.look_up_multiply_add(&class.frequency, bins, is_wide, self.upper, rests);
+        let first = self.refill(next, 0);
+        let taken = l.look_up_bin(&model.taken, bins, is_wide);
+        let raw;
+        [raw, self.lower, self.upper] = l.take_bits(self.lower, self.upper, taken);
+        let second = self.refill(next, first);
+        let has_byte = l.tops(taken);
+        let bits = l.bits(has_byte);
+        let low = l.expand_or(has_byte, bits, next_window(next, first + second), raw);
+        self.stream.used += first + second + count(bits);
+        let low = l.or(l.look_up_bin(&model.low, bins, is_wide), low);
+        let high = l.look_up_bin(&model.high, bins, is_wide);
+        let high = l.select(has_byte, l.or(high, raw), high);
+        l.store_pairs(low, high, out);
+    }
+
+    /// Brings all states to 256 or more. Takes bytes of `next` from `at` on, and returns their
+    /// number.
+    #[inline(always)]
+    fn refill(&mut self, next: &[u8; AHEAD], at: usize) -> usize {
+        let l = self.lanes;
+        let small = l.zeros(self.upper);
+        let bits = l.bits(small);
+        self.upper = l.select(small, self.lower, self.upper);
+        self.lower = l.expand_or(small, bits, next_window(next, at), self.lower);
+        count(bits)
+    }
+}
+
+/// Returns how many bits are set: at most 64.
+#[inline(always)]
+fn count(bits: u64) -> usize {
+    bits.count_ones() as usize // exact
+}
+
+/// Returns the window of `next` that begins `at` bytes in, at most 2 * [`GROUP`].
+#[inline(always)]
+fn next_window(next: &[u8; AHEAD], at: usize) -> &[u8; WINDOW] {
+    next.get(at..).and_then(|rest| rest.first_chunk()).unwrap_or(&[0; WINDOW])
+}

@@ -7,13 +7,10 @@
 
 use std::arch::x86_64::*;
 
-use super::Kernel;
-use super::lanes::{STEP, line, line_mut, steps};
-use super::{copy_tail, group_count};
-use crate::kernel::Width;
+use super::{Kernel, STEP, copy_tail, group_count, line, line_mut, steps};
 use crate::kernel::dispatch::{Avx512, Scalar, implement};
-use crate::kernel::elements::Word;
 use crate::kernel::vectors::x86_64::{load_16, load_64, store_64};
+use crate::kernel::{Width, Word};
 
 implement!([Avx512] Kernel {
     fn shuffle(width: Width, src: &[u8], dst: &mut [u8]) => { for W in width => shuffle::<{ W::BYTES }> }

@@ -5,11 +5,10 @@
 //! and masks take out what comes from the other half.
 
 use super::vectors::{COLUMNS, Vectors};
-use crate::kernel::bytes::copy_short;
 use crate::kernel::dispatch::{Avx2, intrinsics};
-use crate::kernel::elements::Word;
 use crate::kernel::vectors::RowOffsets;
 use crate::kernel::vectors::x86_64::{load_32, load_lanes, load_rows, store_16, store_32, store_rows};
+use crate::kernel::{Word, copy_short};
 use std::arch::x86_64::*;
 
 intrinsics! {

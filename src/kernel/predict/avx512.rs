@@ -6,12 +6,10 @@
 
 use super::vectors::{COLUMNS, Vectors};
 use super::{FilterBank, Kernel, Prediction, filters, rows};
-use crate::kernel::Width;
-use crate::kernel::bytes::copy_short;
 use crate::kernel::dispatch::{Avx2, Avx512, implement, intrinsics};
-use crate::kernel::elements::Word;
 use crate::kernel::vectors::RowOffsets;
 use crate::kernel::vectors::x86_64::{load_32_rows, load_64, load_up_to_64, store_32_rows, store_64};
+use crate::kernel::{Width, Word, copy_short};
 use std::arch::x86_64::*;
 use std::hint::black_box;
 

@@ -7,7 +7,7 @@
 //! row.
 
 use super::vectors::{COLUMNS, Vectors};
-use crate::kernel::elements::Word;
+use crate::kernel::Word;
 use crate::kernel::vectors::RowOffsets;
 
 /// Numbers of a segment, which has one filter.

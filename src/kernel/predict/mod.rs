@@ -25,9 +25,8 @@ mod vectors;
 
 pub use filters::{FilterBank, MOST_FILTERS, MOST_TAPS, SEGMENT};
 
-use super::Width;
 use super::dispatch::{Implementation, Scalar, implementations};
-use super::elements::{Word, for_width, whole_elements};
+use super::{Width, Word, for_width, whole_elements};
 
 /// How each element is predicted from those before it in its sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

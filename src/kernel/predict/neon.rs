@@ -5,11 +5,10 @@
 //! are a product and a shift.
 
 use super::vectors::{COLUMNS, Vectors};
-use crate::kernel::bytes::copy_short;
 use crate::kernel::dispatch::{Neon, intrinsics};
-use crate::kernel::elements::Word;
 use crate::kernel::vectors::RowOffsets;
 use crate::kernel::vectors::aarch64::{load_16, load_rows, store_16, store_rows};
+use crate::kernel::{Word, copy_short};
 use std::arch::aarch64::*;
 
 intrinsics! {

@@ -9,10 +9,8 @@
 use super::separable::{self, WHOLE};
 use super::vectors::{Vectors, ZERO};
 use super::{FilterBank, Kernel, Prediction, Predictor, Weights, filters};
-use crate::kernel::Width;
-use crate::kernel::bytes::{BLOCK, block, copy, copy_short, set_block};
 use crate::kernel::dispatch::implement;
-use crate::kernel::elements::{Word, for_width};
+use crate::kernel::{BLOCK, Width, Word, block, copy, copy_short, for_width, set_block};
 use std::ops::Range;
 
 implement!([Avx2, Neon] Kernel {

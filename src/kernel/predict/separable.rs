@@ -10,9 +10,8 @@
 
 use super::vectors::{COLUMNS, Vectors};
 use super::{Prediction, Weights};
-use crate::kernel::bytes::copy_short;
-use crate::kernel::elements::Word;
 use crate::kernel::vectors::RowOffsets;
+use crate::kernel::{Word, copy_short};
 use std::mem::replace;
 
 /// Rows that are undone side by side.

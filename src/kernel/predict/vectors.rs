@@ -4,7 +4,7 @@
 //! or two lanes of 16 bytes; AVX-512, whose shuffles go across them, has one lane of 64 bytes, and
 //! its own sums.
 
-use crate::kernel::elements::Word;
+use crate::kernel::Word;
 use crate::kernel::vectors::RowOffsets;
 
 /// Columns of a tile.

@@ -6,8 +6,8 @@
 //! elements, whose indices come from a table. The ranks of the eights are prefix sums of bit
 //! counts.
 
-use crate::kernel::bytes::pad;
 use crate::kernel::dispatch::intrinsics;
+use crate::kernel::pad;
 #[cfg(target_arch = "aarch64")]
 use {
     super::aarch64::{load_8, load_64, mask_of, store_8, store_64},

@@ -9,11 +9,15 @@
 //! Writers look at a sample before they fill a table of all values: most parts have too many. With
 //! values of two bytes a table indexed by value costs less than that look.
 
-use crate::codec::bins::{cut, malformed_mapped, malformed_mapping, number_width};
-use crate::codec::bits::{signed, wide, with_width};
-use crate::codec::geometry::Geometry;
-use crate::kernel::Width;
-use crate::kernel::palettes::{self, PaletteTables};
+use super::{cut, malformed_mapped, malformed_mapping, number_width};
+use crate::codec::{
+    bits::{signed, wide, with_width},
+    part::Geometry,
+};
+use crate::kernel::{
+    Width,
+    palettes::{self, PaletteTables},
+};
 use crate::le::Fields;
 use crate::{Result, memory};
 
@@ -29,9 +33,9 @@ pub(crate) struct Palettes {
     float: bool,
     element_bytes: usize,
     /// The values of all palettes, in the byte order of the file.
-    pub(in crate::codec::bins) values: Vec<u8>,
+    pub(super) values: Vec<u8>,
     /// The value at which each palette ends.
-    pub(in crate::codec::bins) ends: Vec<usize>,
+    pub(super) ends: Vec<usize>,
 }
 
 impl Palettes {
