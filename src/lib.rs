@@ -92,6 +92,10 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs, unsafe_code, unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, clippy::expect_used)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::panic, clippy::todo, clippy::unimplemented, clippy::unreachable, clippy::exit)
+)]
 
 mod arrow_type;
 mod batch;

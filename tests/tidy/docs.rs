@@ -1,4 +1,4 @@
-//! The README and the links of all documents.
+//! The links of all documents lead somewhere, and the checks run what the README shows.
 
 use super::assert_none;
 use super::source::{collect, relative, root};
@@ -6,16 +6,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-const README_WORDS: usize = 1200;
-
 fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
-#[test]
-fn the_readme_has_at_most_1200_words() {
-    let words = read("README.md").split_whitespace().count();
-    assert!(words <= README_WORDS, "README.md:1: {words} words, more than {README_WORDS}");
 }
 
 /// The checks run each block of shell of the README: `.ci/run` takes it from there by its name.

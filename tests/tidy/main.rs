@@ -8,11 +8,9 @@ mod docs;
 mod graph;
 mod items;
 mod layers;
-mod names;
-mod panics;
-mod prose;
 mod rules;
 mod source;
+mod unsafe_code;
 mod uses;
 
 /// Fails if there are problems, and lists them.

@@ -103,17 +103,6 @@ fn every_rule_that_the_specification_refers_to_is_defined() {
 }
 
 #[test]
-fn lines_of_the_specification_have_at_most_100_columns() {
-    let mut long = Vec::new();
-    for name in DOCUMENTS {
-        let text = document(name);
-        let lines = text.lines().enumerate().filter(|(_, line)| line.chars().count() > 100);
-        long.extend(lines.map(|(number, line)| format!("format-spec/{name}:{}: {line}", number + 1)));
-    }
-    assert_none(long);
-}
-
-#[test]
 fn rules_are_found() {
     assert_eq!(rules("R-2.1, (R-7.10). R-x PR-1.2"), ["R-2.1", "R-7.10"].map(str::to_owned).into());
 }

@@ -91,12 +91,6 @@ pub fn core() -> Crate {
     crates().swap_remove(0)
 }
 
-/// Returns every Rust file of the repository that is written by hand, tests included.
-pub fn all_rust_files() -> Vec<Source> {
-    let folders = ["src", "crates", "tests", "benches", "fuzz", "examples", "python"];
-    folders.iter().flat_map(|folder| rust_files(&root().join(folder))).collect()
-}
-
 /// Returns the Rust files below a folder, sorted by path.
 fn rust_files(folder: &Path) -> Vec<Source> {
     let mut paths = Vec::new();
