@@ -135,13 +135,13 @@ mod threads;
 mod value;
 mod write;
 
+use batch as list_buffer; // layers above name the lists of a batch so
+
 /// What encoders may use, for measurements of what each idea saves and of what a choice misses.
 pub mod search {
     pub use crate::codec::{Idea, Search};
 }
 
-/// The name by which layers above know the lists of a batch.
-pub(crate) use batch as list_buffer;
 pub use batch::ColumnBatch;
 pub use codec::Profile;
 pub use error::{Error, ErrorKind, Result};

@@ -103,11 +103,11 @@ pub fn export_into<T: Table, K: Sink + Send>(
 #[derive(Default)]
 #[non_exhaustive]
 pub struct ExportOptions<'a> {
-    pub(super) columns: Option<Vec<String>>,
-    pub(super) overwrite: bool,
-    pub(super) tensors: TensorForm,
-    pub(super) stored_types: bool,
-    pub(super) progress: Option<&'a mut dyn FnMut(u64) -> ControlFlow<()>>,
+    columns: Option<Vec<String>>,
+    overwrite: bool,
+    tensors: TensorForm,
+    stored_types: bool,
+    progress: Option<&'a mut dyn FnMut(u64) -> ControlFlow<()>>,
 }
 
 impl<'a> ExportOptions<'a> {

@@ -110,8 +110,6 @@ impl Table for Reader {
 /// The samples of a part, of which those before `next` have been read.
 pub(super) struct ExportedPart {
     columns: Vec<Option<PartColumn>>,
-    /// The cursors of the columns that are not null, in order. They may be of several files.
-    cursors: Vec<Cursor>,
     /// Scratch memory of the cursors, and the samples that the last one has read.
     request: RequestScratch,
     buffer: ColumnBuffer,
@@ -119,23 +117,20 @@ pub(super) struct ExportedPart {
     pub end: u64,
 }
 
-/// A column of which not all samples are null.
+/// A column of which not all samples are null. Columns of a part may be of several files.
 struct PartColumn {
     column: Column,
-    /// The number of its cursor.
-    number: usize,
-    /// The chunk that was measured last, which its cursor holds.
+    cursor: Cursor,
+    /// The chunk that was measured last, which the cursor holds.
     chunk: Range<u64>,
 }
 
 impl ExportedPart {
     pub(super) fn new(part: TablePart) -> Self {
-        let cursors = part.columns.iter().flatten().map(Column::cursor).collect();
-        let mut numbers = 0..;
-        let mut column = |column| Some(PartColumn { column, number: numbers.next()?, chunk: 0..0 });
-        let columns = part.columns.into_iter().map(|found| found.and_then(&mut column));
+        let open = |column: Column| PartColumn { cursor: column.cursor(), column, chunk: 0..0 };
+        let columns = part.columns.into_iter().map(|column| column.map(open)).collect();
         let (request, buffer) = (RequestScratch::default(), ColumnBuffer::new());
-        Self { columns: columns.collect(), cursors, request, buffer, next: 0, end: part.sample_count }
+        Self { columns, request, buffer, next: 0, end: part.sample_count }
     }
 
     /// Cuts samples, which begin at `start`, off where the chunk of a column ends.
@@ -150,16 +145,15 @@ impl ExportedPart {
 
     /// Returns the bytes that sample `i` of a column takes in a batch.
     pub(super) fn measure(&mut self, index: usize, size: &SampleSize, i: u64) -> Result<u64> {
-        let Some(Some(PartColumn { column, number, .. })) = self.columns.get(index) else { return Ok(size.of_null()) };
-        let cursor = self.cursors.get_mut(*number);
-        let cursor = cursor.ok_or_else(|| Error::internal("a column that is exported has no cursor"))?;
-        size.of(cursor, i).map_err(|error| column.in_file(error))
+        match self.columns.get_mut(index) {
+            Some(Some(PartColumn { column, cursor, .. })) => size.of(cursor, i).map_err(|error| column.in_file(error)),
+            _ => Ok(size.of_null()),
+        }
     }
 
     /// Reads samples of a column; `None` if all of them are null.
     pub(super) fn read(&mut self, index: usize, samples: Range<u64>) -> Result<Option<&ColumnBuffer>> {
-        let Some(Some(column)) = self.columns.get(index) else { return Ok(None) };
-        let Some(cursor) = self.cursors.get_mut(column.number) else { return Ok(None) };
+        let Some(Some(PartColumn { cursor, .. })) = self.columns.get_mut(index) else { return Ok(None) };
         cursor.range_into_sharing(&mut self.request, samples, &mut self.buffer)?;
         Ok(Some(&self.buffer))
     }
