@@ -92,10 +92,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs, unsafe_code, unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, clippy::expect_used)]
-#![cfg_attr(
-    not(test),
-    warn(clippy::panic, clippy::todo, clippy::unimplemented, clippy::unreachable, clippy::exit)
-)]
+#![cfg_attr(not(test), warn(clippy::panic, clippy::todo, clippy::unimplemented, clippy::unreachable, clippy::exit))]
 
 mod arrow_type;
 mod batch;
@@ -134,8 +131,6 @@ mod saved_schema;
 mod threads;
 mod value;
 mod write;
-
-use batch as list_buffer; // layers above name the lists of a batch so
 
 /// What encoders may use, for measurements of what each idea saves and of what a choice misses.
 pub mod search {

@@ -14,14 +14,6 @@ pub(crate) mod schema_block;
 #[cfg(test)]
 mod tests;
 
-// names of other layers for what these files have, too
-pub(crate) use chunk as part_table;
-pub(crate) use content as item_shapes;
-pub(crate) use content as lists;
-pub(crate) use footer as content_id;
-pub(crate) use footer as table;
-pub(crate) use footer as trailer;
-
 pub use footer::ContentId;
 pub(crate) use header::Flags;
 pub use path::FieldNode;

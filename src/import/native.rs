@@ -10,9 +10,9 @@ use super::input::file::InputFile;
 use super::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls, UNKNOWN, Wanted};
 use super::rows::{Batch, Bitmap, ColumnRows, ItemBytes, SharedBytes};
 use super::source::{Batches, PassRows, Source};
+use crate::batch::ListBuffer;
 use crate::format::{followed_paths, path};
 use crate::le::u64_of;
-use crate::list_buffer::ListBuffer;
 use crate::{
     Column, ColumnBuffer, ColumnSchema, Cursor, Error, Extent, Metadata, OpenOptions, Result, Schema, limits,
     saved_schema,

@@ -14,10 +14,10 @@
 use super::input_column::{ColumnKind, Level, UNKNOWN, open_count};
 use super::options::NullElements;
 use super::plan::{Column, ValueCaster};
+use crate::batch::ListBuffer;
 use crate::error::Advice;
 use crate::format::CastFacts;
 use crate::format::content::{all_present, bit, validity_bytes};
-use crate::list_buffer::ListBuffer;
 use crate::{ColumnBatch, ColumnSchema, DType, Error, Extent, Shape, limits};
 use half::{bf16, f16};
 use std::fmt;

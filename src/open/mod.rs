@@ -28,11 +28,11 @@ pub use source::{InMemory, ReadMemory, Source};
 
 use crate::codec::{Dictionary, check_supported, encoding_name};
 use crate::format::column_record::ColumnRecord;
+use crate::format::footer::TableHead;
+use crate::format::footer::Trailer;
 use crate::format::footer::{Footer, TableEntry};
 use crate::format::header::Header;
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align};
-use crate::format::table::TableHead;
-use crate::format::trailer::Trailer;
 use crate::format::{CastFacts, Schema, schema_block};
 use crate::{Error, Result, foreign, limits, memory};
 use head_scan::Candidate;

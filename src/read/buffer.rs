@@ -6,12 +6,11 @@
 //! samples are in several files. What fills it and fails leaves it empty.
 
 use super::sample::check_type;
-use crate::batch::ColumnBatch;
+use crate::batch::{ColumnBatch, ListBuffer, push_bit};
 use crate::format::content::{bit, validity_bytes};
 use crate::format::schema::Layout;
 use crate::format::{ColumnSchema, DType, Shape};
 use crate::le::u64_of;
-use crate::list_buffer::{ListBuffer, push_bit};
 use crate::pod::{self, AlignedBytes, Element};
 use crate::{Error, Result, memory};
 use std::ops::Range;

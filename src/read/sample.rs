@@ -5,8 +5,7 @@
 //! list, its members. So what a caller gets obeys the format, whichever way the bytes came. A list
 //! finds its members when they are asked for, level by level, and allocates nothing.
 
-use crate::format::content::{Content, check_unused_bits};
-use crate::format::lists::Lists;
+use crate::format::content::{Content, Lists, check_unused_bits};
 use crate::format::schema::Layout;
 use crate::format::{ColumnSchema, DType, Extent};
 #[cfg(feature = "arrow")]

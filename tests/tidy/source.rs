@@ -60,10 +60,6 @@ impl Crate {
         sources.retain(|source| !source.is_test());
         Self { name: name.to_owned(), folder: folder.to_owned(), sources }
     }
-
-    pub fn source(&self, path: &str) -> Option<&Source> {
-        self.sources.iter().find(|source| source.path == format!("{}{path}", self.folder))
-    }
 }
 
 /// Returns all crates of the workspace; the core is the first.

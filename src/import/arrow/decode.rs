@@ -8,7 +8,7 @@
 //! otherwise.
 
 use super::elements::plain_bytes;
-use crate::format::item_shapes::product_of_extents;
+use crate::format::content::product_of_extents;
 use crate::import::input_column::Level;
 use crate::import::rows::Problem;
 use crate::limits;

@@ -12,15 +12,14 @@
 use super::decode::{AnyList, by_index, check_rows, decode, field_of};
 use super::elements::{Refused, Values, instants, plain_bytes, values};
 use super::paths::{ColumnPath, Step};
-use crate::DType;
 use crate::arrow_type::{ArrowType, StoredElement, TimeUnit};
+use crate::batch::ListBuffer;
 use crate::error::Advice;
-use crate::format::item_shapes::product_of_extents;
+use crate::format::content::product_of_extents;
 use crate::import::input_column::{ColumnKind, Level, UNKNOWN};
 use crate::import::plan::in_unit;
 use crate::import::rows::{Bitmap, ColumnRows, ItemBytes, NullElementBits, Outline, Problem, SharedBytes, row_of};
-use crate::limits;
-use crate::list_buffer::ListBuffer;
+use crate::{DType, limits};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ByteArrayType, ByteViewType, Int32Type};
 use arrow_array::{Array, ArrayRef, GenericByteArray, GenericByteViewArray, RecordBatch, StructArray};

@@ -5,12 +5,12 @@
 //! a salvaged file, the samples that are left are decoded without the damaged blocks. Samples are
 //! handed to an encoder in the byte order of the file; nulls can be added between them.
 
+use crate::batch::ListBuffer;
 use crate::codec::{Body, ChunkDecoder, EncodedChunk, RawChunk, StoredChunk, decode_intact};
 use crate::format::content::{Content, validity_bytes};
 use crate::format::region::RegionHead;
 use crate::format::schema::Layout;
 use crate::le::{self, u64_of};
-use crate::list_buffer::ListBuffer;
 use crate::read::buffer::ColumnBuffer;
 use crate::read::chunk::chunk_bytes::fetch_chunk;
 use crate::read::decode::staging::{chunk_parts, push_sample, stage_null, stage_sample};

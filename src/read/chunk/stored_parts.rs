@@ -9,9 +9,8 @@
 //! once the chunk was checked, and a chunk that has nothing but values needs no part table.
 
 use crate::codec::{Body, PartSpec, StoredPart, encoding, front_bytes, parts};
-use crate::format::chunk::ChunkHead;
+use crate::format::chunk::{ChunkHead, Part};
 use crate::format::content::Content;
-use crate::format::part_table::Part;
 use crate::format::region::HEAD;
 use crate::open::source::slice;
 use crate::read::chunk::chunk_bytes::{check_blocks, chunk_in_memory};

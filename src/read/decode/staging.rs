@@ -10,11 +10,10 @@
 //! out in the order of the request, level by level.
 
 use super::output::VisitedBlocks;
-use crate::format::content::{Content, all_present};
-use crate::format::item_shapes::push_item_shapes;
+use crate::batch::push_bit;
+use crate::format::content::{Content, all_present, push_item_shapes};
 use crate::format::schema::Layout;
 use crate::le::u64_of;
-use crate::list_buffer::push_bit;
 use crate::pod::AlignedBytes;
 use crate::read::batch::tasks::Selection;
 use crate::read::buffer::{ColumnBuffer, outside};

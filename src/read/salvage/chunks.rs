@@ -13,12 +13,10 @@ use crate::codec::{self, Body, ChunkDecoder, DamagedChunk, Dictionary, SideFacts
 use crate::format::ColumnSchema;
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::column_record::ColumnRecord;
-use crate::format::footer::Footer;
+use crate::format::footer::{Footer, TableHead, Trailer};
 use crate::format::index::{ENTRY_BYTES, PageHead, parse_entry};
 use crate::format::region::{FileId, HEAD, RegionHead, RegionKind};
 use crate::format::schema::Layout;
-use crate::format::table::TableHead;
-use crate::format::trailer::Trailer;
 use crate::le::u64_of;
 use crate::open::source::{Source, fetch};
 use crate::open::{TableSlot, body, no_table};
