@@ -9,18 +9,14 @@
 //! progress bar is here a second time, with a [`Tell`] in its place: that bar only looks for
 //! signals that the handlers of `run` have seen.
 
-use crate::dataset::DatasetFacts;
+use crate::commands::dataset::DatasetFacts;
+use crate::commands::inspect;
+use crate::commands::map::{Form, Subject, draw_dataset, draw_file};
+use crate::commands::salvage::{FileLosses, SalvageReport, begin, dataset_document};
 use crate::failure::Failure;
-use crate::inspect::{self, InspectArgs};
-use crate::map::damage::Subject;
-use crate::map::dataset::Bars;
-use crate::map::{MapArgs, TILES, legend, svg, tiles};
 use crate::open;
 use crate::options::threads;
 use crate::output::Output;
-use crate::salvage::dataset::{WrittenFile, begin};
-use crate::salvage::losses::{DatasetLosses, FileLosses};
-use crate::salvage::report::SalvageReport;
 use serde_json::Value;
 use std::io;
 use std::ops::ControlFlow;
@@ -32,9 +28,8 @@ use tensilo::{Error, ErrorKind, OpenOptions, Summary, WriterOptions};
 use tensilo_data::{Changes, DataError, Dataset, SampleGroup};
 use tensilo_object::{Address, ObjectOptions, ObjectStorage};
 
-/// A function that is told phase, done and total of some work, as far as it is known. If it
-/// breaks, the work ends with an error of kind [`ErrorKind::Cancelled`], and what it wrote
-/// vanishes.
+/// A function that is told the phase of some work, and what is done and in total as far as it is
+/// known. If it breaks, the work ends with an error of kind `Cancelled`, and what it wrote vanishes.
 pub type Tell<'a> = &'a mut dyn FnMut(&'static str, u64, Option<u64>) -> ControlFlow<()>;
 
 /// Returns the document of `tensilo inspect --json`: the columns, sizes, encodings and metadata of
@@ -45,11 +40,9 @@ pub type Tell<'a> = &'a mut dyn FnMut(&'static str, u64, Option<u64>) -> Control
 /// The file or the dataset cannot be opened or read.
 pub fn inspect(path: &Path) -> Result<Value, DataError> {
     if let Some(dataset) = open::dataset(path)? {
-        return Ok(inspect::dataset::document(&dataset, &DatasetFacts::of(&dataset, true)?));
+        return Ok(inspect::dataset_document(&dataset, &DatasetFacts::of(&dataset, true)?));
     }
-    let file = path.to_path_buf();
-    let args = InspectArgs { file, json: true, wide: false, explain: false, regret: false, chunk: None, sample: None };
-    Ok(inspect::document::document(&args, &open::open(path, true)?)?)
+    Ok(inspect::document(&open::open(path, true)?, None)?)
 }
 
 /// Finds what is intact in a damaged file or dataset, writes it to a new one if there is an
@@ -84,95 +77,48 @@ pub fn draw_layout(path: &Path, width: u32, verify: bool, tell: Tell<'_>) -> Res
     if !(600..=10_000).contains(&width) {
         return Err(DataError::BadArgument(format!("width={width}: a drawing is 600 to 10000 pixels wide")));
     }
-    let mut drawing = Vec::new();
-    let drawn = match open::dataset(path)? {
+    match open::dataset(path)? {
         Some(_) if verify => {
             let message = format!("{}: this is a dataset; verify is for a file of it", path.display());
-            return Err(DataError::BadArgument(message));
+            Err(DataError::BadArgument(message))
         }
-        Some(dataset) => {
-            let args = MapArgs { file: path.to_path_buf(), svg: None, verify, width: Some(width), force: false };
-            let width = usize::try_from(width).unwrap_or(usize::MAX);
-            Bars::of(&args, &dataset)?.write_svg(&mut drawing, &dataset, width)
-        }
+        Some(dataset) => Ok(draw_dataset(path, &dataset, Form::Svg(width))?),
         None => {
-            let subject = subject(path, verify, tell)?;
-            let reader = &subject.reader;
-            let tiles = match legend::chunk_count(reader) {
-                ..=TILES => tiles::chunk_tiles(reader, path, TILES, true)?,
-                _ => tiles::equal_tiles(reader, path, reader.file_bytes().div_ceil(TILES), true)?,
-            };
-            svg::write(&mut drawing, &subject, path, &tiles, width)
+            let subject = Subject::open(path, verify, true, tell)?;
+            Ok(draw_file(path, &subject, Form::Svg(width), true)?)
         }
-    };
-    drawn.map_err(|error| Error::io("drawing", error))?;
-    Ok(String::from_utf8_lossy(&drawing).into_owned())
-}
-
-/// Opens a file for a drawing, after verifying it if requested. If it cannot be opened, salvages
-/// the intact chunks.
-fn subject(path: &Path, is_verified: bool, tell: Tell<'_>) -> Result<Subject, DataError> {
-    if !is_verified {
-        let reader = open::open(path, true)?;
-        return Ok(Subject { reader, is_verified, is_salvaged: false, damages: Vec::new() });
     }
-    let about = |error| Failure::about(path, error);
-    let source = open::source(path)?;
-    let mut advance = |bytes| tell("verifying", bytes, Some(source.byte_count()));
-    let options = VerifyOptions::new().threads(threads(None)).progress(&mut advance);
-    let mut damages = verify(&source, options).map_err(about)?.damages;
-    damages.retain(|damage| damage.kind == DamageKind::Damaged);
-    let (reader, is_salvaged) = match OpenOptions::new().open(source.clone()) {
-        Err(error) if error.kind() == ErrorKind::Corrupt => {
-            let mut look = |done, total| tell("looking for chunks", done, Some(total));
-            (find_intact(source, SalvageOptions::new().progress(&mut look)).map_err(about)?.reader, true)
-        }
-        opened => (opened.map_err(about)?, false),
-    };
-    Ok(Subject { reader, is_verified, is_salvaged, damages })
 }
 
 /// Salvages all files of a dataset, and writes a new dataset if there is an `output`.
 fn salvage_dataset(dataset: &Dataset, output: Option<&Path>, tell: Tell<'_>) -> Result<Value, DataError> {
     let mut changes = output.map(|folder| begin(dataset, &folder.to_path_buf())).transpose()?;
-    let mut losses = DatasetLosses::new(dataset);
+    let mut losses = Vec::new();
     for group in dataset.groups() {
         let group = group?;
         let mut written = Vec::new();
-        for file in 0..group.files.len() {
+        for (number, file) in group.files.iter().enumerate() {
             let mut look = |done, total| tell("looking for chunks", done, Some(total));
             let options = SalvageOptions::new().decode(true).progress(&mut look);
-            let found = dataset.salvage_file(&group, file, options)?;
+            let found = dataset.salvage_file(&group, number, options)?;
             let lost = FileLosses::of(dataset, &group, file, &found);
             if let Some(changes) = &mut changes {
                 for column in lost.columns.iter().filter(|column| !column.lost.is_empty()) {
                     changes.make_nullable(column.number);
                 }
-                written.push(rewrite_file(changes, &group, file, &found.salvaged, tell)?);
+                let output = changes.next_file()?;
+                let path = output.path().to_path_buf();
+                rewrite(&found.salvaged, output, tell)?;
+                written.push((path, file.columns.clone()));
             }
-            losses.add(lost);
+            losses.push(lost);
         }
         if let Some(changes) = &mut changes {
             changes.append_group(&written)?;
         }
     }
     let made = changes.map(|changes| changes.publish("salvage")).transpose()?;
-    Ok(losses.document(made.as_ref().zip(output))?)
-}
-
-/// Writes what is left of a file to the next file of a new dataset.
-fn rewrite_file(
-    changes: &mut Changes,
-    group: &SampleGroup,
-    file: usize,
-    salvaged: &Salvaged,
-    tell: Tell<'_>,
-) -> Result<WrittenFile, DataError> {
-    let output = changes.next_file()?;
-    let path: PathBuf = output.path().to_path_buf();
-    rewrite(salvaged, output, tell)?;
-    let columns = group.files.get(file).map(|file| file.columns.clone()).unwrap_or_default();
-    Ok((path, columns))
+    Ok(dataset_document(dataset, &losses, made.as_ref().zip(output))?)
 }
 
 /// Writes what is left of a file, with nulls for what is lost.

@@ -1,14 +1,63 @@
-//! The error type of the program: an exit code, and a message.
+//! The failure of a command: an exit code, and a message with advice.
+//!
+//! Scripts rely on [`Exit`]; people read the message. Errors of the library arrive with
+//! structured advice, such as "declare this shape". [`advice`] turns it into flags of the command
+//! line, quoted so that they can be copied into a shell. An error about the first bytes of a file
+//! of another format names that format and the command that reads it.
+//!
+//! Two errors are not failures of the work: a reader that closes a pipe early, as `head` does, and
+//! a signal, after which the work was undone.
 
-use crate::advice;
-use crate::exit::Exit;
-use crate::foreign::foreign;
 use crate::signals;
-use std::io;
+use crate::terminal;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use tensilo::error::display_path;
-use tensilo::{Error, ErrorKind};
+use tensilo::error::{Advice, display_path};
+use tensilo::import::FoundShape;
+use tensilo::verify::FileState;
+use tensilo::{ColumnSchema, DType, Error, ErrorKind, Extent, LogicalType, Schema};
 use tensilo_data::DataError;
+
+/// The exit codes, which scripts rely on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// The command succeeded.
+    Done = 0,
+    /// The file is damaged or not a tensilo file.
+    Damaged = 1,
+    /// The command line is wrong, or the input is not supported.
+    Usage = 2,
+    /// The operating system failed to read or write.
+    Io = 3,
+    /// A fault of tensilo or of this machine.
+    Internal = 4,
+    /// The file is intact up to its last commit, but a writer has not finished it.
+    Unfinished = 5,
+    /// A signal ended the work, which was undone unless a second signal left no time for that. The
+    /// exit code is 128 and the number of the signal.
+    Signalled,
+}
+
+impl From<FileState> for Exit {
+    fn from(state: FileState) -> Self {
+        match state {
+            FileState::Intact => Self::Done,
+            FileState::Unfinished => Self::Unfinished,
+            _ => Self::Damaged,
+        }
+    }
+}
+
+impl Exit {
+    /// Returns the exit code of the process.
+    pub(crate) fn code(self) -> u8 {
+        match (self, signals::received()) {
+            (Self::Signalled, Some(signal)) => signal.exit_code(),
+            _ => self as u8, // 0 to 6
+        }
+    }
+}
 
 /// The reason why a command stopped.
 #[derive(Debug)]
@@ -92,6 +141,15 @@ impl Failure {
     }
 }
 
+/// Returns the exit code of a command that has printed its findings. If the reader closes the pipe
+/// early, the verdict stays the same.
+pub(crate) fn verdict(exit: Exit, printed: Outcome) -> Outcome<Exit> {
+    match printed {
+        Ok(()) | Err(Failure::Closed) => Ok(exit),
+        Err(failure) => Err(failure),
+    }
+}
+
 fn exit_of(kind: ErrorKind) -> Exit {
     match kind {
         ErrorKind::Corrupt => Exit::Damaged,
@@ -104,8 +162,8 @@ fn exit_of(kind: ErrorKind) -> Exit {
 
 fn library_message(error: &Error, path: Option<&Path>) -> String {
     let mut message = match path {
-        Some(path) if error.path().is_none() => format!("{}: {}", display_path(path), advice::text(error)),
-        _ => advice::text(error),
+        Some(path) if error.path().is_none() => format!("{}: {}", display_path(path), advice(error)),
+        _ => advice(error),
     };
     let is_another_format = matches!(error.rule(), Some("R-2.2" | "R-2.9")) && error.offset() == Some(0);
     if let Some(foreign) = path.filter(|_| error.offset() == Some(0)).and_then(foreign) {
@@ -155,6 +213,112 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// Names the format of a file that is not a tensilo file, and the command that reads it. Returns
+/// `None` if the file may be a damaged tensilo file.
+pub(crate) fn foreign(path: &Path) -> Option<&'static str> {
+    let mut start = Vec::new();
+    File::open(path).ok()?.take(6).read_to_end(&mut start).ok()?;
+    match start.as_slice() {
+        [] => Some("the file is empty"),
+        [b'P', b'A', b'R', b'1', ..] => Some("this is a Parquet file; \"tensilo convert\" makes a tensilo file of it"),
+        b"ARROW1" => Some("this is an Arrow file; \"tensilo convert\" makes a tensilo file of it"),
+        _ => None,
+    }
+}
+
+/// Returns the text of an error, with flags instead of the library's options.
+fn advice(error: &Error) -> String {
+    let advice: Vec<String> =
+        error.advice().iter().map(|advice| format!("{} ({})", advice.action(), flag(advice, error.column()))).collect();
+    let separator = if advice.is_empty() { "" } else { "; " };
+    format!("{}{separator}{}", error.plain(), advice.join(", or "))
+}
+
+fn flag(advice: &Advice, column: Option<&str>) -> String {
+    let name = column.unwrap_or("NAME");
+    match advice {
+        Advice::SkipColumns => format!("--skip {}", word(name)),
+        Advice::RenameColumns => format!("--rename {}", word(&format!("{name}=NEW"))),
+        Advice::SkipOthers => "--skip-others".to_owned(),
+        Advice::ReplaceNulls => "--null-elements nan|zero".to_owned(),
+        Advice::ReplaceNullsWithZero => "--null-elements zero".to_owned(),
+        Advice::DeclareShape(extents) => shape_flag(name, extents),
+        Advice::ConvertAgain(extents) => format!("convert {}", shape_flag(name, extents)),
+        Advice::Cast(dtype) => format!("convert {}", cast_flag(name, *dtype)),
+        Advice::StoredTypes => "--stored-types".to_owned(),
+        Advice::DistrustStatistics => "--distrust-statistics".to_owned(),
+        Advice::DiscardTail => "--discard-tail".to_owned(),
+        other => other.to_string(), // advice newer than this program
+    }
+}
+
+/// Returns `--shape NAME=*,80`.
+fn shape_flag(name: &str, extents: &[Option<u32>]) -> String {
+    let extents: Vec<String> =
+        extents.iter().map(|extent| extent.map_or("*".to_owned(), |extent| extent.to_string())).collect();
+    format!("--shape {}", word(&format!("{name}={}", extents.join(","))))
+}
+
+/// Returns `--cast NAME=f64`.
+fn cast_flag(name: &str, dtype: DType) -> String {
+    format!("--cast {}", word(&format!("{name}={dtype}")))
+}
+
+/// Returns a text as one word of a shell. Characters that a terminal does not show are escaped,
+/// which only a person can undo.
+fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./:@%+,=".contains(c);
+    let escape = |c: char| if "'\"\\".contains(c) { c.to_string() } else { c.escape_debug().to_string() };
+    match text.chars().all(is_plain) && !text.is_empty() {
+        true => text.to_owned(),
+        false => format!("'{}'", text.chars().map(escape).collect::<String>().replace('\'', r"'\''")),
+    }
+}
+
+/// Prints a note about each surprise in the columns that a conversion has written.
+pub(crate) fn note_columns(schema: &Schema) {
+    let notes = schema.columns.iter().flat_map(|column| odd_samples(column).into_iter().chain(no_values(column)));
+    notes.for_each(|note| terminal::note(&note));
+}
+
+/// Prints a note about each column whose elements are not its values.
+pub(crate) fn note_values(schema: &Schema) {
+    schema.columns.iter().filter_map(no_values).for_each(|note| terminal::note(&note));
+}
+
+/// Describes elements that are not the values of a column, such as scaled integers; `None` if they
+/// are.
+fn no_values(column: &ColumnSchema) -> Option<String> {
+    LogicalType::check_values(column)
+        .err()
+        .map(|error| format!("{}; loaders and array files refuse this column", advice(&error)))
+}
+
+/// Describes the samples whose shape differs from that of all others; `None` if no sample does.
+fn odd_samples(column: &ColumnSchema) -> Option<String> {
+    let found = FoundShape::of(column)?;
+    if found.odd_count == 0 {
+        return None;
+    }
+    let extent = |extent: &Extent| match extent {
+        Extent::Fixed(extent) => Some(*extent),
+        Extent::Varying => None,
+    };
+    let extents: Vec<Option<u32>> = found.shape.extents().iter().map(extent).collect();
+    let odd: Vec<String> = found.odd.iter().map(|odd| format!("sample {} has {}", odd.sample, odd.shape)).collect();
+    // exact: usize has at most 64 bits
+    let more = if found.odd_count > odd.len() as u64 { ", ..." } else { "" };
+    let (flag, refused) = (shape_flag(&column.name, &extents), if odd.len() == 1 { "it" } else { "them" });
+    Some(format!(
+        "column {:?}: {} of {} samples have the shape {}, {}{more}; {flag} refuses {refused}",
+        column.name,
+        found.agreeing_count(),
+        found.sample_count,
+        found.shape,
+        odd.join(", "),
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,29 +329,34 @@ mod tests {
         assert_eq!(exit_of(ErrorKind::Io), Exit::Io);
         assert_eq!(exit_of(ErrorKind::Busy), Exit::Io);
         assert_eq!(exit_of(ErrorKind::Internal), Exit::Internal);
-        for kind in [
-            ErrorKind::TooNew,
-            ErrorKind::TooOld,
-            ErrorKind::NotBuilt,
-            ErrorKind::OverLimit,
-            ErrorKind::BadArgument,
-            ErrorKind::UnknownColumn,
-            ErrorKind::WrongType,
-            ErrorKind::BadInput,
-        ] {
+        for kind in [ErrorKind::TooNew, ErrorKind::BadArgument, ErrorKind::BadInput] {
             assert_eq!(exit_of(kind), Exit::Usage, "{kind:?}");
         }
-    }
-
-    #[test]
-    fn a_fault_of_a_dataset_exits_as_one_of_a_file() {
         assert_eq!(Failure::from(DataError::Internal("x".to_owned())).exit(), Exit::Internal);
         assert_eq!(Failure::from(DataError::BadArgument("x".to_owned())).exit(), Exit::Usage);
+        assert_eq!(Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)).exit(), Exit::Done);
+        assert_eq!(Failure::from(io::Error::from(io::ErrorKind::StorageFull)).exit(), Exit::Io);
     }
 
     #[test]
-    fn a_closed_output_is_no_failure_and_a_full_disk_is() {
-        assert_eq!(Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)).exit(), Exit::Done);
-        assert_eq!(Failure::from(io::Error::from(io::ErrorKind::StorageFull)).exit(), Exit::Io);
+    fn flags_can_be_copied_into_a_shell() {
+        assert_eq!(flag(&Advice::SkipColumns, Some("a.b")), "--skip a.b");
+        assert_eq!(flag(&Advice::SkipColumns, Some("a b")), "--skip 'a b'");
+        assert_eq!(flag(&Advice::SkipColumns, None), "--skip NAME");
+        assert_eq!(flag(&Advice::DeclareShape(vec![None, Some(80)]), Some("x")), "--shape 'x=*,80'");
+        assert_eq!(flag(&Advice::ConvertAgain(vec![Some(3)]), Some("x")), "convert --shape x=3");
+        assert_eq!(flag(&Advice::Cast(DType::F64), Some("a b")), "convert --cast 'a b=f64'");
+        for (name, due) in [
+            ("a=b", "--rename a=b=NEW"),
+            ("it's", r"--rename 'it'\''s=NEW'"),
+            (r"a\b", r"--rename 'a\b=NEW'"),
+            ("a\tb\u{1}", r"--rename 'a\tb\u{1}=NEW'"),
+            ("$x", "--rename '$x=NEW'"),
+            ("é", "--rename é=NEW"),
+            ("\u{202e}", r"--rename '\u{202e}=NEW'"),
+        ] {
+            assert_eq!(flag(&Advice::RenameColumns, Some(name)), due);
+        }
+        assert_eq!(word(""), "''");
     }
 }

@@ -6,38 +6,22 @@
 #![deny(missing_docs, unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic))]
 
-mod advice;
-mod append;
-mod bench;
-mod cache;
-mod command_line;
-mod convert;
-mod dataset;
+mod commands;
 pub mod embed;
-mod exit;
-mod export;
 mod failure;
-mod foreign;
-mod get;
-mod inspect;
-mod map;
 mod open;
 mod options;
 mod output;
-mod progress;
-mod salvage;
 mod signals;
 #[allow(unsafe_code, reason = "a mapped file can change under the reader: the user promises that it does not")]
 mod sys;
 mod terminal;
 mod text;
-mod verify;
 
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use command_line::{Cli, Command};
-use exit::Exit;
-use failure::Outcome;
+use commands::Cli;
+use failure::Exit;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -58,15 +42,8 @@ use std::path::Path;
 ///
 /// # Exit codes
 ///
-/// | code | meaning |
-/// |---|---|
-/// | 0 | done |
-/// | 1 | the file is damaged or not a tensilo file |
-/// | 2 | bad usage or unsupported input |
-/// | 3 | reading or writing failed |
-/// | 4 | a fault of tensilo or of this machine |
-/// | 5 | `verify`: all that is committed is intact, but a writer has not finished |
-/// | 128 + n | stopped by signal n; no file has changed (see `--help` for a second signal) |
+/// 0: done; 1: damaged; 2: bad usage or unsupported input; 3: I/O; 4: a fault of tensilo or of this
+/// machine; 5: a writer has not finished; 128 + n: stopped by signal n. `--help` has the details.
 ///
 /// # Examples
 ///
@@ -86,7 +63,7 @@ pub fn run<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> u8 {
         }
     };
     signals::watch();
-    let exit = dispatch(&cli).unwrap_or_else(|failure| {
+    let exit = cli.command.run(cli.quiet).unwrap_or_else(|failure| {
         if let Some(message) = failure.message() {
             terminal::error(&message);
         }
@@ -101,21 +78,4 @@ fn is_of_several_files(error: &clap::Error) -> bool {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(argument))) => Path::new(argument).is_file(),
         _ => false,
     }
-}
-
-fn dispatch(cli: &Cli) -> Outcome<Exit> {
-    let done = match &cli.command {
-        Command::Convert(args) => convert::run(args, cli.quiet),
-        Command::Append(args) => append::run(args, cli.quiet),
-        Command::Inspect(args) => inspect::run(args, cli.quiet),
-        Command::Verify(args) => return verify::run(args, cli.quiet),
-        Command::Salvage(args) => return salvage::run(args, cli.quiet),
-        Command::Get(args) => get::run(args, cli.quiet),
-        Command::Export(args) => export::run(args, cli.quiet),
-        Command::Cache(args) => cache::run(args, cli.quiet),
-        Command::Map(args) => return map::run(args, cli.quiet),
-        Command::Bench(args) => bench::run(args, cli.quiet),
-        Command::Dataset(args) => dataset::run(args, cli.quiet),
-    };
-    done.map(|()| Exit::Done)
 }

@@ -78,24 +78,17 @@ pub(crate) fn open(path: &Path, quiet: bool) -> Outcome<Reader> {
 
 /// Warns about an unfinished file and about bytes after the last commit.
 pub(crate) fn warn(path: &Path, reader: &Reader) {
-    for warning in warnings(reader) {
-        terminal::warning(&format!("{}: {warning}", display_path(path)));
-    }
-}
-
-fn warnings(reader: &Reader) -> Vec<String> {
-    let mut warnings = Vec::new();
+    let (path, samples, bytes) = (display_path(path), reader.sample_count(), reader.tail_bytes());
     if !reader.is_finished() {
-        let samples = reader.sample_count();
-        warnings.push(format!(
-            "the file is not finished: its writer is still at work, or was stopped; it has {samples} samples so far"
+        terminal::warning(&format!(
+            "{path}: the file is not finished: its writer is still at work, or was stopped; it has {samples} samples so \
+             far"
         ));
     }
-    if reader.tail_bytes() > 0 {
-        let bytes = reader.tail_bytes();
-        warnings.push(format!(
-            "{bytes} bytes after the last commit are not read: a writer is at work or was stopped, or the end is damaged"
+    if bytes > 0 {
+        terminal::warning(&format!(
+            "{path}: {bytes} bytes after the last commit are not read: a writer is at work or was stopped, or the end is \
+             damaged"
         ));
     }
-    warnings
 }

@@ -7,171 +7,137 @@
 //! On systems other than Unix the default action of the system ends the process. A temporary file
 //! then stays beside its destination; the next `convert` to that destination names it.
 
-pub(crate) use system::{at_work, idle, received, remove_at_exit, show_line, watch};
-
 #[cfg(unix)]
-mod system {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    use signal_hook::flag;
-    use signal_hook::iterator::Signals;
-    use signal_hook::low_level;
-    use std::fs;
-    use std::io::{self, Write};
-    use std::path::{Path, PathBuf};
-    use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-    use std::sync::{Arc, LazyLock, Mutex, PoisonError, mpsc};
-    use std::thread;
-    use std::time::Duration;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+#[cfg(unix)]
+use signal_hook::{flag, iterator::Signals, low_level};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
 
-    /// The last signal that arrived; 0 if none has. The handler sets it, so that the work sees a
-    /// signal even if the waiting thread gets no processor.
-    static RECEIVED: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
-    /// Whether the waiting thread has seen a signal.
-    static ARRIVED: AtomicBool = AtomicBool::new(false);
-    /// Whether the work has seen a signal, and is about to end.
-    static NOTICED: AtomicBool = AtomicBool::new(false);
-    /// The time in milliseconds that the current work has to end; 0 if no work checks for signals.
-    static PATIENCE_MS: AtomicU64 = AtomicU64::new(0);
-    /// The time that the process has to end after the work has seen a signal.
-    const ENDING: Duration = Duration::from_secs(2);
-    /// The temporary file to remove if a signal ends the process.
-    static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
-    /// Whether the terminal shows a progress line.
-    static LINE: AtomicBool = AtomicBool::new(false);
+/// The last signal that arrived; 0 if none has. The handler sets it, so that the work sees a
+/// signal even if the waiting thread gets no processor.
+static RECEIVED: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
+/// Whether the work has seen a signal, and is about to end.
+static NOTICED: AtomicBool = AtomicBool::new(false);
+/// The time in milliseconds that the current work has to end; 0 if no work checks for signals.
+static PATIENCE_MS: AtomicU64 = AtomicU64::new(0);
+/// The temporary file to remove if a signal ends the process.
+static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
+/// Whether the terminal shows a progress line.
+static LINE: AtomicBool = AtomicBool::new(false);
 
-    /// A signal that ends the program.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub(crate) struct Signal(i32);
+/// A signal that ends the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Signal(i32);
 
-    impl Signal {
-        /// Returns the exit code of a process that this signal ended.
-        pub(crate) fn exit_code(self) -> u8 {
-            u8::try_from(self.0).unwrap_or(0).saturating_add(128) // 1, 2 or 15
+impl Signal {
+    /// Returns the exit code of a process that this signal ended.
+    pub(crate) fn exit_code(self) -> u8 {
+        u8::try_from(self.0).unwrap_or(0).saturating_add(128) // 1, 2 or 15
+    }
+
+    /// Returns the name, such as `SIGINT`.
+    pub(crate) fn name(self) -> &'static str {
+        match self.0 {
+            1 => "SIGHUP",
+            2 => "SIGINT",
+            _ => "SIGTERM",
         }
-
-        /// Returns the name, such as `SIGINT`.
-        pub(crate) fn name(self) -> &'static str {
-            low_level::signal_name(self.0).unwrap_or("a signal")
-        }
-    }
-
-    /// Starts the thread that waits for signals. Ignored signals, as under `nohup`, stay ignored.
-    pub(crate) fn watch() {
-        let (ready, is_ready) = mpsc::channel();
-        let watch = move || {
-            let watched = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
-            let watched: Vec<i32> = watched.collect();
-            for &signal in &watched {
-                // if this fails, so does the next call
-                let _ = flag::register_usize(signal, RECEIVED.clone(), usize::try_from(signal).unwrap_or(0));
-            }
-            let signals = Signals::new(watched);
-            let _ = ready.send(()); // the receiver waits below
-            if let Ok(mut signals) = signals {
-                signals.forever().for_each(arrived);
-            }
-        };
-        if thread::Builder::new().spawn(watch).is_ok() {
-            let _ = is_ready.recv(); // an error means that the thread has ended
-        }
-    }
-
-    /// Returns whether the parent process had this signal ignored. Only Linux reports it.
-    fn is_ignored(signal: i32) -> bool {
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-        signal.checked_sub(1).and_then(|bit| mask.checked_shr(bit.unsigned_abs())).is_some_and(|mask| mask & 1 == 1)
-    }
-
-    fn arrived(signal: i32) {
-        let is_first = !ARRIVED.swap(true, Ordering::SeqCst);
-        let mut patience = Duration::from_millis(PATIENCE_MS.load(Ordering::SeqCst));
-        if NOTICED.load(Ordering::SeqCst) {
-            patience = patience.max(ENDING); // the work may have ended before this thread woke up
-        }
-        let wait = move || {
-            thread::sleep(patience);
-            end(Signal(signal));
-        };
-        if !is_first || patience.is_zero() || thread::Builder::new().spawn(wait).is_err() {
-            end(Signal(signal));
-        }
-    }
-
-    /// Ends the process immediately.
-    fn end(signal: Signal) -> ! {
-        if let Some(path) = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            let _ = fs::remove_file(path); // fails if the file has been renamed to its destination
-        }
-        if LINE.load(Ordering::SeqCst) {
-            let _ = io::stderr().write_all(b"\r\x1b[2K"); // fails if the terminal is closed
-        }
-        low_level::exit(signal.exit_code().into())
-    }
-
-    /// Returns the signal that arrived; `None` if none has. The caller ends its work if one has.
-    pub(crate) fn received() -> Option<Signal> {
-        let signal = i32::try_from(RECEIVED.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)?;
-        NOTICED.store(true, Ordering::SeqCst);
-        Some(Signal(signal))
-    }
-
-    /// Announces work that checks for signals and ends within `patience` after one. A longer time
-    /// announced before stays in force.
-    pub(crate) fn at_work(patience: Duration) {
-        PATIENCE_MS.fetch_max(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
-    }
-
-    /// Announces the end of that work.
-    pub(crate) fn idle() {
-        PATIENCE_MS.store(0, Ordering::SeqCst);
-        show_line(false);
-    }
-
-    /// Sets the file to remove if a signal ends the process.
-    pub(crate) fn remove_at_exit(path: Option<&Path>) {
-        *TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner) = path.map(Path::to_path_buf);
-    }
-
-    /// Sets whether the terminal shows a progress line.
-    pub(crate) fn show_line(is_shown: bool) {
-        LINE.store(is_shown, Ordering::SeqCst);
     }
 }
 
+/// Does nothing: the system ends the process.
 #[cfg(not(unix))]
-mod system {
-    use std::path::Path;
-    use std::time::Duration;
+pub(crate) fn watch() {}
 
-    /// A signal that ends the program. On this system no value exists.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub(crate) enum Signal {}
-
-    impl Signal {
-        /// Returns the exit code of a process that this signal ended.
-        pub(crate) fn exit_code(self) -> u8 {
-            match self {}
+/// Starts the thread that waits for signals. Ignored signals, as under `nohup`, stay ignored.
+#[cfg(unix)]
+pub(crate) fn watch() {
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let watch = move || {
+        let watched: Vec<i32> = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal)).collect();
+        for &signal in &watched {
+            // if this fails, so does the next call
+            let _ = flag::register_usize(signal, RECEIVED.clone(), usize::try_from(signal).unwrap_or(0));
         }
-
-        /// Returns the name, such as `SIGINT`.
-        pub(crate) fn name(self) -> &'static str {
-            match self {}
+        let signals = Signals::new(watched);
+        let _ = ready.send(()); // the receiver waits below
+        if let Ok(mut signals) = signals {
+            let mut is_first = true;
+            signals.forever().for_each(|signal| arrived(signal, std::mem::take(&mut is_first)));
         }
+    };
+    if std::thread::Builder::new().spawn(watch).is_ok() {
+        let _ = is_ready.recv(); // an error means that the thread has ended
     }
+}
 
-    pub(crate) fn watch() {}
+/// Returns whether the parent process had this signal ignored. Only Linux reports it.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    signal.checked_sub(1).and_then(|bit| mask.checked_shr(bit.unsigned_abs())).is_some_and(|mask| mask & 1 == 1)
+}
 
-    pub(crate) fn received() -> Option<Signal> {
-        None
+#[cfg(unix)]
+fn arrived(signal: i32, is_first: bool) {
+    /// The time that the process has to end after the work has seen a signal.
+    const ENDING: Duration = Duration::from_secs(2);
+    let mut patience = Duration::from_millis(PATIENCE_MS.load(Ordering::SeqCst));
+    if NOTICED.load(Ordering::SeqCst) {
+        patience = patience.max(ENDING); // the work may have ended before this thread woke up
     }
+    let wait = move || {
+        std::thread::sleep(patience);
+        end(Signal(signal));
+    };
+    if !is_first || patience.is_zero() || std::thread::Builder::new().spawn(wait).is_err() {
+        end(Signal(signal));
+    }
+}
 
-    pub(crate) fn at_work(_: Duration) {}
+/// Ends the process immediately.
+#[cfg(unix)]
+fn end(signal: Signal) -> ! {
+    use std::io::Write;
+    if let Some(path) = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        let _ = std::fs::remove_file(path); // fails if the file has been renamed to its destination
+    }
+    if LINE.load(Ordering::SeqCst) {
+        let _ = std::io::stderr().write_all(b"\r\x1b[2K"); // fails if the terminal is closed
+    }
+    low_level::exit(signal.exit_code().into())
+}
 
-    pub(crate) fn idle() {}
+/// Returns the signal that arrived; `None` if none has. The caller ends its work if one has.
+pub(crate) fn received() -> Option<Signal> {
+    let signal = i32::try_from(RECEIVED.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)?;
+    NOTICED.store(true, Ordering::SeqCst);
+    Some(Signal(signal))
+}
 
-    pub(crate) fn remove_at_exit(_: Option<&Path>) {}
+/// Announces work that checks for signals and ends within `patience` after one. A longer time
+/// announced before stays in force.
+pub(crate) fn at_work(patience: Duration) {
+    PATIENCE_MS.fetch_max(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
+}
 
-    pub(crate) fn show_line(_: bool) {}
+/// Announces the end of that work.
+pub(crate) fn idle() {
+    PATIENCE_MS.store(0, Ordering::SeqCst);
+    show_line(false);
+}
+
+/// Sets the file to remove if a signal ends the process.
+pub(crate) fn remove_at_exit(path: Option<&Path>) {
+    *TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner) = path.map(Path::to_path_buf);
+}
+
+/// Sets whether the terminal shows a progress line.
+pub(crate) fn show_line(is_shown: bool) {
+    LINE.store(is_shown, Ordering::SeqCst);
 }

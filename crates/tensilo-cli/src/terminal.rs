@@ -1,64 +1,138 @@
-//! Properties of the terminal (width, colours), and messages on the standard error.
+//! The terminal: its width, messages on the standard error, and the progress bar.
+//!
+//! Messages have the style of clap, by the same rules: colours only on a terminal, and none with
+//! `NO_COLOR`. A progress bar is shown only if the standard error is a terminal and the user did
+//! not ask for quiet. It is also the place where work sees signals: [`Progress::set`] returns
+//! `Break` after one, even if no bar is shown.
+//!
+//! `indicatif` draws the bar, at most 20 times a second. In a terminal of fewer than 80 columns the
+//! line has the percentage and the phase only, so that it never wraps.
 
-use crate::text::wrap;
-use anstream::stream::RawStream;
-use anstream::{AutoStream, ColorChoice};
+use crate::signals;
 use clap::builder::Styles;
-use std::io::{self, Write};
+use clap::builder::styling::Style;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::cell::Cell;
+use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::time::Duration;
+use tensilo::import;
 
 /// The width of a line if the terminal's is unknown.
-pub(crate) const USUAL_WIDTH: usize = 80;
+pub(crate) const USUAL_WIDTH: u16 = 80;
 
 /// Returns the width of the terminal on the standard output; `None` if it is not a terminal.
-pub(crate) fn stdout_width() -> Option<usize> {
-    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0))
-}
-
-/// Returns the width of a line on the standard output.
-pub(crate) fn output_width() -> usize {
-    stdout_width().unwrap_or(USUAL_WIDTH)
-}
-
-/// Returns the current width of the terminal on the standard error.
-pub(crate) fn stderr_width() -> usize {
-    terminal_size::terminal_size_of(io::stderr()).map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0))
-}
-
-/// Writes a line, wrapped at `width`. Continuation lines are indented.
-pub(crate) fn write_wrapped(output: &mut impl Write, line: &str, width: usize) -> io::Result<()> {
-    wrap(line, width, 2).iter().try_for_each(|line| writeln!(output, "{line}"))
-}
-
-/// Returns whether to use colours, by the same rules as clap: `NO_COLOR`, `CLICOLOR`,
-/// `CLICOLOR_FORCE` and the terminal's capabilities.
-pub(crate) fn has_colours(stream: &impl RawStream) -> bool {
-    AutoStream::choice(stream) != ColorChoice::Never
+pub(crate) fn stdout_width() -> Option<u16> {
+    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0)
 }
 
 /// Prints an error in the style of clap.
 pub(crate) fn error(message: &str) {
-    let style = Styles::styled();
-    let style = style.get_error();
-    print(&format!("{style}error:{style:#}"), message);
+    print(*Styles::styled().get_error(), "error:", message);
 }
 
 /// Prints a warning.
 pub(crate) fn warning(message: &str) {
-    let style = Styles::styled();
-    let style = style.get_invalid();
-    print(&format!("{style}warning:{style:#}"), message);
+    print(*Styles::styled().get_invalid(), "warning:", message);
 }
 
 /// Prints a note.
 pub(crate) fn note(message: &str) {
-    let style = Styles::styled();
-    let style = style.get_valid();
-    print(&format!("{style}note:{style:#}"), message);
+    print(*Styles::styled().get_valid(), "note:", message);
 }
 
-/// Prints `heading`, without its colours if the terminal has none, and the message unchanged.
-fn print(heading: &str, message: &str) {
-    let mut stderr = anstream::stderr();
-    // if stderr is closed, nobody can read the message
-    let _ = writeln!(stderr, "{heading} {message}");
+/// Prints `heading`, without its style if the terminal has none, and the message unchanged.
+fn print(style: Style, heading: &str, message: &str) {
+    // if stderr is closed, the message cannot be read anyway
+    let _ = writeln!(anstream::stderr(), "{style}{heading}{style:#} {message}");
+}
+
+/// The time that work with a progress bar has to end after a signal.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The unit of the progress.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Unit {
+    /// Samples.
+    Samples,
+    /// Bytes of a file.
+    Bytes,
+}
+
+impl Unit {
+    fn style(self, has_total: bool) -> ProgressStyle {
+        let width = terminal_size::terminal_size_of(io::stderr()).map_or(USUAL_WIDTH, |(width, _)| width.0);
+        let template = match (self, has_total) {
+            (_, true) if width < USUAL_WIDTH => "{percent:>3} % {wide_msg}",
+            (Self::Samples, true) => "{msg} [{wide_bar}] {human_pos}/{human_len} samples, {per_sec}, {eta} left",
+            (Self::Bytes, true) => {
+                "{msg} [{wide_bar}] {decimal_bytes}/{decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left"
+            }
+            (Self::Samples, false) => "{human_pos} samples {wide_msg}",
+            (Self::Bytes, false) => "{decimal_bytes} {wide_msg}",
+        };
+        // a template with a mistake would show the usual bar
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
+    }
+}
+
+/// A function that is told the phase, and what is done and in total as far as it is known. If it
+/// breaks, the work ends with an error of kind `Cancelled`, and what it wrote vanishes.
+pub(crate) type Tell<'a> = &'a mut dyn FnMut(&'static str, u64, Option<u64>) -> ControlFlow<()>;
+
+/// A progress bar without colours. Dropping it clears the line.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    unit: Unit,
+    /// The phase and the total of the current style.
+    phase: Cell<Option<(&'static str, Option<u64>)>>,
+}
+
+impl Progress {
+    /// Creates a bar, which is hidden if `quiet` or if the standard error is not a terminal.
+    pub(crate) fn new(unit: Unit, quiet: bool) -> Self {
+        let is_shown = !quiet && io::stderr().is_terminal();
+        let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        Self { bar: ProgressBar::with_draw_target(None, target), unit, phase: Cell::new(None) }
+    }
+
+    /// Shows `done` of `total` in this phase. Returns `Break` if a signal has arrived.
+    pub(crate) fn set(&self, phase: &'static str, done: u64, total: Option<u64>) -> ControlFlow<()> {
+        signals::at_work(PATIENCE);
+        if signals::received().is_some() {
+            return ControlFlow::Break(());
+        }
+        if self.bar.is_hidden() {
+            return ControlFlow::Continue(());
+        }
+        signals::show_line(true);
+        if self.phase.replace(Some((phase, total))) != Some((phase, total)) {
+            // the style first, because each later call draws
+            self.bar.set_style(self.unit.style(total.is_some()));
+            match total {
+                Some(total) => self.bar.set_length(total),
+                None => self.bar.unset_length(),
+            }
+            self.bar.set_message(phase);
+            self.bar.reset();
+        }
+        self.bar.set_position(done);
+        ControlFlow::Continue(())
+    }
+}
+
+/// Shows the progress of an import, whose phase of writing is called `verb`.
+pub(crate) fn show_import(progress: &Progress, verb: &'static str, at: import::Progress) -> ControlFlow<()> {
+    match at {
+        import::Progress::Scanning { done, total } => progress.set("scanning", done, total),
+        import::Progress::Converting { done, total } => progress.set(verb, done, total),
+        _ => progress.set("working", 0, None), // a phase newer than this program
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+        signals::idle();
+    }
 }

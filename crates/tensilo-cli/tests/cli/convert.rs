@@ -1,89 +1,87 @@
-//! `tensilo convert` and `tensilo export`
+//! `tensilo convert`, `append` and `export` of files: options, shapes, casts, and other formats.
 
-use super::{Folder, SAMPLES, SPEECH, SampleFile, on, run};
-use std::ffi::OsStr;
+use super::{
+    CommandLine, Folder, NAMES, Run, SAMPLES, empty_file, folder_of, has, sample_file, unfinished_file, written,
+};
+use arrow_array::types::Float32Type;
+use arrow_array::{ArrayRef, ListArray, RecordBatch, StringArray};
+use serde_json::json;
 use std::fs;
-use std::path::{Path, PathBuf};
-use tensilo::sink::Stream;
-use tensilo::{ColumnBatch, ColumnSchema, DType, Schema, Shape, Writer, WriterOptions};
+use std::sync::Arc;
+use tensilo::{ColumnBatch, ColumnSchema, DType, Schema, Shape, WriterOptions};
 
-fn convert(input: &Path, output: &Path, words: &str) -> super::Run {
-    let fixed = [OsStr::new("convert"), input.as_os_str(), OsStr::new("-o"), output.as_os_str()];
-    run(fixed.into_iter().chain(words.split_whitespace().map(OsStr::new)))
+pub(super) const PROFILES: [&str; 5] = ["fast", "balanced", "small", "raw", "bitshuffle-zstd"];
+
+/// Returns the names of the columns of a file.
+fn names(folder: &Folder, file: &str) -> Vec<String> {
+    let document = folder.json(&format!("inspect {file} --json"));
+    let columns = document["columns"].as_array().unwrap().iter();
+    columns.map(|column| column["name"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
-fn an_output_that_exists_needs_force() {
-    let folder = Folder::new();
-    let input = folder.samples("a.tsl");
-    for (command, name) in [("convert", "out.tsl"), ("export", "out.parquet")] {
-        let out = folder.file(name, b"old");
-        on(command, &input, &format!("-o {}", out.display())).failed(2, "--force");
-        assert_eq!(fs::read(&out).unwrap(), b"old");
+fn mistakes_have_exit_codes_and_leave_no_file() {
+    let folder = folder_of(&["a.tsl"]);
+    folder.file("text.parquet", b"this is no Parquet file, however long it may be");
+    folder.file("old.tsl", b"old");
+    folder.file("old.parquet", b"old");
+    folder.file("a.txt", b"some text that is of no format");
+    let before = folder.names();
+    for (line, code, message) in [
+        ("convert a.tsl -o old.tsl", 2, "--force"),
+        ("export a.tsl -o old.parquet", 2, "--force"),
+        ("convert text.parquet -o out.tsl", 2, "error: "),
+        ("convert a.txt -o out.tsl", 2, "NumPy"),
+        ("convert a.txt -o out.tsl", 2, "Parquet"),
+        ("convert missing.parquet -o out.tsl", 3, "missing.parquet"),
+        ("export a.tsl -o out.csv", 2, ".parquet"),
+        ("export a.tsl -o out.parquet --columns x,nothing", 2, "nothing"),
+        ("convert a.tsl -o a.tsl --force", 2, "a.tsl"),
+        ("convert IMPORT/dotted-name-beside-struct.parquet -o x.tsl --rename a.b=", 2, "write NAME=NEW"),
+        ("convert SPEECH -o b.tsl --columns nothing", 2, "nothing"),
+        ("convert SPEECH -o b.tsl --column-profile mel", 2, "write NAME=PROFILE"),
+        ("convert SPEECH -o b.tsl --column-profile mel=tiny", 2, "profiles are fast, balanced"),
+        ("convert SPEECH -o b.tsl --column-profile f=fast", 2, "there is no column \"f\""),
+        ("convert SPEECH a.tsl -o no.tsl", 2, "is no tensilo file"),
+        ("convert SPEECH -o new/", 2, "the name is that of a folder; --shard-bytes 1GiB writes a dataset"),
+        ("convert SPEECH -o .", 2, "\"tensilo append\""),
+        ("convert SPEECH -o new.tsl --shard-bytes 1MiB", 2, "leave .tsl out"),
+    ] {
+        folder.fails(line, code, message);
     }
-}
-
-#[test]
-fn an_input_that_is_neither_parquet_nor_arrow_exits_with_2() {
-    let folder = Folder::new();
-    let text = folder.file("a.parquet", b"this is no Parquet file, however long it may be");
-    convert(&text, &folder.path("out.tsl"), "").failed(2, "error: ");
-    assert_eq!(folder.names(), ["a.parquet"]);
-}
-
-#[test]
-fn a_missing_input_exits_with_3() {
-    let folder = Folder::new();
-    convert(&folder.path("missing.parquet"), &folder.path("out.tsl"), "").failed(3, "missing.parquet");
-    assert!(folder.names().is_empty());
-}
-
-#[test]
-fn an_export_has_a_known_ending() {
-    let folder = Folder::new();
-    let words = format!("-o {}", folder.path("out.csv").display());
-    on("export", &folder.samples("a.tsl"), &words).failed(2, ".parquet");
-}
-
-#[test]
-fn an_export_of_columns_that_are_not_there_exits_with_2() {
-    let folder = Folder::new();
-    let words = format!("-o {} --columns x,nothing", folder.path("out.parquet").display());
-    on("export", &folder.samples("a.tsl"), &words).failed(2, "nothing");
-    assert_eq!(folder.names(), ["a.tsl"]);
+    assert_eq!(folder.names(), before);
+    assert_eq!(fs::read(folder.path("old.tsl")).unwrap(), b"old");
 }
 
 #[test]
 fn exported_samples_are_converted_back() {
-    let folder = Folder::new();
-    let input = folder.samples("a.tsl");
+    let folder = folder_of(&["a.tsl"]);
     for ending in ["parquet", "arrow"] {
-        let exported = folder.path(format!("out.{ending}"));
-        let run = on("export", &input, &format!("-o {}", exported.display())).done();
+        let run = folder.done(&format!("export a.tsl -o out.{ending}"));
         assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
-        let back = folder.path(format!("{ending}.tsl"));
-        convert(&exported, &back, "").done();
-        for column in ["x", "e", "t", "b", "r", "flag", "n", "h"] {
-            let samples = |path: &Path| on("get", path, &format!("-c {column} -i ..")).done().text();
-            assert_eq!(samples(&back), samples(&input), "{ending} {column}");
+        folder.done(&format!("convert out.{ending} -o {ending}.tsl"));
+        for column in NAMES {
+            assert_eq!(folder.all(&format!("{ending}.tsl"), column), folder.all("a.tsl", column), "{ending} {column}");
         }
-        assert_eq!(on("get", &back, "-c e -i 0 --as bits").text(), on("get", &input, "-c e -i 0 --as bits").text());
+        let bits = |file: &str| folder.text(&format!("get {file} -c e -i 0 --as bits"));
+        assert_eq!(bits(&format!("{ending}.tsl")), bits("a.tsl"));
+    }
+    // a tensilo file once more
+    folder.done("convert a.tsl -o out.tsl --profile small --columns t,x --threads 2");
+    assert_eq!(names(&folder, "out.tsl"), ["t", "x"]);
+    for column in ["x", "t"] {
+        assert_eq!(folder.all("out.tsl", column), folder.all("a.tsl", column));
     }
 }
 
 #[test]
 fn a_conversion_ends_with_a_table() {
-    let folder = Folder::new();
-    let parquet = folder.path("a.parquet");
-    on("export", &folder.samples("a.tsl"), &format!("-o {} --columns e,t,r", parquet.display())).done();
-    let out = folder.path("out.tsl");
-    let run = convert(&parquet, &out, "--bf16 --threads 2 --chunk-bytes 1KiB").done();
+    let folder = folder_of(&["a.tsl"]);
+    folder.done("export a.tsl -o a.parquet --columns e,t,r");
+    let run = folder.done("convert a.parquet -o out.tsl --bf16 --threads 2 --chunk-bytes 1KiB");
     let text = run.text();
     let mut lines = text.lines();
-    let headings = lines.next().unwrap();
-    for heading in ["column", "type", "shape", "raw bytes", "stored bytes", "ratio"] {
-        assert!(headings.contains(heading), "{headings}");
-    }
+    has(lines.next().unwrap(), &["column", "type", "shape", "raw bytes", "stored bytes", "ratio"]);
     let row: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
     assert_eq!(row[..4], ["e", "bf16", "[]", "40"]);
     let cast = text.lines().find(|line| line.starts_with("e ") && line.contains("f32->bf16"));
@@ -91,49 +89,39 @@ fn a_conversion_ends_with_a_table() {
     assert_eq!((cast[1], &cast[3..]), ("f32->bf16", &["0", "0"][..]), "{text}");
     assert!(text.lines().last().unwrap().contains(&format!("{SAMPLES} samples")), "{text}");
     assert_eq!(run.stderr, "");
-    convert(&parquet, &out, "").failed(2, "--force");
-    let run = convert(&parquet, &out, "--force --quiet").done();
+    let run = folder.done("convert a.parquet -o out.tsl --force --quiet");
     assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
 }
 
 #[test]
 fn options_of_a_conversion_arrive() {
-    let folder = Folder::new();
-    let parquet = folder.path("a.parquet");
-    on("export", &folder.samples("a.tsl"), &format!("-o {} --columns e,h,t,b", parquet.display())).done();
-    let out = folder.path("out.tsl");
-    convert(&parquet, &out, "--columns t,e,b --skip b --cast e=f16 --profile raw --align 4096").done();
-    let document = on("inspect", &out, "--json").done().json();
-    let columns = document["columns"].as_array().unwrap();
-    assert_eq!(columns.iter().map(|column| &column["name"]).collect::<Vec<_>>(), ["t", "e"]);
-    assert_eq!((&columns[1]["dtype"], &columns[1]["cast"]["source"]), (&"f16".into(), &"f32".into()));
+    let folder = folder_of(&["a.tsl"]);
+    folder.done("export a.tsl -o a.parquet --columns e,h,t,b");
+    folder.done("convert a.parquet -o out.tsl --columns t,e,b --skip b --cast e=f16 --profile raw --align 4096");
+    assert_eq!(names(&folder, "out.tsl"), ["t", "e"]);
+    let document = folder.json("inspect out.tsl --json");
+    let column = &document["columns"][1];
+    assert_eq!((&column["dtype"], &column["cast"]["source"]), (&"f16".into(), &"f32".into()));
     assert_eq!(document["alignment"], 4096);
-    assert_eq!(columns[1]["encodings"], serde_json::json!({"raw": columns[1]["chunk_count"]}));
-    convert(&parquet, &folder.path("b.tsl"), "--columns nothing").failed(2, "nothing");
-    let speech = speech(&folder, "--profile raw --column-profile mel=fast");
-    for column in on("inspect", &speech, "--json").done().json()["columns"].as_array().unwrap() {
+    assert_eq!(column["encodings"], json!({"raw": column["chunk_count"]}));
+    let speech = folder.speech("--profile raw --column-profile mel=fast");
+    for column in folder.json(&format!("inspect {speech} --json"))["columns"].as_array().unwrap() {
         let is_raw = column["encodings"].as_object().unwrap().keys().all(|name| name.starts_with("raw"));
         assert_eq!(is_raw, column["name"] != "mel", "{column}");
     }
-    convert(&parquet, &folder.path("b.tsl"), "--column-profile e").failed(2, "write NAME=PROFILE");
-    convert(&parquet, &folder.path("b.tsl"), "--column-profile e=tiny").failed(2, "profiles are fast, balanced");
-    convert(&parquet, &folder.path("b.tsl"), "--column-profile f=fast").failed(2, "there is no column \"f\"");
-}
-
-pub(super) const PROFILES: [&str; 5] = ["fast", "balanced", "small", "raw", "bitshuffle-zstd"];
-
-/// Converts `tests/data/speech.parquet` to a file named after `words`.
-pub(super) fn speech(folder: &Folder, words: &str) -> PathBuf {
-    let input = Path::new(SPEECH);
-    let output = folder.path(format!("speech{}.tsl", words.replace(' ', "")));
-    convert(input, &output, words).done();
-    output
+    folder.done("convert IMPORT/dotted-name-beside-struct.parquet -o renamed.tsl --rename a.b=flat");
+    assert_eq!(names(&folder, "renamed.tsl"), ["flat", "a.b#2"]);
+    // statistics that deny nulls
+    folder.done("convert IMPORT/null-dictionary-in-struct.parquet -o nulls.tsl");
+    assert_eq!(folder.json("get nulls.tsl -c c.a -i 0,1"), json!([null, "x"]));
+    let run = folder.done("convert IMPORT/metadata-not-utf8-pyarrow.parquet -o metadata.tsl");
+    has(&run.stderr, &["some metadata was left out", "bin of a, k"]);
 }
 
 #[test]
 fn a_profile_gives_the_same_bytes_in_each_run_with_any_threads_and_unchecked() {
     let folder = Folder::new();
-    let bytes = |words: &str| fs::read(speech(&folder, words)).unwrap();
+    let bytes = |words: &str| fs::read(folder.path(folder.speech(words))).unwrap();
     let mut files: Vec<Vec<u8>> = Vec::new();
     for profile in PROFILES {
         let once = bytes(&format!("--profile {profile}"));
@@ -148,63 +136,8 @@ fn a_profile_gives_the_same_bytes_in_each_run_with_any_threads_and_unchecked() {
     assert_eq!(files.len(), PROFILES.len(), "profiles differ");
 }
 
-#[test]
-fn files_of_every_profile_are_intact_and_export_to_the_same_parquet_file() {
-    let folder = Folder::new();
-    let mut exported = PROFILES.map(|profile| {
-        let file = speech(&folder, &format!("--profile {profile}"));
-        on("verify", &file, "--deep").done();
-        let parquet = folder.path(format!("{profile}.parquet"));
-        on("export", &file, &format!("-o {}", parquet.display())).done();
-        fs::read(parquet).unwrap()
-    });
-    // the export has the same content
-    let back = folder.path("back.tsl");
-    convert(&folder.path("raw.parquet"), &back, "--profile raw").done();
-    for column in ["utt_id", "speaker", "mel", "f0_hz", "voiced", "tokens", "text"] {
-        let samples = |path: &Path| on("get", path, &format!("-c {column} -i ..")).done().text();
-        assert_eq!(samples(&back), samples(&folder.path("speech--profileraw.tsl")), "{column}");
-    }
-    exported.sort();
-    assert_eq!(exported.first(), exported.last());
-}
-
-#[test]
-fn chunks_have_the_size_of_the_profile_unless_another_is_given() {
-    let folder = Folder::new();
-    let chunks = |words: &str| {
-        let document = on("inspect", &speech(&folder, words), "--json").done().json();
-        document["columns"][2]["chunk_count"].as_u64().unwrap()
-    };
-    // five samples of 51,712 bytes
-    assert_eq!((chunks(""), chunks("--profile small")), (5, 1));
-    assert_eq!((chunks("--chunk-bytes 128KiB"), chunks("--profile small --chunk-bytes 64KiB")), (3, 5));
-}
-
-#[test]
-fn a_tensilo_file_is_written_with_another_profile_and_some_of_its_columns() {
-    let folder = Folder::new();
-    let (input, out) = (folder.samples("a.tsl"), folder.path("out.tsl"));
-    convert(&input, &out, "--profile small --columns t,x --threads 2").done();
-    let names = |path: &Path| -> Vec<String> {
-        let json = on("inspect", path, "--json").done().json();
-        let columns = json["columns"].as_array().unwrap().iter();
-        columns.map(|column| column["name"].as_str().unwrap().to_owned()).collect()
-    };
-    assert_eq!(names(&out), ["t", "x"]);
-    for column in ["x", "t"] {
-        let samples = |path: &Path| on("get", path, &format!("-c {column} -i ..")).done().text();
-        assert_eq!(samples(&out), samples(&input), "{column}");
-    }
-    convert(&out, &out, "--force").failed(2, "out.tsl");
-    let parquet = folder.path("a.parquet");
-    on("export", &input, &format!("-o {}", parquet.display())).done();
-    convert(&parquet, &folder.path("no.tsl"), &input.display().to_string()).failed(2, "is no tensilo file");
-    assert_eq!(folder.names(), ["a.parquet", "a.tsl", "out.tsl"]);
-}
-
 /// A file of two decimals, 1.50 and -2.25, as integers and as bytes, and of whole decimals.
-fn decimals(folder: &Folder) -> PathBuf {
+fn decimals() -> Vec<u8> {
     let column = |name: &str, dtype, extents: &[u32], text: &str| {
         let mut column = ColumnSchema::tensor(name, dtype, Shape::fixed(extents));
         column.metadata.insert("arrow.type".to_owned(), text.to_owned());
@@ -215,90 +148,260 @@ fn decimals(folder: &Folder) -> PathBuf {
         column("score", DType::U8, &[16], "decimal128[22, 2]"),
         column("label", DType::I32, &[], "decimal128[9, 0]"),
     ]);
-    let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
     let bytes = [150_i128, -225].map(i128::to_le_bytes).concat();
     let columns =
         [ColumnBatch::fixed(2, &[150_i64, -225]), ColumnBatch::fixed(2, &bytes), ColumnBatch::fixed(2, &[1_i32, 2])];
-    writer.push_batch(&columns).unwrap();
-    folder.file("decimals.tsl", writer.into_bytes().unwrap())
+    written(schema, WriterOptions::new(), |writer| writer.push_batch(&columns).unwrap())
 }
 
 #[test]
 fn decimals_are_named_cast_or_refused() {
     let folder = Folder::new();
-    let input = decimals(&folder);
+    folder.file("decimals.tsl", decimals());
     // the summary says which columns do not hold values
-    let kept = folder.path("kept.tsl");
-    let run = convert(&input, &kept, "").done();
-    let notes: Vec<&str> = run.stderr.lines().collect();
-    assert_eq!(notes.iter().filter(|line| line.starts_with("note: ")).count(), 2, "{}", run.stderr);
-    for part in ["\"price\"", "--cast price=f64", "decimal128[22, 2]", "--cast score=f64"] {
-        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
-    }
-    assert_eq!(convert(&input, &kept, "--force --quiet").done().stderr, "");
-    let appended = run_append(&kept, &input);
-    assert!(appended.stderr.contains("--cast price=f64"), "{}", appended.stderr);
-    let dataset = folder.path("dataset");
-    let run = convert(&input, &dataset, "--shard-bytes 1GiB").done();
-    assert!(run.stderr.contains("--cast price=f64"), "{}", run.stderr);
-
-    // JSON has values; arrays are refused, unless bits are asked for
-    assert_eq!(on("get", &input, "-c price -i 0").done().text().trim(), "\"1.50\"");
-    on("get", &input, "-c price -i 0 --format npy").failed(2, "convert --cast price=f64");
-    on("get", &input, "-c score -i 0 --format npy").failed(2, "decimal128[22, 2]");
-    on("get", &input, "-c label -i 0 --format npy").done();
-    on("get", &input, "-c price -i 0 --format npy --as bits").done();
-    for name in ["o.npz", "o.safetensors", "o.tar"] {
-        let out = folder.path(name);
-        on("export", &input, &format!("-o {}", out.display())).failed(2, "convert --cast price=f64");
-        assert!(!out.exists());
+    let run = folder.done("convert decimals.tsl -o kept.tsl");
+    assert_eq!(run.stderr.lines().filter(|line| line.starts_with("note: ")).count(), 2, "{}", run.stderr);
+    has(&run.stderr, &["\"price\"", "--cast price=f64", "decimal128[22, 2]", "--cast score=f64"]);
+    assert_eq!(folder.done("convert decimals.tsl -o kept.tsl --force --quiet").stderr, "");
+    for line in ["append kept.tsl decimals.tsl", "convert decimals.tsl -o dataset --shard-bytes 1GiB"] {
+        has(&folder.done(line).stderr, &["--cast price=f64"]);
     }
 
-    let cast = folder.path("cast.tsl");
-    let run = convert(&input, &cast, "--cast price=f32 --cast score=f64 --cast label=u8").done();
+    // JSON has values; arrays are refused, unless bits are requested
+    assert_eq!(folder.json("get decimals.tsl -c price -i 0"), json!("1.50"));
+    folder.fails("get decimals.tsl -c price -i 0 --format npy", 2, "convert --cast price=f64");
+    folder.fails("get decimals.tsl -c score -i 0 --format npy", 2, "decimal128[22, 2]");
+    folder.done("get decimals.tsl -c label -i 0 --format npy");
+    folder.done("get decimals.tsl -c price -i 0 --format npy --as bits");
+    let outputs = ["o.npz", "o.safetensors", "o.tar"];
+    for name in outputs {
+        folder.fails(&format!("export decimals.tsl -o {name}"), 2, "convert --cast price=f64");
+        assert!(!folder.path(name).exists());
+    }
+
+    let run = folder.done("convert decimals.tsl -o cast.tsl --cast price=f32 --cast score=f64 --cast label=u8");
     assert_eq!(run.stderr, "");
-    assert!(run.text().contains("decimal->f32"), "{}", run.text());
-    for (column, due) in [("price", "-2.25"), ("score", "-2.25"), ("label", "2")] {
-        assert_eq!(on("get", &cast, &format!("-c {column} -i 1")).done().text().trim(), due);
+    has(&run.text(), &["decimal->f32"]);
+    for (column, expected) in [("price", json!(-2.25)), ("score", json!(-2.25)), ("label", json!(2))] {
+        assert_eq!(folder.json(&format!("get cast.tsl -c {column} -i 1")), expected);
     }
-    for name in ["o.npz", "o.safetensors", "o.tar"] {
-        on("export", &cast, &format!("-o {}", folder.path(name).display())).done();
+    for name in outputs {
+        folder.done(&format!("export cast.tsl -o {name}"));
     }
-    convert(&input, &folder.path("no.tsl"), "--cast price=i64").failed(2, "1.50");
+    folder.fails("convert decimals.tsl -o no.tsl --cast price=i64", 2, "1.50");
     assert!(!folder.path("no.tsl").exists());
 }
 
-fn run_append(file: &Path, input: &Path) -> super::Run {
-    run([OsStr::new("append"), file.as_os_str(), input.as_os_str()]).done()
-}
-
-fn test_data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/import").join(name)
+#[test]
+fn appended_samples_are_read() {
+    let folder = folder_of(&["a.tsl"]);
+    // the exported values of x are f32, like the values that they were rounded from
+    folder.done("export a.tsl -o in.parquet");
+    has(&folder.text("append a.tsl in.parquet --profile raw --threads 2"), &["20 samples appended, 40 in all"]);
+    folder.done("verify a.tsl --deep");
+    for column in NAMES {
+        let samples = |range: &str| folder.text(&format!("get a.tsl -c {column} -i {range}"));
+        assert_eq!(samples(&format!("..{SAMPLES}")), samples(&format!("{SAMPLES}..")), "{column}");
+    }
+    let quiet = folder.done("append a.tsl in.parquet -q");
+    assert!(quiet.stdout.is_empty() && quiet.stderr.is_empty());
+    folder.file("empty.tsl", empty_file());
+    folder.done("append empty.tsl in.parquet");
+    assert_eq!(folder.json("inspect empty.tsl --json")["sample_count"], SAMPLES);
 }
 
 #[test]
-fn statistics_that_deny_nulls_need_no_option() {
-    let folder = Folder::new();
-    let out = folder.path("out.tsl");
-    convert(&test_data("null-dictionary-in-struct.parquet"), &out, "").done();
-    assert_eq!(on("get", &out, "-c c.a -i 0,1").done().json(), serde_json::json!([null, "x"]));
+fn a_failed_append_changes_nothing_and_a_tail_stays_until_it_is_discarded() {
+    let folder = folder_of(&["a.tsl"]);
+    folder.file("text.parquet", b"this is no Parquet file, however long it may be");
+    folder.done("export a.tsl -o all.parquet");
+    folder.done("export a.tsl -o part.parquet --columns e,t");
+    folder.fails("append a.tsl text.parquet", 2, "text.parquet");
+    folder.fails("append a.tsl missing.parquet", 3, "missing.parquet");
+    folder.fails("append a.tsl part.parquet", 2, "column \"x\" is missing");
+    assert!(fs::read(folder.path("a.tsl")).unwrap() == sample_file());
+    folder.fails("append no.tsl part.parquet", 3, "no.tsl");
+    assert!(!folder.path("no.tsl").exists());
+
+    folder.file("a.tsl", unfinished_file());
+    let refused = folder.fails("append a.tsl all.parquet", 1, "tensilo salvage");
+    has(&refused.stderr, &["--discard-tail"]);
+    assert!(fs::read(folder.path("a.tsl")).unwrap() == unfinished_file());
+    folder.done("append a.tsl all.parquet --discard-tail");
+    folder.done("verify a.tsl");
+    assert_eq!(folder.json("inspect a.tsl --json")["sample_count"], 2 * SAMPLES);
+}
+
+/// Writes an Arrow file with a column `e` of lists of these lengths.
+fn lists(folder: &Folder, name: &str, lengths: &[usize]) {
+    let values = lengths.iter().map(|&length| Some((0..length).map(|i| Some(i as f32))));
+    input(folder, name, "e", Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(values)));
+}
+
+fn input(folder: &Folder, name: &str, column: &str, array: ArrayRef) {
+    folder.arrow(name, &RecordBatch::try_from_iter([(column, array)]).unwrap());
+}
+
+/// Returns the rows of the table of inferred shapes.
+fn found(text: &str) -> Vec<Vec<&str>> {
+    let lines = text.lines().skip_while(|line| !line.starts_with("shape found")).skip(1);
+    lines.take_while(|line| !line.is_empty()).map(|line| line.split_whitespace().collect()).collect()
+}
+
+/// Checks that a message names flags, and nothing of Rust.
+#[track_caller]
+fn refused(run: &Run, flags: &[&str]) {
+    assert_eq!(run.code, 2, "{run:?}");
+    has(&run.stderr, flags);
+    assert!(!run.stderr.contains("::") && !run.stderr.contains('`'), "{}", run.stderr);
 }
 
 #[test]
-fn a_column_is_renamed() {
+fn shapes_are_inferred_and_told_or_declared() {
     let folder = Folder::new();
-    let (out, input) = (folder.path("out.tsl"), test_data("dotted-name-beside-struct.parquet"));
-    convert(&input, &out, "--rename a.b=flat").done();
-    let columns = on("inspect", &out, "--json").done().json()["columns"].clone();
-    let names: Vec<&str> = columns.as_array().unwrap().iter().filter_map(|column| column["name"].as_str()).collect();
-    assert_eq!(names, ["flat", "a.b#2"]);
-    convert(&input, &folder.path("x.tsl"), "--rename a.b=").failed(2, "write NAME=NEW");
+    lists(&folder, "a.arrow", &[2; 300]);
+    let run = folder.done("convert a.arrow -o out.tsl");
+    assert_eq!(run.stderr, "");
+    for text in [run.text(), folder.text("inspect out.tsl")] {
+        assert_eq!(found(&text), [["e", "[2]", "300", "0"]], "{text}");
+    }
+    for declared in ["--shape e=*", "--shape e=2"] {
+        let text = folder.text(&format!("convert a.arrow -f -o out.tsl {declared}"));
+        assert!(!text.contains("found"), "{text}");
+    }
+    for words in ["e", "=2", "e=2,", "e=x"] {
+        folder.fails(&format!("convert a.arrow -f -o out.tsl --shape {words}"), 2, "NAME=EXTENTS");
+    }
+    folder.fails("convert a.arrow -f -o out.tsl --shape e=2,3", 2, "does not fit");
+    folder.fails("convert a.arrow -f -o out.tsl --shape other=2", 2, "there is no column \"other\"");
+
+    // a note tells of the few samples that differ
+    let mut lengths = vec![4; 400];
+    lengths[17] = 3;
+    lists(&folder, "odd.arrow", &lengths);
+    let run = folder.done("convert odd.arrow -o odd.tsl");
+    let expected =
+        "note: column \"e\": 399 of 400 samples have the shape [4], sample 17 has [3]; --shape e=4 refuses it\n";
+    assert_eq!(run.stderr, expected);
+    assert_eq!(found(&run.text()), [["e", "[4]", "399", "1"]], "{}", run.text());
+    assert_eq!(folder.done("convert odd.arrow -f -o odd.tsl -q").stderr, "");
+    let run = folder.run("convert odd.arrow -f -o odd.tsl --shape e=4");
+    refused(&run, &["column \"e\": sample 17: ", "[3]", "[4]", "--shape 'e=*'", "--skip e"]);
 }
 
 #[test]
-fn metadata_that_are_left_out_are_told() {
+fn refusals_speak_of_flags() {
     let folder = Folder::new();
-    let run = convert(&test_data("metadata-not-utf8-pyarrow.parquet"), &folder.path("out.tsl"), "").done();
-    assert!(run.stderr.contains("some metadata was left out"), "{run:?}");
-    assert!(run.stderr.contains("bin of a, k"), "{run:?}");
+    let nulls = ListArray::from_iter_primitive::<Float32Type, _, _>([Some(vec![None, Some(1.0)])]);
+    input(&folder, "nulls.arrow", "x", Arc::new(nulls));
+    let run = folder.run("convert nulls.arrow -o out.tsl --null-elements refuse");
+    refused(&run, &["--null-elements nan|zero", "--skip x"]);
+    input(&folder, "strings.arrow", "s", Arc::new(StringArray::from(vec!["a"])));
+    lists(&folder, "two.arrow", &[2, 2]);
+    lists(&folder, "three.arrow", &[2, 3]);
+    folder.done("convert two.arrow -o out.tsl");
+    let run = folder.run("append out.tsl three.arrow");
+    refused(&run, &["column \"e\": sample 3: ", "[3]", "[2]", "convert --shape 'e=*'"]);
+    assert!(!run.stderr.contains("--skip"), "{}", run.stderr);
+    refused(&folder.run("append out.tsl strings.arrow"), &["--skip-others"]);
+}
+
+#[test]
+fn other_formats_come_back_as_they_were() {
+    let folder = Folder::new();
+    for (input, output) in [
+        ("npy/f32.npy", "a.npy"),
+        ("safetensors/samples.safetensors", "a.safetensors"),
+        ("webdataset/train.tar", "a.tar"),
+    ] {
+        folder.done(&format!("convert FORMATS/{input} -o a.tsl -f"));
+        folder.done(&format!("export a.tsl -o {output}"));
+        folder.done(&format!("convert {output} -o back.tsl -f"));
+        for column in names(&folder, "a.tsl") {
+            assert_eq!(folder.all("back.tsl", &column), folder.all("a.tsl", &column), "{input} {column}");
+        }
+    }
+    assert_eq!(fs::read(folder.path("a.npy")).unwrap(), fs::read(super::word("FORMATS/npy/f32.npy")).unwrap());
+    folder.done("convert a.npy -o npy.tsl");
+    has(&folder.text("append npy.tsl FORMATS/npy/version-2.npy"), &["5 samples appended, 10 in all"]);
+    folder.file("cut.npy", &fs::read(folder.path("a.npy")).unwrap()[..200]);
+    folder.fails("convert cut.npy -o cut.tsl", 2, "cut.npy: the array is cut off");
+
+    // the options of Parquet
+    let words = "--shard-bytes 40 --columns label,half --cast half=bf16";
+    folder.done(&format!("convert FORMATS/safetensors/samples.safetensors -o set {words}"));
+    assert_eq!(folder.all("set", "label"), json!([0, 1, 2, 3]));
+    has(&folder.text("inspect set"), &["bf16"]);
+    folder.done("export set -o a.arrows");
+    folder.done("convert a.arrows -o stream.tsl");
+    assert_eq!(folder.text("get stream.tsl -c label -i 3"), "3\n");
+}
+
+#[test]
+fn columns_that_cannot_be_stored_are_left_out() {
+    let folder = Folder::new();
+    let (text, axes) = ("FORMATS/refused/text.npz", "FORMATS/refused/axes.npz");
+    folder.fails(&format!("convert {text} -o out.tsl"), 2, "--skip names");
+    folder.fails(&format!("convert {axes} -o out.tsl"), 2, "--skip");
+    for (input, choice, samples) in
+        [(axes, "--skip a", 4), (axes, "--columns a", 3), (text, "--columns mel", 4), (text, "--skip names", 4)]
+    {
+        folder.done(&format!("convert {input} -o out.tsl -f {choice}"));
+        assert_eq!(folder.json("inspect out.tsl --json")["sample_count"], samples, "{choice}");
+    }
+    folder.fails(&format!("append out.tsl {text}"), 2, "--skip-others");
+    folder.done(&format!("append out.tsl {text} --skip-others"));
+}
+
+#[test]
+fn an_array_has_one_column_without_nulls() {
+    let folder = folder_of(&["a.tsl"]);
+    for (columns, message) in [("x,e", "--columns"), ("n", "is null"), ("r", "several shapes"), ("t", "\"t\"")] {
+        folder.fails(&format!("export a.tsl -o out.npy --columns {columns}"), 2, message);
+    }
+    assert_eq!(folder.names(), ["a.tsl"]);
+    folder.done("export a.tsl -o out.npy --columns x");
+}
+
+#[test]
+fn documents_become_an_index_and_a_file_of_tokens() {
+    let folder = Folder::new();
+    folder.done("convert FORMATS/megatron/text.idx -o first.tsl");
+    folder.done("export first.tsl -o text.idx");
+    assert_eq!(folder.names(), ["first.tsl", "text.bin", "text.idx"]);
+    folder.fails("export first.tsl -o text.idx", 2, "text.idx");
+    fs::remove_file(folder.path("text.idx")).unwrap();
+    folder.fails("export first.tsl -o text.idx", 2, "text.bin");
+    folder.done("export first.tsl -o text.idx -f");
+    folder.done("convert text.idx -o back.tsl");
+    assert_eq!(folder.all("back.tsl", "tokens"), folder.all("first.tsl", "tokens"));
+    folder.fails("export first.tsl -o - --format megatron --force", 2, "two files are written");
+}
+
+#[test]
+fn a_file_of_tensors_is_one_sample_on_demand() {
+    let folder = Folder::new();
+    let input = "FORMATS/one-sample/weights.safetensors";
+    folder.fails(&format!("convert {input} -o a.tsl"), 2, "--file-is-sample");
+    folder.done(&format!("convert {input} -o a.tsl --file-is-sample"));
+    let twice = folder.text(&format!("append a.tsl {input} --file-is-sample"));
+    has(&twice, &["1 samples appended, 2 in all"]);
+}
+
+#[test]
+fn a_column_that_is_not_there_is_answered_with_a_similar_one() {
+    let folder = folder_of(&["a.tsl"]);
+    folder.done("export a.tsl -o b.parquet");
+    for line in [
+        "get a.tsl -c flags -i 0",
+        "bench a.tsl -c flags",
+        "export a.tsl --columns flags -o a.parquet",
+        "convert b.parquet --columns flags -o out.tsl",
+        "convert b.parquet --skip flags -o out.tsl",
+        "convert b.parquet --cast flags=f16 -o out.tsl",
+    ] {
+        let message =
+            "there is no column \"flags\"; the most similar is \"flag\"; there are: x, e, t, b, r, flag, n, h";
+        folder.fails(line, 2, message);
+    }
 }

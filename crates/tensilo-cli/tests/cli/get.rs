@@ -1,24 +1,31 @@
 //! `tensilo get`
 
-use super::{Folder, Run, SAMPLES, SPECIAL, SampleFile, damaged_file, on};
+use super::{CommandLine, Folder, NAMES, Run, SAMPLES, SPECIAL, damaged_file, folder_of, has, written};
 use half::{bf16, f16};
 use serde_json::{Value, json};
 use std::fs;
-use tensilo::{ColumnSchema, DType, Extent, Schema, Shape, Writer, WriterOptions};
+use tensilo::nested::ListBatch;
+use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, Schema, Shape, WriterOptions};
 use tensilo_testing::vector;
 
 fn get(words: &str) -> Run {
-    let folder = Folder::new();
-    on("get", &folder.samples("a.tsl"), words)
+    folder_of(&["a.tsl"]).run(&format!("get a.tsl {words}"))
 }
 
+/// Returns the output of a command that succeeds.
+#[track_caller]
+fn bytes(words: &str) -> Vec<u8> {
+    folder_of(&["a.tsl"]).done(&format!("get a.tsl {words}")).stdout
+}
+
+#[track_caller]
 fn get_json(words: &str) -> Value {
-    get(words).done().json()
+    serde_json::from_slice(&bytes(words)).unwrap()
 }
 
 /// A NumPy array, parsed by hand: type, shape as Python writes it, data.
 fn npy(words: &str) -> (String, String, Vec<u8>) {
-    let bytes = get(&format!("{words} --format npy")).done().stdout;
+    let bytes = bytes(&format!("{words} --format npy"));
     assert_eq!(&bytes[..8], b"\x93NUMPY\x01\x00");
     let length = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
     assert_eq!((10 + length) % 64, 0);
@@ -45,10 +52,7 @@ fn one_index_gives_the_sample_and_several_an_array() {
     assert_eq!(get("-c x -i 5..6").text(), "[\n[5.0,1.1015625]\n]\n");
     assert_eq!(get("-c e -i 19,5").text(), "[\n19.0,\n5.0\n]\n");
     assert_eq!(get_json("-c x -i 3..3"), json!([]));
-}
-
-#[test]
-fn order_and_repetitions_are_kept() {
+    // order and repetitions are kept
     let text = |i| json!(format!("text {i}"));
     assert_eq!(
         get_json("-c t -i 9,1,1,10..13,0"),
@@ -66,10 +70,6 @@ fn json_has_every_type() {
     assert_eq!(get_json("-c flag -i 3"), json!([true, true, false]));
     assert_eq!(get_json("-c n -i 0..3"), json!([[0, 0], null, [-2, 2]]));
     assert_eq!(get_json("-c h -i 3"), json!([[3.0, 0.5]]));
-}
-
-#[test]
-fn bits_are_unsigned_integers() {
     let one = bf16::from_f32(1.1).to_bits();
     assert_eq!(get_json("-c x -i 1 --as bits"), json!([0x3F80, one]));
     assert_eq!(get_json("-c e -i 0 --as bits"), json!(SPECIAL[0].to_bits()));
@@ -77,17 +77,13 @@ fn bits_are_unsigned_integers() {
 }
 
 #[test]
-fn npy_of_bf16_is_float32_or_bits() {
+fn npy_has_every_type() {
     let (descr, shape, data) = npy("-c x -i 1,2,9");
     assert_eq!((descr.as_str(), shape.as_str()), ("<f4", "(3,2,)"));
     assert_eq!(f32s(&data), [1.0, 1.1015625, 2.0, 1.1015625, 9.0, 1.1015625]);
     let (descr, shape, data) = npy("-c x -i 1 --as bits");
     assert_eq!((descr.as_str(), shape.as_str()), ("<u2", "(2,)"));
     assert_eq!(u16s(&data), [0x3F80, bf16::from_f32(1.1).to_bits()]);
-}
-
-#[test]
-fn npy_has_every_type() {
     let (descr, shape, data) = npy("-c e -i 0..5");
     assert_eq!((descr.as_str(), shape.as_str()), ("<f4", "(5,)"));
     let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
@@ -136,62 +132,63 @@ fn nulls_become_zeros_on_request() {
     let (_, shape, data) = npy("-c r -i 5,1,4 --nulls zero");
     assert_eq!((shape.as_str(), data.len()), ("(3,1,2,)", 24));
     assert_eq!(data[..8], [0; 8]);
-    assert_eq!(get("-c t -i 2..5 --format raw --nulls zero").done().stdout, b"text 2\"\n");
+    assert_eq!(bytes("-c t -i 2..5 --format raw --nulls zero"), b"text 2\"\n");
 }
 
 #[test]
 fn raw_is_what_is_stored() {
     let x = [1.0, 1.1].map(|value| bf16::from_f32(value).to_bits().to_le_bytes()).concat();
-    assert_eq!(get("-c x -i 1 --format raw").done().stdout, x);
-    assert_eq!(get("-c x -i 1,1 --format raw --as bits").done().stdout, x.repeat(2));
-    assert_eq!(f32s(&get("-c x -i 1 --format raw --as f32").done().stdout), [1.0, 1.1015625]);
-    assert_eq!(get("-c t -i 0..2 --format raw").done().stdout, b"text 0text 1");
-    assert_eq!(get("-c b -i 9 --format raw").done().stdout, [0, 9]);
+    assert_eq!(bytes("-c x -i 1 --format raw"), x);
+    assert_eq!(bytes("-c x -i 1,1 --format raw --as bits"), x.repeat(2));
+    assert_eq!(f32s(&bytes("-c x -i 1 --format raw --as f32")), [1.0, 1.1015625]);
+    assert_eq!(bytes("-c t -i 0..2 --format raw"), b"text 0text 1");
+    assert_eq!(bytes("-c b -i 9 --format raw"), [0, 9]);
     let r: Vec<u8> = [0_i32, 1, 0, 1, 2, 3].iter().flat_map(|value| value.to_le_bytes()).collect();
-    assert_eq!(get("-c r -i 1,2 --format raw").done().stdout, r);
+    assert_eq!(bytes("-c r -i 1,2 --format raw"), r);
 }
 
 #[test]
 fn impossible_requests_are_bad_usage() {
-    get("-c x -i 20").failed(2, "no sample 20");
-    get("-c x -i 0..21").failed(2, "there are 20");
-    get("-c nothing -i 0").failed(2, "no column \"nothing\"");
-    get("-c x -i 1,").failed(2, "write sample numbers and ranges");
-    get("-c x -i 3..1").failed(2, "ends before it starts");
-    get("-c x").failed(2, "--indices");
-    get("-c t -i 0 --format npy").failed(2, "--format raw or --format json");
-    get("-c t -i 0 --as bits").failed(2, "--as bits for all but bytes and text");
-    get("-c n -i 0 --as f32").failed(2, "--as f32 is for floats of at most 32 bits");
+    let folder = folder_of(&["a.tsl"]);
+    for (words, message) in [
+        ("-c x -i 20", "no sample 20"),
+        ("-c x -i 0..21", "there are 20"),
+        ("-c x -i 0..99", "there is no sample 20: there are 20, counted from 0"),
+        ("-c x -i -1", "counted from 0"),
+        ("-c nothing -i 0", "no column \"nothing\""),
+        ("-c x -i 1,", "write sample numbers and ranges"),
+        ("-c x -i 3..1", "ends before it starts"),
+        ("-c x", "--indices"),
+        ("-c t -i 0 --format npy", "--format raw or --format json"),
+        ("-c t -i 0 --as bits", "--as bits for all but bytes and text"),
+        ("-c n -i 0 --as f32", "--as f32 is for floats of at most 32 bits"),
+    ] {
+        folder.fails(&format!("get a.tsl {words}"), 2, message);
+    }
 }
 
 #[test]
 fn a_file_is_written_whole_and_not_over_another() {
-    let folder = Folder::new();
-    let input = folder.samples("a.tsl");
-    let out = folder.path("out.npy");
-    let words = format!("-c x -i 0..3 --format npy -o {}", out.display());
-    assert_eq!(on("get", &input, &words).done().stdout, b"");
-    assert_eq!(fs::read(&out).unwrap().len(), 128 + 24);
-    on("get", &input, &words).failed(2, "--force");
-    fs::write(&out, "old").unwrap();
-    on("get", &input, &format!("{words} --force")).done();
-    assert_eq!(fs::read(&out).unwrap().len(), 128 + 24);
+    let folder = folder_of(&["a.tsl"]);
+    let line = "get a.tsl -c x -i 0..3 --format npy -o out.npy";
+    assert_eq!(folder.text(line), "");
+    assert_eq!(fs::read(folder.path("out.npy")).unwrap().len(), 128 + 24);
+    folder.fails(line, 2, "--force");
+    folder.file("out.npy", "old");
+    folder.done(&format!("{line} --force"));
+    assert_eq!(fs::read(folder.path("out.npy")).unwrap().len(), 128 + 24);
     assert_eq!(folder.names(), ["a.tsl", "out.npy"]);
 }
 
 #[test]
 fn damage_leaves_no_output_file() {
     let folder = Folder::new();
-    let input = folder.file("a.tsl", damaged_file());
-    let columns = ["x", "e", "t", "b", "r", "flag", "n", "h"];
-    let runs = columns.map(|column| {
-        let out = folder.path(format!("{column}.json"));
-        on("get", &input, &format!("-c {column} -i .. -o {}", out.display()))
-    });
+    folder.file("a.tsl", damaged_file());
+    let runs = NAMES.map(|column| folder.run(&format!("get a.tsl -c {column} -i .. -o {column}.json")));
     let damaged: Vec<&Run> = runs.iter().filter(|run| run.code != 0).collect();
     assert_eq!((damaged.len(), folder.names().len()), (1, 8), "one output is missing, and nothing else is there");
     damaged[0].failed(1, "R-2.6");
-    assert!(damaged[0].stderr.contains("tensilo verify"));
+    has(&damaged[0].stderr, &["tensilo verify"]);
 }
 
 /// The bytes of a wide decimal are one element, and not a dimension.
@@ -200,15 +197,14 @@ fn decimals_are_strings() {
     let mut column = ColumnSchema::tensor("x", DType::U8, Shape::new([Extent::Varying, Extent::Fixed(16)]));
     column.metadata.insert("arrow.type".to_owned(), "decimal128[38, 2]".to_owned());
     let folder = Folder::new();
-    let path = folder.path("a.tsl");
-    let mut writer = Writer::create(&path, Schema::new([column]), &WriterOptions::new()).unwrap();
     let values = [-5_i128, i128::MAX].map(i128::to_le_bytes).concat();
-    writer.push(&[tensilo::Value::ragged(&values, &[2])]).unwrap();
-    writer.push(&[tensilo::Value::ragged::<u8>(&[], &[0])]).unwrap();
-    writer.finish().unwrap();
-    let get = |words: &str| on("get", &path, words).done().json();
-    assert_eq!(get("-c x -i .."), json!([["-0.05", "1701411834604692317316873037158841057.27"], []]));
-    assert_eq!(get("-c x -i 0 --as bits")[0][0], json!(251));
+    let file = written(Schema::new([column]), WriterOptions::new(), |writer| {
+        writer.push(&[tensilo::Value::ragged(&values, &[2])]).unwrap();
+        writer.push(&[tensilo::Value::ragged::<u8>(&[], &[0])]).unwrap();
+    });
+    folder.file("a.tsl", file);
+    assert_eq!(folder.all("a.tsl", "x"), json!([["-0.05", "1701411834604692317316873037158841057.27"], []]));
+    assert_eq!(folder.json("get a.tsl -c x -i 0 --as bits")[0][0], json!(251));
 }
 
 /// The fields of two structs, of which one is in lists, as an import writes them.
@@ -234,84 +230,49 @@ fn the_name_of_a_struct_gives_objects() {
     let sink = tensilo::sink::AtomicFile::create(&file, false).unwrap();
     tensilo::import::write_batches(&batch.schema(), &[batch], sink, &tensilo::import::ConvertOptions::new()).unwrap();
 
-    let get = |words: &str| on("get", &file, words);
-    assert_eq!(get("-c box -i ..").done().json(), json!([{"a": 1}, {"a": null}, null]));
-    assert_eq!(get("-c box -i 0").text(), "{\"a\":1}\n");
-    assert_eq!(get("-c box.a -i ..").done().json(), json!([1, null, null]));
-    assert_eq!(get("-c outer -i ..").done().json(), json!([{"in": [{"a": 1}, {"a": null}]}, null, {"in": [null]}]));
-    assert_eq!(get("-c outer.in -i ..").done().json(), json!([[{"a": 1}, {"a": null}], null, [null]]));
-    get("-c box -i 0 --format npy").failed(2, "struct");
-    get("-c bo -i 0").failed(2, "box");
+    for (name, expected) in [
+        ("box", json!([{"a": 1}, {"a": null}, null])),
+        ("box.a", json!([1, null, null])),
+        ("outer", json!([{"in": [{"a": 1}, {"a": null}]}, null, {"in": [null]}])),
+        ("outer.in", json!([[{"a": 1}, {"a": null}], null, [null]])),
+    ] {
+        assert_eq!(folder.all("structs.tsl", name), expected);
+    }
+    assert_eq!(folder.text("get structs.tsl -c box -i 0"), "{\"a\":1}\n");
+    folder.fails("get structs.tsl -c box -i 0 --format npy", 2, "struct");
+    folder.fails("get structs.tsl -c bo -i 0", 2, "box");
 }
 
 /// The fields of a struct in lists may have other lists than each other, as what is left of a
 /// damaged file.
 #[test]
 fn fields_of_a_struct_that_do_not_fit_together_are_refused() {
-    use tensilo::nested::ListBatch;
-    use tensilo::{ColumnBatch, ColumnSchema, Schema, Shape, Writer, WriterOptions};
-
     let column = |name: &str| {
-        let column = ColumnSchema::tensor(format!("x.{name}"), DType::I8, Shape::scalar()).nullable().list().nullable();
-        let mut column = column;
+        let column = ColumnSchema::tensor(format!("x.{name}"), DType::I8, Shape::scalar());
+        let mut column = column.nullable().list().nullable();
         column.metadata.insert("tensilo.path".to_owned(), format!("x[].{name}"));
         column
     };
-    let schema = Schema::new([column("a"), column("b")]);
-    let folder = Folder::new();
-    let path = folder.path("x.tsl");
-    let sink = tensilo::sink::AtomicFile::create(&path, false).unwrap();
-    let mut writer = Writer::new(sink, schema, &WriterOptions::new()).unwrap();
     let lists = |lengths, validity| [ListBatch::new(lengths).with_validity(validity)];
     let (a, b) = (lists(&[2, 2, 0, 0], &[0b0111]), lists(&[2, 1, 1, 0], &[0b1111]));
     let numbers = [1_i8, 2, 3, 4];
-    writer
-        .push_batch(&[ColumnBatch::fixed(4, &numbers).in_lists(&a), ColumnBatch::fixed(4, &numbers).in_lists(&b)])
-        .unwrap();
-    writer.finish().unwrap();
-
-    let get = |words: &str| on("get", &path, words);
-    let due = json!([[{"a": 1, "b": 1}, {"a": 2, "b": 2}]]);
-    assert_eq!(get("-c x -i 0..1").done().json(), due);
-    for sample in ["1", "2", "3"] {
-        let run = get(&format!("-c x -i {sample}"));
-        run.failed(2, "x.a");
-        assert!(run.stderr.contains("x.b") && run.stderr.contains(&format!("sample {sample}")), "{}", run.stderr);
-    }
-    assert_eq!(get("-c x.b -i 2").done().json(), json!([4]));
-}
-
-/// Rules that reading checks: the head of a chunk states another length (R-4.4, R-4.5), a bool is
-/// neither 0 nor 1, or a text is not UTF-8 (R-4.9).
-#[test]
-fn values_that_break_a_rule_are_refused_in_every_format() {
+    let batch = [ColumnBatch::fixed(4, &numbers).in_lists(&a), ColumnBatch::fixed(4, &numbers).in_lists(&b)];
+    let schema = Schema::new([column("a"), column("b")]);
     let folder = Folder::new();
-    let vectors = [
-        ("R-4.4-raw-bytes", &["json", "raw"][..]),
-        ("R-4.5-values-too-long", &["json", "raw", "npy"]),
-        ("R-4.5-values-too-short", &["json", "raw", "npy"]),
-        ("R-4.9-bool", &["json", "raw", "npy"]),
-        ("R-4.9-bool-constant", &["json", "raw", "npy"]),
-        ("R-4.9-bool-residuals", &["json", "raw", "npy"]),
-        ("R-4.9-bool-of-list", &["json"]),
-        ("R-4.9-utf8", &["json"]),
-        ("R-4.9-utf8-boundary", &["json"]),
-        ("R-4.9-text-of-list", &["json"]),
-    ];
-    for (name, formats) in vectors {
-        let path = folder.file("a.tsl", vector(&format!("invalid/{name}.hex")));
-        let column = tensilo::Reader::open(&path).unwrap().schema().columns[0].name.clone();
-        for format in formats {
-            on("get", &path, &format!("-c {column} -i .. --format {format}")).failed(1, &name[..5]);
-        }
+    folder.file("x.tsl", written(schema, WriterOptions::new(), |writer| writer.push_batch(&batch).unwrap()));
+    assert_eq!(folder.json("get x.tsl -c x -i 0..1"), json!([[{"a": 1, "b": 1}, {"a": 2, "b": 2}]]));
+    for sample in ["1", "2", "3"] {
+        let run = folder.fails(&format!("get x.tsl -c x -i {sample}"), 2, "x.a");
+        has(&run.stderr, &["x.b", &format!("sample {sample}")]);
     }
+    assert_eq!(folder.json("get x.tsl -c x.b -i 2"), json!([4]));
 }
 
 #[test]
 fn small_and_complex_numbers_are_numbers() {
     let folder = Folder::new();
-    let path = folder.file("vector.tsl", vector("valid/every-dtype.hex"));
-    let printed = |words: &str| on("get", &path, words).done().text().trim_end().to_owned();
+    folder.file("a.tsl", vector("valid/every-dtype.hex"));
+    let printed = |words: &str| folder.text(&format!("get a.tsl {words}")).trim_end().to_owned();
     // the bytes 7F 81, 3F 20, 0F 08
     for (column, due) in [
         ("f8_e4m3fn", "[\"NaN\",-0.001953125]"),
@@ -326,23 +287,22 @@ fn small_and_complex_numbers_are_numbers() {
         assert_eq!(printed(&format!("-c {column} -i 0")), due, "{column}");
     }
     assert_eq!(printed("-c i4 -i 0 --as bits"), "[15,8]");
-    let npy = |column: &str| on("get", &path, &format!("-c {column} -i 0 --format npy")).done().stdout;
+    let npy = |column: &str| folder.done(&format!("get a.tsl -c {column} -i 0 --format npy")).stdout;
     assert!(npy("f4_e2m1").ends_with(&[(-6.0_f32).to_le_bytes(), (-0.0_f32).to_le_bytes()].concat()));
     assert!(npy("i4").ends_with(&[0xFF, 0xF8]));
     let complex = [1.5_f32, -2.0, -0.0, 3.0].map(f32::to_le_bytes).concat();
     assert!(npy("complex64").ends_with(&complex));
     assert!(String::from_utf8_lossy(&npy("complex64")[..128]).contains("'<c8'"));
-    assert_eq!(on("get", &path, "-c f4_e2m1 -i 0 --format raw").done().stdout, [0x0F, 0x08]);
+    assert_eq!(folder.done("get a.tsl -c f4_e2m1 -i 0 --format raw").stdout, [0x0F, 0x08]);
 }
 
 #[test]
 fn a_column_of_an_unknown_type_is_shown_and_only_its_samples_are_refused() {
     let folder = Folder::new();
-    let path = folder.file("vector.tsl", vector("valid/unknown-dtypes.hex"));
-    assert!(on("inspect", &path, "").done().text().contains("unknown dtype 37"));
-    let document = on("inspect", &path, "--json").done().json();
-    assert_eq!(document["columns"][1]["dtype"], "unknown dtype 37");
-    on("verify", &path, "").done();
-    assert_eq!(on("get", &path, "-c known -i ..").done().json(), json!([5, 6]));
-    on("get", &path, "-c y -i 0").failed(2, "dtype 37");
+    folder.file("a.tsl", vector("valid/unknown-dtypes.hex"));
+    has(&folder.text("inspect a.tsl"), &["unknown dtype 37"]);
+    assert_eq!(folder.json("inspect a.tsl --json")["columns"][1]["dtype"], "unknown dtype 37");
+    folder.done("verify a.tsl");
+    assert_eq!(folder.all("a.tsl", "known"), json!([5, 6]));
+    folder.fails("get a.tsl -c y -i 0", 2, "dtype 37");
 }

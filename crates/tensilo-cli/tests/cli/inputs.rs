@@ -1,140 +1,74 @@
-//! Inputs of `tensilo convert` and `tensilo append`: the standard input, and many files.
+//! Inputs: the standard input, many files, odd names, object stores and their cache.
 
-use super::{Folder, Run, SAMPLES, SampleFile, empty_file, on, program, run};
+use super::{CommandLine, Folder, Run, SAMPLES, empty_file, folder_of, has};
 use arrow_array::{ArrayRef, Int32Array, RecordBatch};
-use arrow_ipc::writer::{FileWriter, StreamWriter};
+use arrow_ipc::writer::StreamWriter;
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use tensilo_testing::HttpServer;
 
-/// Runs the program with a file as its standard input, through a pipe.
-fn piped(from: &Path, words: &[&str]) -> Run {
-    let mut child =
-        program().args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+/// Runs a command with a file as its standard input, through a pipe.
+fn piped(folder: &Folder, from: &str, line: &str) -> Run {
+    let mut command = folder.command(line);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();
     // a program that refuses closes the pipe
-    let _ = std::io::copy(&mut File::open(from).unwrap(), &mut pipe);
+    let _ = std::io::copy(&mut File::open(folder.path(from)).unwrap(), &mut pipe);
     drop(pipe);
     child.wait_with_output().unwrap().into()
 }
 
 fn numbers(count: i32) -> RecordBatch {
-    let numbers: ArrayRef = std::sync::Arc::new(Int32Array::from_iter_values(0..count));
+    let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..count));
     RecordBatch::try_from_iter([("n", numbers)]).unwrap()
-}
-
-fn exported(folder: &Folder, ending: &str) -> PathBuf {
-    let path = folder.path(format!("in.{ending}"));
-    on("export", &folder.samples("a.tsl"), &format!("-f -o {}", path.display())).done();
-    path
 }
 
 #[test]
 fn the_standard_input_may_be_any_sort_of_input() {
-    let folder = Folder::new();
-    let stream = folder.path("in.stream");
-    let mut writer = StreamWriter::try_new(File::create(&stream).unwrap(), &numbers(0).schema()).unwrap();
+    let folder = folder_of(&["a.tsl"]);
+    let mut writer =
+        StreamWriter::try_new(File::create(folder.path("in.stream")).unwrap(), &numbers(0).schema()).unwrap();
     writer.write(&numbers(20)).unwrap();
     writer.finish().unwrap();
-    for input in [exported(&folder, "parquet"), exported(&folder, "arrow"), stream] {
-        let (piped_to, read_to) = (folder.path("piped.tsl"), folder.path("read.tsl"));
-        piped(&input, &["convert", "-", "-f", "-o", piped_to.to_str().unwrap()]).done();
-        on("convert", &input, &format!("-f -o {}", read_to.display())).done();
-        assert!(fs::read(&piped_to).unwrap() == fs::read(&read_to).unwrap(), "{}", input.display());
+    folder.done("export a.tsl -o in.parquet");
+    folder.done("export a.tsl -o in.arrow");
+    for input in ["in.parquet", "in.arrow", "in.stream"] {
+        piped(&folder, input, "convert - -f -o piped.tsl").failed(0, "");
+        folder.done(&format!("convert {input} -f -o read.tsl"));
+        assert!(fs::read(folder.path("piped.tsl")).unwrap() == fs::read(folder.path("read.tsl")).unwrap(), "{input}");
     }
-    let parquet = exported(&folder, "parquet");
-    let file = folder.file("empty.tsl", empty_file());
-    let text = piped(&parquet, &["append", file.to_str().unwrap(), "-"]).done().text();
-    assert!(text.contains(&format!("{SAMPLES} samples appended")), "{text}");
-}
+    folder.file("empty.tsl", empty_file());
+    let text = piped(&folder, "in.parquet", "append empty.tsl -").text();
+    has(&text, &[&format!("{SAMPLES} samples appended")]);
 
-#[test]
-fn errors_of_the_standard_input_call_it_so() {
-    let folder = Folder::new();
-    let (parquet, out) = (exported(&folder, "parquet"), folder.path("out.tsl"));
-    let text = folder.file("text", b"hello, world, this is no Arrow");
-    let convert =
-        |from: &Path, inputs: &[&str]| piped(from, &[&["convert", "-o", out.to_str().unwrap()], inputs].concat());
-    convert(&text, &["-"]).failed(2, "standard input: ");
-    convert(&folder.file("empty", b""), &["-"]).failed(2, "standard input: ");
-    convert(&parquet, &["-", "-"]).failed(2, "twice");
-    assert!(!out.exists());
+    // errors call it so
+    folder.file("text", b"hello, world, this is no Arrow");
+    folder.file("nothing", b"");
+    for (input, words, message) in
+        [("text", "-", "standard input: "), ("nothing", "-", "standard input: "), ("in.parquet", "- -", "twice")]
+    {
+        piped(&folder, input, &format!("convert -o out.tsl {words}")).failed(2, message);
+        assert!(!folder.path("out.tsl").exists());
+    }
     // a file called `-`
-    folder.file("-", fs::read(&parquet).unwrap());
-    convert(&text, &[folder.path("-").to_str().unwrap()]).done();
+    fs::copy(folder.path("in.parquet"), folder.path("-")).unwrap();
+    piped(&folder, "text", "convert -o out.tsl ./-").failed(0, "");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_terminal_is_no_input() {
+fn a_terminal_is_not_an_input() {
     let (_master, terminal) = super::pseudo_terminal();
-    let folder = Folder::new();
-    let file = folder.samples("a.tsl");
-    let before = fs::read(&file).unwrap();
-    for words in [&["convert", "-", "-o", "out.tsl"], &["append", "a.tsl", "-", "-q"]] {
-        let mut command = program();
-        command.args(words).current_dir(folder.root()).stdin(terminal.try_clone().unwrap());
-        Run::from(command.output().unwrap()).failed(2, "standard input: is a terminal");
+    let folder = folder_of(&["a.tsl"]);
+    let before = fs::read(folder.path("a.tsl")).unwrap();
+    for line in ["convert - -o out.tsl", "append a.tsl - -q"] {
+        let output = folder.command(line).stdin(terminal.try_clone().unwrap()).output().unwrap();
+        Run::from(output).failed(2, "standard input: is a terminal");
     }
     assert_eq!(folder.names(), ["a.tsl"]);
-    assert!(fs::read(&file).unwrap() == before);
-}
-
-#[cfg(unix)]
-#[test]
-fn more_inputs_than_files_may_be_open_are_converted() {
-    let folder = Folder::new();
-    fs::create_dir(folder.path("data")).unwrap();
-    for i in 0..300 {
-        let file = File::create(folder.path(format!("data/{i:03}.arrow"))).unwrap();
-        let mut writer = FileWriter::try_new(file, &numbers(0).schema()).unwrap();
-        writer.write(&numbers(2)).unwrap();
-        writer.finish().unwrap();
-    }
-    let out = folder.path("out.tsl");
-    let script = format!(
-        "ulimit -n 280; exec {} convert {} -o {}",
-        env!("CARGO_BIN_EXE_tensilo"),
-        folder.path("data").display(),
-        out.display()
-    );
-    Run::from(std::process::Command::new("sh").args(["-c", &script]).output().unwrap()).done();
-    assert_eq!(run(["inspect", "--json", out.to_str().unwrap()]).done().json()["sample_count"], 600);
-}
-
-/// Systems other than Linux may refuse such names.
-#[cfg(target_os = "linux")]
-#[test]
-fn names_that_are_not_utf_8_do_not_disturb_patterns() {
-    use std::os::unix::ffi::OsStrExt;
-    let folder = Folder::new();
-    let odd = |name: &[u8]| folder.root().join(std::ffi::OsStr::from_bytes(name));
-    exported(&folder, "parquet");
-    fs::write(odd(b"caf\xe9.txt"), "").unwrap();
-    let within = |words: &[&str]| Run::from(program().args(words).current_dir(folder.root()).output().unwrap());
-    for words in [
-        &["convert", "*.parquet", "-o", "b.tsl"][..],
-        &["append", "b.tsl", "**/*.parquet"],
-        &["convert", "*.parquet", "-o", "ds", "--shard-bytes", "1GiB"],
-        &["verify", "b*.tsl"],
-        &["inspect", "b*.tsl"],
-        &["get", "b*.tsl", "-c", "x", "-i", "0"],
-        &["map", "b*.tsl"],
-        &["export", "b*.tsl", "-o", "c.parquet"],
-    ] {
-        within(words).done();
-    }
-    // inputs, outputs and folders may have such names themselves
-    fs::create_dir(odd(b"\xe9")).unwrap();
-    fs::rename(folder.path("in.parquet"), odd(b"\xe9/a\xe9.parquet")).unwrap();
-    for input in [odd(b"\xe9"), odd(b"\xe9/a\xe9.parquet"), odd(b"\xe9/*.parquet")] {
-        let mut command = program();
-        command.arg("convert").arg(input).arg("-f").arg("-o").arg(odd(b"o\xe9.tsl"));
-        Run::from(command.output().unwrap()).done();
-    }
-    Run::from(program().arg("inspect").arg(odd(b"o\xe9.tsl")).output().unwrap()).done();
-    // the manifest of a dataset could not name this file
-    within(&["inspect", "o*.tsl"]).failed(2, "the path is not UTF-8; rename the file");
+    assert!(fs::read(folder.path("a.tsl")).unwrap() == before);
 }
 
 #[cfg(unix)]
@@ -142,56 +76,259 @@ fn names_that_are_not_utf_8_do_not_disturb_patterns() {
 fn the_number_of_open_files_follows_the_limit() {
     let folder = Folder::new();
     fs::create_dir(folder.path("data")).unwrap();
-    for i in 0..100 {
-        let file = File::create(folder.path(format!("data/{i:03}.arrow"))).unwrap();
-        let mut writer = FileWriter::try_new(file, &numbers(0).schema()).unwrap();
-        writer.write(&numbers(2)).unwrap();
-        writer.finish().unwrap();
-    }
-    let limited = |words: &str| {
-        let script = format!("ulimit -n 48; exec {} {words}", env!("CARGO_BIN_EXE_tensilo"));
-        let mut command = std::process::Command::new("sh");
-        Run::from(command.args(["-c", &script]).current_dir(folder.root()).output().unwrap())
+    (0..300).for_each(|i| folder.arrow(&format!("data/{i:03}.arrow"), &numbers(2)));
+    let limited = |limit: u32, words: &str| {
+        let script = format!("ulimit -n {limit}; exec {} {words}", env!("CARGO_BIN_EXE_tensilo"));
+        let mut command = Command::new("sh");
+        Run::from(command.args(["-c", &script]).current_dir(folder.root()).output().unwrap()).failed(0, "");
     };
-    limited("convert data -o out.tsl").done();
-    limited("convert data -o ds --shard-bytes 8").done();
-    let inspected = run(["inspect", "--json", folder.path("ds").to_str().unwrap()]).done().json();
-    assert_eq!(inspected["sample_count"], 200);
-    limited("export ds -o all.arrow").done();
-    limited("verify ds").done();
-    limited("get ds -c n -i ..").done();
-    // files that belong to an input are closed with it
-    let megatron = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tensilo-convert/tests/data/megatron");
-    let indices: Vec<String> = (0..60).map(|i| format!("{i}.idx")).collect();
-    for i in 0..60 {
-        fs::copy(megatron.join("text.idx"), folder.path(format!("{i}.idx"))).unwrap();
-        fs::copy(megatron.join("text.bin"), folder.path(format!("{i}.bin"))).unwrap();
+    limited(280, "convert data -o out.tsl");
+    assert_eq!(folder.json("inspect out.tsl --json")["sample_count"], 600);
+    for words in [
+        "convert data -f -o out.tsl",
+        "convert data -o ds --shard-bytes 24",
+        "export ds -o all.arrow",
+        "verify ds",
+        "get ds -c n -i ..",
+    ] {
+        limited(48, words);
     }
-    limited(&format!("convert {} -o tokens.tsl", indices.join(" "))).done();
+    assert_eq!(folder.json("inspect ds --json")["sample_count"], 600);
+    // files that belong to an input are closed with it
+    let mut indices = String::new();
+    for i in 0..60 {
+        fs::copy(super::word("FORMATS/megatron/text.idx"), folder.path(format!("{i}.idx"))).unwrap();
+        fs::copy(super::word("FORMATS/megatron/text.bin"), folder.path(format!("{i}.bin"))).unwrap();
+        indices += &format!(" {i}.idx");
+    }
+    limited(48, &format!("convert{indices} -o tokens.tsl"));
+}
+
+/// Systems other than Linux may refuse such names.
+#[cfg(target_os = "linux")]
+#[test]
+fn names_that_are_not_utf_8_do_not_disturb_patterns() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = folder_of(&["a.tsl"]);
+    let odd = |name: &[u8]| folder.root().join(std::ffi::OsStr::from_bytes(name));
+    folder.done("export a.tsl -o in.parquet");
+    fs::write(odd(b"caf\xe9.txt"), "").unwrap();
+    for line in [
+        "convert *.parquet -o b.tsl",
+        "append b.tsl **/*.parquet",
+        "convert *.parquet -o ds --shard-bytes 1GiB",
+        "verify b*.tsl",
+        "inspect b*.tsl",
+        "get b*.tsl -c x -i 0",
+        "map b*.tsl",
+        "export b*.tsl -o c.parquet",
+    ] {
+        folder.done(line);
+    }
+    // inputs, outputs and folders may have such names themselves
+    fs::create_dir(odd(b"\xe9")).unwrap();
+    fs::rename(folder.path("in.parquet"), odd(b"\xe9/a\xe9.parquet")).unwrap();
+    for input in [odd(b"\xe9"), odd(b"\xe9/a\xe9.parquet"), odd(b"\xe9/*.parquet")] {
+        let mut command = folder.command("convert -f");
+        Run::from(command.arg(input).arg("-o").arg(odd(b"o\xe9.tsl")).output().unwrap()).failed(0, "");
+    }
+    Run::from(folder.command("inspect").arg(odd(b"o\xe9.tsl")).output().unwrap()).failed(0, "");
+    // the manifest of a dataset could not name this file
+    folder.fails("inspect o*.tsl", 2, "the path is not UTF-8; rename the file");
 }
 
 #[test]
-fn what_is_no_data_is_reported_as_what_it_is() {
-    let folder = Folder::new();
-    let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0000000000000000000000000000000000000000000000000000000000000000\nsize 146946961\n";
-    let page = b"<!DOCTYPE html><html><body>Please log in, so that you can download the file</body></html>\n";
-    let out = folder.path("out.tsl");
+fn files_without_data_are_reported_as_what_they_are() {
+    let folder = folder_of(&["a.tsl"]);
+    let pointer =
+        format!("version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 146946961\n", "0".repeat(64));
+    let page = "<!DOCTYPE html><html><body>Please log in, so that you can download the file</body></html>\n";
     for name in ["x.parquet", "x.tar", "x.tfrecord", "x.npy", "x.jsonl", "x.safetensors", "x.tsl"] {
-        for (bytes, due) in [(&pointer[..], "run \"git lfs pull\""), (page, "an HTML page")] {
-            let path = folder.file(name, bytes);
-            on("convert", &path, &format!("-o {}", out.display())).failed(2, due);
-            on("inspect", &path, "").failed(1, due);
+        for (bytes, message) in [(pointer.as_str(), "run \"git lfs pull\""), (page, "an HTML page")] {
+            folder.file(name, bytes);
+            folder.fails(&format!("convert {name} -o out.tsl"), 2, message);
+            folder.fails(&format!("inspect {name}"), 1, message);
         }
     }
-    for (path, due) in [
+    for (address, message) in [
         ("file:///none.parquet", "file:// is not read; give the path \"/none.parquet\""),
         ("hf://datasets/a/b", "huggingface_hub"),
         ("ftp://host/x.parquet", "ftp:// is not read"),
     ] {
-        on("convert", Path::new(path), &format!("-o {}", out.display())).failed(3, due);
-        on("inspect", Path::new(path), "").failed(3, due);
+        folder.fails(&format!("convert {address} -o out.tsl"), 3, message);
+        folder.fails(&format!("inspect {address}"), 3, message);
     }
-    let address = Path::new("http://127.0.0.1:1/a.parquet?download=true");
-    on("convert", address, &format!("-o {}", out.display())).failed(3, "the address has a query");
-    assert!(!out.exists());
+    folder.fails("convert http://127.0.0.1:1/a.parquet?download=true -o out.tsl", 3, "the address has a query");
+    assert!(!folder.path("out.tsl").exists());
+    folder.done("export a.tsl -o a.parquet");
+    folder.file("b.tsl", b"");
+    for line in ["inspect FILE", "verify FILE", "get FILE -c x -i 0", "map FILE", "salvage FILE"] {
+        let message = "this is a Parquet file; \"tensilo convert\"";
+        folder.fails(&line.replace("FILE", "a.parquet"), 1, message);
+        folder.fails(&line.replace("FILE", "b.tsl"), 1, "the file is empty");
+    }
+}
+
+/// Hosts a file of a folder, or all files below it.
+fn hosted(folder: &Folder, name: &str) -> (HttpServer, String) {
+    let server = HttpServer::start();
+    let files = match folder.path(name).is_dir() {
+        true => super::dataset::content(&folder.path(name)),
+        false => vec![(Path::new("").into(), fs::read(folder.path(name)).unwrap())],
+    };
+    for (path, bytes) in files {
+        server.put(format!("/{name}/{}", path.display()).trim_end_matches('/'), &bytes);
+    }
+    let url = server.url(&format!("/{name}"));
+    (server, url)
+}
+
+#[test]
+fn files_and_datasets_of_a_host_are_read_as_local_ones() {
+    let folder = Folder::new();
+    folder.done("convert SPEECH -o whole.tsl");
+    folder.done("convert SPEECH -o data --shard-bytes 30KiB");
+    for (name, lines) in [
+        (
+            "whole.tsl",
+            &[
+                "inspect FILE --json",
+                "verify FILE --deep",
+                "get FILE -c mel -i 3,0,1..3",
+                "map FILE --verify --width 60",
+                "salvage FILE --json",
+                "export FILE -o - --format parquet",
+            ][..],
+        ),
+        ("data", &["inspect FILE", "verify FILE", "get FILE -c mel -i 3,0,1..3", "dataset log FILE"]),
+    ] {
+        let (_server, url) = hosted(&folder, name);
+        for line in lines {
+            let (expected, found) =
+                (folder.done(&line.replace("FILE", name)), folder.done(&line.replace("FILE", &url)));
+            let neutral = |run: &Run, name: &str| String::from_utf8_lossy(&run.stdout).replace(name, "NAME");
+            assert_eq!(neutral(&found, &url), neutral(&expected, name), "{line}");
+        }
+    }
+    // damage of an object is found
+    let mut bytes = fs::read(folder.path("whole.tsl")).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    folder.file("whole.tsl", bytes);
+    let (_server, url) = hosted(&folder, "whole.tsl");
+    let found = folder.run(&format!("verify {url}"));
+    assert_eq!((found.code, found.text()), (1, folder.run("verify whole.tsl").text()));
+}
+
+#[test]
+fn mistakes_in_addresses_are_told() {
+    let (folder, server) = (Folder::new(), HttpServer::start());
+    let absent = server.url("/none.tsl");
+    folder.fails(&format!("inspect {absent}"), 3, "opening the object: the object does not exist");
+    folder.fails(&format!("inspect {}", server.url("/none")), 2, "has neither a manifest nor tensilo files");
+    folder.fails("verify s3:///x.tsl", 3, "no bucket");
+    folder.fails("append s3://bucket/x.tsl x.parquet", 2, "an object is not appended to");
+}
+
+#[test]
+fn what_is_read_is_cached_until_the_cache_is_cleared() {
+    let folder = Folder::new();
+    folder.done("convert SPEECH -o whole.tsl");
+    let (server, url) = hosted(&folder, "whole.tsl");
+    let cached = |line: &str| {
+        let mut command = folder.command(line);
+        let run = Run::from(command.env("TENSILO_CACHE", "cache").env("TENSILO_CACHE_BYTES", "1GiB").output().unwrap());
+        run.failed(0, "");
+        run
+    };
+    let stat = || cached("cache stat --json").json();
+    assert_eq!(stat()["pieces"], 0);
+    cached(&format!("verify {url}"));
+    let found = stat();
+    assert_eq!((&found["schema"], &found["objects"]), (&"tensilo.cache/1".into(), &1.into()));
+    let bytes = fs::metadata(folder.path("whole.tsl")).unwrap().len();
+    assert!(found["bytes"].as_u64() > Some(bytes) && found["oldest_use"].is_u64());
+    server.take_requests();
+    cached(&format!("verify {url}"));
+    assert!(server.take_requests().iter().all(|request| request.method == "HEAD"));
+    has(&cached("cache stat").text(), &["of 1 object, "]);
+    has(&cached("cache clear").text(), &["removed 1 piece of 1 object"]);
+    assert_eq!(stat()["pieces"], 0);
+
+    let mistake = |variables: &[(&str, &str)], message: &str| {
+        let mut command = folder.command("cache stat");
+        let output = command.env_remove("TENSILO_CACHE").envs(variables.iter().copied()).output().unwrap();
+        Run::from(output).failed(2, message);
+    };
+    mistake(&[], "set TENSILO_CACHE to a folder");
+    mistake(&[("TENSILO_CACHE", "x"), ("TENSILO_CACHE_BYTES", "much")], "expected a number of bytes, such as 200GiB");
+}
+
+/// Returns a command with the variables of a store that no server answers, and no others.
+fn closed(folder: &Folder, line: &str) -> Command {
+    let mut command = folder.command(line);
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"AWS_")) {
+        command.env_remove(name);
+    }
+    command.envs([
+        ("AWS_ACCESS_KEY_ID", "x"),
+        ("AWS_SECRET_ACCESS_KEY", "y"),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:1"),
+        ("AWS_CONFIG_FILE", "none"),
+    ]);
+    command
+}
+
+/// Any bytes of a variable of the program are used, ignored or named.
+#[cfg(unix)]
+#[test]
+fn any_value_of_a_variable_is_used_or_named() {
+    use std::os::unix::ffi::OsStringExt;
+    let folder = Folder::new();
+    folder.done("convert SPEECH -o data --shard-bytes 30KiB");
+    let mut random = tensilo_testing::Random(7);
+    for (name, line) in [
+        ("TENSILO_CACHE", "cache stat"),
+        ("TENSILO_CACHE_BYTES", "cache stat"),
+        ("TENSILO_KERNELS", "verify data"),
+        ("SOURCE_DATE_EPOCH", "dataset repack data --shard-bytes 40KiB"),
+        ("COLUMNS", "inspect data"),
+        ("TERM", "inspect data"),
+        ("HOME", "inspect data"),
+    ] {
+        for i in 0..6 {
+            let bytes = match i {
+                0 => Vec::new(),
+                1 => b"18446744073709551616".to_vec(),
+                _ => random.bytes(i).into_iter().map(|byte| byte.max(1)).collect(),
+            };
+            let value = std::ffi::OsString::from_vec(bytes);
+            let output = folder.command(line).env("TENSILO_CACHE", "cache").env(name, &value).output().unwrap();
+            let text = String::from_utf8_lossy(&output.stderr);
+            let is_named = text.contains(name) && matches!(output.status.code(), Some(2 | 3));
+            assert!(output.status.success() || is_named, "{name}={value:?} {line}: {text}");
+        }
+    }
+}
+
+#[test]
+fn an_object_that_cannot_be_read_is_passed_over_with_a_warning_or_an_error() {
+    let (folder, server) = (folder_of(&["a.tsl"]), HttpServer::start());
+    folder.done("export a.tsl -o a.parquet");
+    server.put("/bucket/raw/a.parquet", &fs::read(folder.path("a.parquet")).unwrap());
+    let entry = |key: &str| {
+        format!("<Contents><Key>{key}</Key><LastModified>2026-11-25T00:00:00Z</LastModified><Size>9</Size></Contents>")
+    };
+    let list = format!("<R>{}{}</R>", entry("raw//b.parquet"), entry("raw/a.parquet"));
+    server.put("/bucket?list-type=2&prefix=raw%2F", list.as_bytes());
+    for input in ["s3://bucket/raw", "s3://bucket/raw/*.parquet"] {
+        let convert = |words: &str| {
+            let mut command = closed(&folder, &format!("convert {input} -f -o out.tsl {words}"));
+            Run::from(command.env("AWS_ENDPOINT_URL", server.url("")).output().unwrap())
+        };
+        convert("").failed(0, "s3://bucket/raw//b.parquet: passed over");
+        // nothing is left out in silence
+        convert("--quiet").failed(3, "s3://bucket/raw//b.parquet");
+    }
 }

@@ -1,101 +1,111 @@
-//! `tensilo inspect`
+//! `tensilo inspect`: the JSON document, tables, and explanations of chunks.
 
-use super::convert::{PROFILES, speech};
+use super::convert::PROFILES;
 use super::{
-    Folder, SAMPLES, SampleFile, check_warning_of_unfinished_file, damaged_file, empty_file, on, raw_file,
-    unfinished_file,
+    CommandLine, Folder, NAMES, SAMPLES, damage, damaged_file, empty_file, folder_of, has, raw_file, unfinished_file,
+    written,
 };
 use serde_json::{Value, json};
-use std::fs;
-use tensilo::Reader;
+use tensilo::{ColumnSchema, DType, Schema, Shape, WriterOptions};
 
 #[test]
-fn json_has_what_the_contract_names() {
-    let folder = Folder::new();
-    let path = folder.samples("a.tsl");
-    let run = on("inspect", &path, "--json").done();
+fn json_has_what_the_contract_names_and_more() {
+    let folder = folder_of(&["a.tsl"]);
+    let run = folder.done("inspect a.tsl --json");
+    assert_eq!(run.stderr, "");
     let document = run.json();
-    assert_eq!(document["schema"], "tensilo.inspect/1");
-    assert_eq!(document["file_bytes"], fs::metadata(&path).unwrap().len());
-    assert_eq!(document["sample_count"], SAMPLES);
+    for (member, expected) in [
+        ("schema", json!("tensilo.inspect/1")),
+        ("file_bytes", json!(super::sample_file().len())),
+        ("sample_count", json!(SAMPLES)),
+        ("finished", json!(true)),
+        ("alignment", json!(64)),
+        ("commit_count", json!(1)),
+        ("tail_bytes", json!(0)),
+        ("metadata", json!({"source": "a\u{1b}test"})),
+    ] {
+        assert_eq!(document[member], expected);
+    }
+    assert_eq!(document["file_id"].as_str().unwrap().len(), 24);
+    assert_eq!(document["content_id"].as_str().unwrap().len(), 32);
     let columns = document["columns"].as_array().unwrap();
     let list = |key: &str| columns.iter().map(|column| column[key].clone()).collect::<Vec<Value>>();
-    assert_eq!(list("name"), ["x", "e", "t", "b", "r", "flag", "n", "h"]);
+    assert_eq!(list("name"), NAMES);
     assert_eq!(list("dtype"), ["bf16", "f32", "utf8", "bytes", "i32", "bool", "i64", "f16"]);
     assert_eq!(list("nullable"), [false, false, true, false, true, false, true, false]);
     let shapes = json!([[2], [], [null], [null], [null, 2], [3], [2], [1, 2]]);
     assert_eq!(Value::Array(list("shape")), shapes);
     let keys: Vec<&String> = columns[0].as_object().unwrap().keys().take(10).collect();
-    let due = ["name", "dtype", "shape", "nullable", "nullable_levels"];
-    let facts = ["chunk_count", "raw_bytes", "stored_bytes", "encodings", "cast"];
-    let due = [due, facts].concat();
-    assert_eq!(keys, due);
-    assert_eq!(columns[0]["raw_bytes"], SAMPLES * 4);
-    assert!(columns[0]["stored_bytes"].as_u64().unwrap() > 0);
-    assert_eq!(run.stderr, "");
-}
+    let expected = "name dtype shape nullable nullable_levels chunk_count raw_bytes stored_bytes encodings cast";
+    assert_eq!(keys, expected.split(' ').collect::<Vec<_>>());
+    assert_eq!(columns[6]["null_count"], 2);
 
-#[test]
-fn json_counts_chunks_by_encoding_and_tells_what_the_cast_cost() {
-    let folder = Folder::new();
-    let document = on("inspect", &folder.samples("a.tsl"), "--json").done().json();
-    let columns = document["columns"].as_array().unwrap();
-    let chunks = columns[0]["chunk_count"].as_u64().unwrap();
-    assert_eq!(chunks, 3, "20 samples of 4 bytes in chunks of 32");
-    let encodings = columns[0]["encodings"].as_object().unwrap();
-    assert_eq!(encodings.values().map(|count| count.as_u64().unwrap()).sum::<u64>(), chunks);
-    let cast = &columns[0]["cast"];
+    let column = &columns[0];
+    let number = |member: &str| column[member].as_u64().unwrap();
+    assert_eq!(column["metadata"], json!({"unit": "m"}));
+    assert_eq!((number("raw_bytes"), number("chunk_count")), (80, 3), "20 samples of 4 bytes in chunks of 32");
+    let encodings = column["encodings"].as_object().unwrap();
+    assert_eq!(encodings.values().map(|count| count.as_u64().unwrap()).sum::<u64>(), 3);
+    let cast = &column["cast"];
     assert_eq!((&cast["source"], &cast["rounding"]), (&json!("f32"), &json!("nearest-even")));
     assert!((0.001..0.004).contains(&cast["max_rel_error"].as_f64().unwrap()));
     assert!((0.001..0.004).contains(&cast["max_abs_error"].as_f64().unwrap()));
     assert_eq!((&cast["to_infinite"], &cast["to_subnormal"]), (&json!(0), &json!(0)));
     assert_eq!(columns[1]["cast"], Value::Null);
-}
-
-#[test]
-fn json_has_more_than_the_contract_names() {
-    let folder = Folder::new();
-    let document = on("inspect", &folder.samples("a.tsl"), "--json").done().json();
-    assert_eq!(document["finished"], true);
-    assert_eq!((&document["alignment"], &document["commit_count"]), (&json!(64), &json!(1)));
-    assert_eq!(document["tail_bytes"], 0);
-    assert_eq!(document["file_id"].as_str().unwrap().len(), 24);
-    assert_eq!(document["content_id"].as_str().unwrap().len(), 32);
-    assert_eq!(document["metadata"], json!({"source": "a\u{1b}test"}));
-    assert_eq!(document["columns"][0]["metadata"], json!({"unit": "m"}));
-    assert_eq!(document["columns"][6]["null_count"], 2);
-    let (stored, chunks) = (&document["columns"][0]["stored_bytes"], &document["columns"][0]["chunk_count"]);
-    let cold_read = stored.as_u64().unwrap() / chunks.as_u64().unwrap() + 64;
-    assert_eq!(document["columns"][0]["cold_read_bytes"], cold_read);
+    assert_eq!(number("cold_read_bytes"), number("stored_bytes") / 3 + 64);
+    for column in columns {
+        let number = |member: &str| column[member].as_u64().unwrap() as f64;
+        let expected = number("cold_read_bytes") / (number("stored_bytes") / f64::from(SAMPLES));
+        assert_eq!(column["read_amplification"], expected);
+    }
+    folder.file("empty.tsl", empty_file());
+    assert_eq!(folder.json("inspect empty.tsl --json")["columns"][0]["read_amplification"], Value::Null);
 }
 
 #[test]
 fn text_is_a_table_without_escapes() {
-    let folder = Folder::new();
-    let text = on("inspect", &folder.samples("a.tsl"), "--wide").done().text();
-    assert!(text.contains("20 samples") && text.contains("finished") && text.contains("alignment 64"), "{text}");
+    let folder = folder_of(&["a.tsl"]);
+    let text = folder.text("inspect a.tsl --wide");
     let row = text.lines().find(|line| line.starts_with("x ")).unwrap();
     let cells: Vec<&str> = row.split_whitespace().collect();
     assert_eq!((&cells[..5], cells[8]), (&["x", "bf16", "[2]", "80", "B"][..], "-"), "{row}");
     let cast = text.lines().find(|line| line.starts_with("x ") && line.contains("f32->bf16"));
     let cast: Vec<&str> = cast.unwrap().split_whitespace().collect();
     assert_eq!((cast[1], &cast[3..]), ("f32->bf16", &["0", "0"][..]), "{text}");
-    assert!(text.contains("[*,2]"));
-    assert!(text.contains("source = a\\u{1b}test") && !text.contains('\u{1b}'));
-    assert!(text.contains("metadata of column x\n  unit = m"));
+    has(&text, &["20 samples", "finished", "alignment 64", "[*,2]", "source = a\\u{1b}test"]);
+    has(&text, &["metadata of column x\n  unit = m", "cold read", "amplification"]);
+    assert!(!text.contains('\u{1b}'));
+    let narrow = folder.text("inspect a.tsl");
+    has(&narrow, &["column", "type", "shape", "raw", "stored", "ratio", "nulls", "encodings"]);
+    assert!(!narrow.contains("cold read"), "{narrow}");
+    // encodings without chunks are only in the JSON document
+    let document = folder.json("inspect a.tsl --json");
+    let zero = |column: &Value| column["encodings"].as_object().unwrap().values().any(|count| count == 0);
+    assert!(document["columns"].as_array().unwrap().iter().any(zero), "else this test shows nothing: {document}");
+    for line in ["inspect a.tsl", "inspect a.tsl --wide", "map a.tsl"] {
+        let text = folder.text(line);
+        assert!(!text.contains(":0") && text.contains(":1"), "{text}");
+    }
+    // facts that no column has are hidden
+    let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::scalar())]);
+    let push = |writer: &mut tensilo::Writer<_>| writer.push(&[tensilo::Value::tensor(&[1_i32])]).unwrap();
+    folder.file("b.tsl", written(schema, WriterOptions::new(), push));
+    assert!(!folder.text("inspect b.tsl").contains("nulls"));
+    has(&folder.text("inspect b.tsl --wide"), &["nulls"]);
+    folder.fails("inspect a.tsl --wide --json", 2, "--wide");
 }
 
 #[test]
-fn an_unfinished_file_gives_a_warning() {
+fn an_unfinished_file_gives_a_warning_unless_quiet() {
     let folder = Folder::new();
-    let path = folder.file("a.tsl", unfinished_file());
-    let run = on("inspect", &path, "--json").done();
+    folder.file("a.tsl", unfinished_file());
+    let run = folder.done("inspect a.tsl --json");
     assert_eq!((&run.json()["sample_count"], &run.json()["finished"]), (&json!(SAMPLES), &json!(false)));
     assert!(run.json()["tail_bytes"].as_u64().unwrap() > 0);
-    assert!(run.stderr.contains("warning: ") && run.stderr.contains("not finished"), "{}", run.stderr);
-    assert!(run.stderr.contains("bytes after the last commit"), "{}", run.stderr);
-    check_warning_of_unfinished_file("inspect", "");
-    check_warning_of_unfinished_file("get", "-c x -i 0");
+    for line in ["inspect a.tsl", "get a.tsl -c x -i 0", "map a.tsl", "bench a.tsl --seconds 0.01"] {
+        has(&folder.done(line).stderr, &["warning: ", "not finished", "bytes after the last commit"]);
+        assert_eq!(folder.done(&format!("{line} --quiet")).stderr, "");
+    }
 }
 
 /// Returns the sum of a member over a list of objects.
@@ -104,12 +114,11 @@ fn sum(list: &Value, member: &str) -> u64 {
 }
 
 #[test]
-fn json_explains_what_each_profile_wrote() {
+fn what_each_profile_wrote_is_explained_in_json_and_in_words() {
     let folder = Folder::new();
     for profile in PROFILES {
-        let document =
-            on("inspect", &speech(&folder, &format!("--profile {profile}")), "--json --explain").done().json();
-        assert_eq!(document["schema"], "tensilo.inspect/1");
+        let file = folder.speech(&format!("--profile {profile}"));
+        let document = folder.json(&format!("inspect {file} --json --explain"));
         for column in document["columns"].as_array().unwrap() {
             let explanation = &column["explanation"];
             assert_eq!(sum(&explanation["pieces"], "stored_bytes"), explanation["stored_bytes"], "{profile} {column}");
@@ -124,25 +133,48 @@ fn json_explains_what_each_profile_wrote() {
             assert_eq!(in_file[0]["bits_per_element"], explanation["bits_per_element"]);
             assert!(in_file[0]["profiles"].as_array().unwrap().contains(&json!(profile)));
         }
+        let text = folder.text(&format!("inspect {file} --explain"));
+        assert!(text.starts_with(&folder.text(&format!("inspect {file}"))), "{text}");
+        for column in ["utt_id", "speaker", "mel", "f0_hz", "voiced", "tokens", "text"] {
+            has(&text, &[&format!("\ncolumn {column}: chunk 0 of ")]);
+        }
+        assert_eq!(text.matches("* stored in this file").count(), 7, "{text}");
+        assert_eq!(text.matches("read amplification").count(), 7, "{text}");
+        for encoding in
+            ["raw", "constant", "bitshuffle-zstd", "zstd", "exponent-tiers", "residual-tiers", "planes-zstd"]
+        {
+            let lines = text.lines().filter(|line| line.starts_with(&format!("{encoding} "))).count();
+            assert!(lines >= 7, "{encoding}: {text}");
+        }
+        if profile == "balanced" {
+            let reasons = ["the smallest encoding of the profile", "no encoding saves 5 %", "would have to save 20 %"];
+            has(&text, &reasons);
+            has(&text, &["the profile stores all values raw"]);
+        }
     }
 }
 
 #[test]
 fn an_explanation_has_what_the_contract_names() {
     let folder = Folder::new();
-    let document = on("inspect", &speech(&folder, ""), "--json --explain").done().json();
+    let file = folder.speech("");
+    let document = folder.json(&format!("inspect {file} --json --explain"));
     let explanation = &document["columns"][2]["explanation"];
     let mel = explanation.as_object().unwrap();
     let keys: Vec<&str> = mel.keys().map(String::as_str).collect();
-    let due = "chunk samples encoding transform elements raw_bytes stored_bytes bits_per_element pieces trials choices \
-               blocks front_bytes cold_read_bytes read_amplification";
-    assert_eq!(keys, due.split_whitespace().collect::<Vec<_>>());
+    let expected = "chunk samples encoding transform elements raw_bytes stored_bytes bits_per_element pieces trials \
+                    choices blocks front_bytes cold_read_bytes read_amplification";
+    assert_eq!(keys, expected.split_whitespace().collect::<Vec<_>>());
     assert_eq!((&mel["samples"], &mel["elements"], &mel["raw_bytes"]), (&json!([0, 1]), &json!(12928), &json!(51712)));
     assert!(mel["transform"].as_str().unwrap().ends_with("stride 128, restart 12928"), "{mel:?}");
-    let keys = |list: &str| explanation[list][0].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    assert_eq!(keys("pieces"), ["name", "detail", "stored_bytes", "bits_per_element"]);
-    assert_eq!(keys("trials"), ["encoding", "profiles", "stored_bytes", "bits_per_element", "ratio", "in_file"]);
-    assert_eq!(keys("choices"), ["profile", "encoding", "stored_bytes", "reason", "in_file", "regret"]);
+    for (list, expected) in [
+        ("pieces", "name detail stored_bytes bits_per_element"),
+        ("trials", "encoding profiles stored_bytes bits_per_element ratio in_file"),
+        ("choices", "profile encoding stored_bytes reason in_file regret"),
+    ] {
+        let keys: Vec<&str> = explanation[list][0].as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, expected.split(' ').collect::<Vec<_>>());
+    }
     // a chunk of one sample: its body and its head
     let stored = mel["stored_bytes"].as_u64().unwrap();
     assert_eq!(mel["cold_read_bytes"], stored + 64);
@@ -153,9 +185,9 @@ fn an_explanation_has_what_the_contract_names() {
 #[test]
 fn the_chunk_that_is_explained_can_be_chosen() {
     let folder = Folder::new();
-    let file = speech(&folder, "");
+    let file = folder.speech("");
     let chunks = |words: &str| {
-        let document = on("inspect", &file, &format!("--json --explain {words}")).done().json();
+        let document = folder.json(&format!("inspect {file} --json --explain {words}"));
         let columns = document["columns"].as_array().unwrap().clone();
         columns.iter().map(|column| column["explanation"]["chunk"].as_u64()).collect::<Vec<_>>()
     };
@@ -163,84 +195,36 @@ fn the_chunk_that_is_explained_can_be_chosen() {
     assert_eq!(chunks(""), [first; 7]);
     assert_eq!(chunks("--chunk 4"), [none, none, Some(4), none, none, none, none]);
     assert_eq!(chunks("--sample 3"), [first, first, Some(3), first, first, first, first]);
-    assert!(on("inspect", &file, "--explain --chunk 4").done().text().contains("no such chunk"));
-    on("inspect", &file, "--explain --sample 5").failed(2, "5 samples");
-    let plain = on("inspect", &file, "--json").done().json();
-    assert!(plain["columns"][0].get("explanation").is_none());
-}
-
-#[test]
-fn text_explains_in_tables_and_words() {
-    let folder = Folder::new();
-    for profile in PROFILES {
-        let file = speech(&folder, &format!("--profile {profile}"));
-        let text = on("inspect", &file, "--explain").done().text();
-        assert!(text.starts_with(&on("inspect", &file, "").done().text()), "{text}");
-        for column in ["utt_id", "speaker", "mel", "f0_hz", "voiced", "tokens", "text"] {
-            assert!(text.contains(&format!("\ncolumn {column}: chunk 0 of ")), "{text}");
-        }
-        assert_eq!(text.matches("* stored in this file").count(), 7, "{text}");
-        let words = text.split_whitespace().collect::<Vec<_>>().join(" "); // a line may be wrapped
-        assert_eq!(words.matches("read amplification").count(), 7, "{text}");
-        for encoding in
-            ["raw", "constant", "bitshuffle-zstd", "zstd", "exponent-tiers", "residual-tiers", "planes-zstd"]
-        {
-            assert!(
-                text.lines().filter(|line| line.starts_with(&format!("{encoding} "))).count() >= 7,
-                "{encoding}: {text}"
-            );
-        }
-    }
-}
-
-#[test]
-fn an_explanation_says_why_an_encoding_was_chosen() {
-    let folder = Folder::new();
-    let text = on("inspect", &speech(&folder, ""), "--explain").done().text();
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for reason in [
-        "the smallest encoding of the profile",
-        "no encoding saves 5 %",
-        "the profile stores all values raw",
-        "would have to save 20 %",
-    ] {
-        assert!(text.contains(reason), "{reason}: {text}");
-    }
-}
-
-#[test]
-fn regrets_are_printed_if_requested() {
-    let folder = Folder::new();
-    let file = speech(&folder, "");
-    assert!(!on("inspect", &file, "--explain").done().text().contains("regret"));
-    let text = on("inspect", &file, "--explain --regret").done().text();
+    has(&folder.text(&format!("inspect {file} --explain --chunk 4")), &["no such chunk"]);
+    folder.fails(&format!("inspect {file} --explain --sample 5"), 2, "5 samples");
+    assert!(folder.json(&format!("inspect {file} --json"))["columns"][0].get("explanation").is_none());
+    // regrets are only computed on request
+    assert!(!folder.text(&format!("inspect {file} --explain")).contains("regret"));
+    let text = folder.text(&format!("inspect {file} --explain --regret"));
     assert_eq!(text.matches("regret").count(), 7, "{text}");
-    let document = on("inspect", &file, "--explain --regret --json").done().json();
+    let document = folder.json(&format!("inspect {file} --explain --regret --json"));
     for column in document["columns"].as_array().unwrap() {
         for choice in column["explanation"]["choices"].as_array().unwrap() {
             assert!(choice["regret"].as_f64().unwrap() < 0.1, "{column}");
         }
     }
-    on("inspect", &file, "--regret").failed(2, "--explain");
-}
+    folder.fails(&format!("inspect {file} --regret"), 2, "--explain");
 
-#[test]
-fn explanations_of_what_is_not_there_or_damaged_are_none_or_errors() {
-    let folder = Folder::new();
-    let empty = folder.file("empty.tsl", empty_file());
-    assert!(on("inspect", &empty, "--explain").done().text().contains("column x: no such chunk, it has 0"));
-    assert_eq!(on("inspect", &empty, "--explain --json").done().json()["columns"][0]["explanation"], Value::Null);
-    on("inspect", &folder.file("damaged.tsl", damaged_file()), "--explain").failed(1, "tensilo verify");
+    folder.file("empty.tsl", empty_file());
+    has(&folder.text("inspect empty.tsl --explain"), &["column x: no such chunk, it has 0"]);
+    let document = folder.json("inspect empty.tsl --explain --json");
+    assert_eq!(document["columns"][0]["explanation"], Value::Null);
+    folder.file("damaged.tsl", damaged_file());
+    folder.fails("inspect damaged.tsl --explain", 1, "tensilo verify");
 }
 
 #[test]
 fn the_cost_of_a_sample_is_that_of_its_blocks() {
     let folder = Folder::new();
-    let file = |block_bytes: Option<usize>| folder.file("raw.tsl", raw_file(100, block_bytes));
-    let path = file(Some(4096));
-    let document = on("inspect", &path, "--json --explain --chunk 7").done().json();
+    folder.file("raw.tsl", raw_file(100, Some(4096)));
+    let document = folder.json("inspect raw.tsl --json --explain --chunk 7");
     let column = &document["columns"][0];
-    // the front: 12 bytes, and 12 for each of 16 blocks, in multiples of 64
+    // the block index: 12 bytes, and 12 for each of 16 blocks, in multiples of 64
     let stored = 64 * 1024 + 256;
     assert_eq!((&column["block_bytes"], &column["front_bytes"]), (&json!(4096), &json!(1024)));
     assert_eq!(column["cold_read_bytes"], 1024 + 4096);
@@ -250,37 +234,18 @@ fn the_cost_of_a_sample_is_that_of_its_blocks() {
     let blocks = explanation["blocks"].as_array().unwrap();
     assert_eq!(blocks[1], json!({"samples": [452, 456], "stored_bytes": 4096, "raw_bytes": 4096}));
     assert_eq!(blocks.len(), 16);
-    let text = on("inspect", &path, "--wide --explain").done().text();
-    assert!(text.contains(" block ") && text.contains(" 4.1 kB "), "{text}");
-    assert!(text.contains("(1.0 kB of the front, 4.1 kB of blocks)"), "{text}");
-    let column = on("inspect", &file(None), "--json").done().json()["columns"][0].clone();
+    let text = folder.text("inspect raw.tsl --wide --explain");
+    has(&text, &[" block ", " 4.1 kB ", "(1.0 kB of the front, 4.1 kB of blocks)"]);
+    folder.file("raw.tsl", raw_file(100, None));
+    let column = folder.json("inspect raw.tsl --json")["columns"][0].clone();
     assert_eq!((&column["block_bytes"], &column["front_bytes"]), (&Value::Null, &json!(0)));
     assert_eq!(column["cold_read_bytes"], 64 * 1024 + 64);
-}
-
-/// A damaged front is no reason not to inspect a file.
-#[test]
-fn damaged_fronts_are_left_out_of_the_cost_of_a_sample() {
-    let folder = Folder::new();
+    // damaged block indices are left out
     for chunks in [1, 3] {
         let mut bytes = raw_file(chunks, Some(8192));
-        let column = Reader::from_bytes(bytes.clone()).unwrap().column("x").unwrap();
-        bytes[column.chunk(0).unwrap().unwrap().file_range.start as usize] ^= 1;
-        let document = on("inspect", &folder.file("a.tsl", bytes), "--json").done().json();
-        let due = if chunks == 1 { Value::Null } else { json!(8192) };
-        assert_eq!(document["columns"][0]["block_bytes"], due, "{chunks}");
+        damage(&mut bytes, "x", 0);
+        folder.file("a.tsl", bytes);
+        let expected = if chunks == 1 { Value::Null } else { json!(8192) };
+        assert_eq!(folder.json("inspect a.tsl --json")["columns"][0]["block_bytes"], expected, "{chunks}");
     }
-}
-
-#[test]
-fn read_amplification_is_what_a_cold_sample_reads_by_what_it_takes() {
-    let folder = Folder::new();
-    let document = on("inspect", &folder.samples("a.tsl"), "--json").done().json();
-    for column in document["columns"].as_array().unwrap() {
-        let number = |member: &str| column[member].as_u64().unwrap() as f64;
-        let due = number("cold_read_bytes") / (number("stored_bytes") / f64::from(SAMPLES));
-        assert_eq!(column["read_amplification"], due);
-    }
-    let empty = on("inspect", &folder.file("empty.tsl", empty_file()), "--json").done().json();
-    assert_eq!(empty["columns"][0]["read_amplification"], Value::Null);
 }

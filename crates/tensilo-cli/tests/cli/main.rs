@@ -1,55 +1,129 @@
 //! Runs the command line program as a process.
+//!
+//! A test makes a folder with files and runs command lines in it: `folder.text("get a.tsl -c x -i
+//! 0")`. Words of a line are separated by spaces; a word in capitals stands for a path outside the
+//! folder, see [`word`]. [`sample_file`] has a column of each kind, with nulls and special floats.
 
-mod append;
 mod bench;
-mod bench_loader;
 mod convert;
 mod dataset;
-mod dataset_appends;
-mod dataset_changes;
-mod dataset_exports;
-mod dataset_reads;
-mod dataset_salvage;
-mod formats;
 mod get;
 mod inputs;
 mod inspect;
-mod layout;
 mod map;
-mod mistakes;
-mod objects;
 #[cfg(unix)]
 mod outputs;
 mod process;
 mod salvage;
 #[cfg(unix)]
 mod signals;
-mod terminal;
-mod values;
-mod verify;
 
+use arrow_array::RecordBatch;
+use arrow_ipc::writer::FileWriter;
 use half::f16;
+use serde_json::Value as Json;
 use std::ffi::OsStr;
-#[cfg(unix)]
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tensilo::sink::Stream;
-use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, Profile, Schema, Shape, Value, Writer, WriterOptions};
+use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::Folder;
 
-/// A Parquet file of speech features, with columns of several types.
-const SPEECH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/speech.parquet");
+/// The columns of the sample file.
+const NAMES: [&str; 8] = ["x", "e", "t", "b", "r", "flag", "n", "h"];
+const SAMPLES: u32 = 20;
+const SPECIAL: [f32; 5] = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 0.1];
 
-/// Writes the sample file to a folder.
-trait SampleFile {
-    /// Creates a file with the samples of [`sample_file`].
-    fn samples(&self, name: &str) -> PathBuf;
+/// Returns a word of a command line. `SPEECH` is a Parquet file of speech features with columns of
+/// several types, `IMPORT/` a folder of inputs of the core, and `FORMATS/` one of other formats.
+fn word(word: &str) -> PathBuf {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    match word.split_once('/') {
+        _ if word == "SPEECH" => crates.join("../tests/data/speech.parquet"),
+        Some(("IMPORT", name)) => crates.join("../tests/data/import").join(name),
+        Some(("FORMATS", name)) => crates.join("tensilo-convert/tests/data").join(name),
+        _ => word.into(),
+    }
 }
 
-impl SampleFile for Folder {
+/// Returns a folder with copies of the sample file.
+fn folder_of(names: &[&str]) -> Folder {
+    let folder = Folder::new();
+    names.iter().for_each(|name| drop(folder.samples(name)));
+    folder
+}
+
+/// Runs command lines in a folder.
+trait CommandLine {
+    /// Returns the program with the words of a line.
+    fn command(&self, line: &str) -> Command;
+    /// Writes the sample file. Folders in its name are created.
+    fn samples(&self, name: &str) -> PathBuf;
+    /// Writes an Arrow file.
+    fn arrow(&self, name: &str, batch: &RecordBatch);
+    /// Converts `tests/data/speech.parquet` to a file named after `words`.
+    fn speech(&self, words: &str) -> String;
+
+    fn run(&self, line: &str) -> Run {
+        self.command(line).output().unwrap().into()
+    }
+
+    /// Runs a command that succeeds.
+    #[track_caller]
+    fn done(&self, line: &str) -> Run {
+        let run = self.run(line);
+        assert_eq!(run.code, 0, "{line}: {run:?}");
+        run
+    }
+
+    #[track_caller]
+    fn text(&self, line: &str) -> String {
+        self.done(line).text()
+    }
+
+    #[track_caller]
+    fn json(&self, line: &str) -> Json {
+        self.done(line).json()
+    }
+
+    /// Runs a command that fails with this exit code and a part of the standard error.
+    #[track_caller]
+    fn fails(&self, line: &str, code: i32, message: &str) -> Run {
+        let run = self.run(line);
+        run.failed(code, message);
+        run
+    }
+
+    /// Returns all samples of a column.
+    #[track_caller]
+    fn all(&self, file: &str, column: &str) -> Json {
+        self.json(&format!("get {file} -c {column} -i .."))
+    }
+}
+
+impl CommandLine for Folder {
+    fn command(&self, line: &str) -> Command {
+        let mut command = program();
+        command.current_dir(self.root()).args(line.split_whitespace().map(word));
+        command
+    }
+
     fn samples(&self, name: &str) -> PathBuf {
+        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
         self.file(name, sample_file())
+    }
+
+    fn arrow(&self, name: &str, batch: &RecordBatch) {
+        let mut writer = FileWriter::try_new(File::create(self.path(name)).unwrap(), &batch.schema()).unwrap();
+        writer.write(batch).unwrap();
+        writer.finish().unwrap();
+    }
+
+    fn speech(&self, words: &str) -> String {
+        let output = format!("speech{}.tsl", words.replace(' ', ""));
+        self.done(&format!("convert SPEECH -o {output} {words}"));
+        output
     }
 }
 
@@ -66,7 +140,7 @@ impl Run {
         String::from_utf8(self.stdout.clone()).unwrap()
     }
 
-    fn json(&self) -> serde_json::Value {
+    fn json(&self) -> Json {
         serde_json::from_slice(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
@@ -76,22 +150,19 @@ impl Run {
         assert_eq!(self.code, code, "{self:?}");
         assert!(self.stderr.contains(message), "{message:?} in {}", self.stderr);
     }
-
-    #[track_caller]
-    fn done(self) -> Self {
-        assert_eq!(self.code, 0, "{self:?}");
-        self
-    }
 }
 
 impl From<Output> for Run {
     fn from(output: Output) -> Self {
-        Self {
-            code: output.status.code().expect("not killed"),
-            stdout: output.stdout,
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        let code = output.status.code().expect("not killed");
+        Self { code, stdout: output.stdout, stderr: String::from_utf8(output.stderr).unwrap() }
     }
+}
+
+/// Asserts that a text has all of these parts.
+#[track_caller]
+fn has(text: &str, parts: &[&str]) {
+    parts.iter().for_each(|part| assert!(text.contains(part), "{part:?} in {text}"));
 }
 
 fn program() -> Command {
@@ -119,24 +190,6 @@ fn pseudo_terminal() -> (File, File) {
     (File::from(master), slave)
 }
 
-/// Runs `tensilo COMMAND FILE WORDS...`.
-fn on(command: &str, file: &Path, words: &str) -> Run {
-    run([OsStr::new(command), file.as_os_str()].into_iter().chain(words.split_whitespace().map(OsStr::new)))
-}
-
-/// Checks that a command warns of a file whose writer was stopped, unless it is to be quiet.
-#[track_caller]
-fn check_warning_of_unfinished_file(command: &str, words: &str) {
-    let folder = Folder::new();
-    let path = folder.file("unfinished.tsl", unfinished_file());
-    let run = on(command, &path, words).done();
-    assert!(run.stderr.contains("warning: ") && run.stderr.contains("not finished"), "{}", run.stderr);
-    assert_eq!(on(command, &path, &format!("{words} --quiet")).done().stderr, "");
-}
-
-const SAMPLES: u32 = 20;
-const SPECIAL: [f32; 5] = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 0.1];
-
 fn schema() -> Schema {
     let mut schema = Schema::new([
         ColumnSchema::tensor("x", DType::Bf16, Shape::fixed(&[2])).cast_from(DType::F32),
@@ -158,8 +211,7 @@ fn schema() -> Schema {
 /// null), h = [[i, 0.5]].
 fn push_samples(writer: &mut Writer<Stream<Vec<u8>>>) {
     for i in 0..SAMPLES {
-        let x = [i as f32, 1.1];
-        let e = [SPECIAL.get(i as usize).copied().unwrap_or(i as f32)];
+        let (x, e) = ([i as f32, 1.1], [SPECIAL.get(i as usize).copied().unwrap_or(i as f32)]);
         let text = if i == 4 { "\"\n".to_owned() } else { format!("text {i}") };
         let r: Vec<i32> = (0..i as i32 % 3 * 2).collect();
         let n = [-i64::from(i), i64::from(i)];
@@ -179,38 +231,46 @@ fn push_samples(writer: &mut Writer<Stream<Vec<u8>>>) {
     }
 }
 
-fn sample_file() -> Vec<u8> {
-    let mut writer = Writer::new(Stream(Vec::new()), schema(), &WriterOptions::new().chunk_bytes(32)).unwrap();
-    push_samples(&mut writer);
+/// Returns a file in memory of what `write` writes.
+fn written(schema: Schema, options: WriterOptions, write: impl FnOnce(&mut Writer<Stream<Vec<u8>>>)) -> Vec<u8> {
+    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
+    write(&mut writer);
     writer.into_bytes().unwrap()
+}
+
+fn sample_file() -> Vec<u8> {
+    written(schema(), WriterOptions::new().chunk_bytes(32), push_samples)
 }
 
 /// Returns a file of the same columns without samples.
-/// Samples of 1 KiB, raw, in chunks of 64.
+fn empty_file() -> Vec<u8> {
+    written(schema(), WriterOptions::new(), |_| {})
+}
+
+/// Returns samples of 1 KiB, raw, in chunks of 64.
 fn raw_file(chunks: usize, block_bytes: Option<usize>) -> Vec<u8> {
     let options = WriterOptions::new().profile(Profile::Raw).block_bytes(block_bytes);
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U8, Shape::fixed(&[1024]))]);
-    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
-    writer.push_batch(&[ColumnBatch::fixed(64 * chunks, &vec![1_u8; chunks << 16])]).unwrap();
-    writer.into_bytes().unwrap()
-}
-
-fn empty_file() -> Vec<u8> {
-    let writer = Writer::new(Stream(Vec::new()), schema(), &WriterOptions::new()).unwrap();
-    writer.into_bytes().unwrap()
+    let values = vec![1_u8; chunks << 16];
+    written(schema, options, |writer| writer.push_batch(&[ColumnBatch::fixed(64 * chunks, &values)]).unwrap())
 }
 
 /// Returns a file whose writer was stopped after a commit of all samples.
 fn unfinished_file() -> Vec<u8> {
-    // the last 64 bytes are the trailer of the last commit; without them the previous commit is the
-    // last
-    let mut writer = Writer::new(Stream(Vec::new()), schema(), &WriterOptions::new().chunk_bytes(32)).unwrap();
-    push_samples(&mut writer);
-    writer.commit().unwrap();
-    push_samples(&mut writer);
-    let mut bytes = writer.into_bytes().unwrap();
+    let mut bytes = written(schema(), WriterOptions::new().chunk_bytes(32), |writer| {
+        push_samples(writer);
+        writer.commit().unwrap();
+        push_samples(writer);
+    });
+    // without the last 64 bytes, the trailer, the previous commit is the last
     bytes.truncate(bytes.len() - 64);
     bytes
+}
+
+/// Flips a bit of the first byte of a chunk.
+fn damage(bytes: &mut [u8], column: &str, chunk: u64) {
+    let column = Reader::from_bytes(bytes.to_vec()).unwrap().column(column).unwrap();
+    bytes[column.chunk(chunk).unwrap().unwrap().file_range.start as usize] ^= 1;
 }
 
 /// Returns the sample file with a bit flipped in the body of the first chunk.
@@ -224,22 +284,11 @@ fn damaged_file() -> Vec<u8> {
 /// Returns a file of 64 samples of 1 KiB in one chunk of 8 blocks, the second of which is damaged.
 fn file_with_damaged_block() -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[256]))]);
-    let options = WriterOptions::new().profile(Profile::Raw);
-    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
     let values: Vec<u32> = (0..64 * 256).collect();
-    writer.push_batch(&[ColumnBatch::fixed(64, &values)]).unwrap();
-    let mut bytes = writer.into_bytes().unwrap();
+    let write = |writer: &mut Writer<_>| writer.push_batch(&[ColumnBatch::fixed(64, &values)]).unwrap();
+    let mut bytes = written(schema, WriterOptions::new().profile(Profile::Raw), write);
     let chunk = bytes.chunks(64).position(|region| region.starts_with(b"TSLC")).unwrap();
-    // behind the head, the front and the first block
+    // behind the head, the block index and the first block
     bytes[chunk * 64 + 64 + 128 + 8192] ^= 1;
-    bytes
-}
-
-/// Returns the sample file with a flag that no release knows.
-fn too_new_file() -> Vec<u8> {
-    let mut bytes = sample_file();
-    bytes[35] |= 0x80;
-    let head_crc = crc32fast::hash(&bytes[..60]);
-    bytes[60..64].copy_from_slice(&head_crc.to_le_bytes());
     bytes
 }

@@ -1,21 +1,17 @@
-//! `tensilo map`
+//! `tensilo map` of files.
 
 use super::{
-    Folder, SampleFile, check_warning_of_unfinished_file, damaged_file, empty_file, on, raw_file, sample_file, schema,
+    CommandLine, Folder, NAMES, damage, damaged_file, empty_file, folder_of, has, raw_file, sample_file, schema,
+    written,
 };
 use std::fs;
-use std::path::Path;
-use tensilo::sink::Stream;
-use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
-
-const NAMES: [&str; 8] = ["x", "e", "t", "b", "r", "flag", "n", "h"];
+use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, WriterOptions};
 
 /// Returns the drawing of a file, after checking that it is well-formed.
-fn svg(folder: &Folder, file: &Path, words: &str) -> String {
-    let out = folder.path("out.svg");
-    let run = on("map", file, &format!("--svg {} --force {words}", out.display())).done();
-    assert_eq!(run.text(), "");
-    let svg = fs::read_to_string(out).unwrap();
+fn svg(folder: &Folder, file: &str, words: &str) -> String {
+    let run = folder.run(&format!("map {file} --svg out.svg --force {words}"));
+    assert!(run.code <= i32::from(words.contains("--verify")) && run.text().is_empty(), "{run:?}");
+    let svg = fs::read_to_string(folder.path("out.svg")).unwrap();
     check_well_formed(&svg);
     svg
 }
@@ -38,8 +34,6 @@ fn check_well_formed(xml: &str) {
             None => {
                 assert!(tag.matches('"').count().is_multiple_of(2), "{piece}");
                 let name = tag.split([' ', '/']).next().unwrap();
-                let attributes = tag.split('"').step_by(2).map(|part| part.matches('=').count());
-                assert_eq!(attributes.sum::<usize>(), tag.matches('"').count() / 2, "{piece}");
                 open.extend((!tag.ends_with('/')).then_some(name));
             }
         }
@@ -50,48 +44,41 @@ fn check_well_formed(xml: &str) {
 
 #[test]
 fn a_drawing_names_each_column_and_each_chunk() {
-    let folder = Folder::new();
-    let path = folder.samples("a.tsl");
-    let svg = svg(&folder, &path, "");
-    let reader = Reader::open(&path).unwrap();
-    for name in NAMES {
-        assert!(svg.contains(&format!("<title>{name}: samples 0..")), "{name}");
+    let folder = folder_of(&["a.tsl"]);
+    let drawing = svg(&folder, "a.tsl", "");
+    let reader = Reader::open(folder.path("a.tsl")).unwrap();
+    for (column, name) in schema().columns.iter().zip(NAMES) {
+        has(&drawing, &[&format!(">{name}, {} {}, ", column.dtype, column.shape)]);
         let column = reader.column(name).unwrap();
         for number in 0..column.facts().chunk_count {
             let chunk = column.chunk(number).unwrap().unwrap();
             let (samples, range) = (chunk.samples, chunk.file_range);
             let title = format!("<title>{name}: samples {}..{}, {}, ", samples.start, samples.end, chunk.encoding);
-            assert!(svg.contains(&title), "{title}");
-            assert!(svg.contains(&format!("bytes {}..{}</title>", range.start, range.end)), "{title}");
+            has(&drawing, &[&title, &format!("bytes {}..{}</title>", range.start, range.end)]);
         }
     }
-    for (column, name) in schema().columns.iter().zip(NAMES) {
-        assert!(svg.contains(&format!(">{name}, {} {}, ", column.dtype, column.shape)), "legend of {name}");
+    has(&drawing, &[">structure, ", " width=\"1200\" "]);
+    assert!(!drawing.contains("href") && !drawing.contains("url("), "self-contained");
+    has(&svg(&folder, "a.tsl", "--width 700"), &[" width=\"700\" "]);
+}
+
+#[test]
+fn a_drawing_replaces_a_file_only_by_force_and_is_svg() {
+    let folder = folder_of(&["a.tsl"]);
+    folder.file("out.svg", b"before");
+    folder.fails("map a.tsl --svg out.svg", 2, "--force");
+    folder.fails("map a.tsl --svg none/out.svg", 3, "out.svg");
+    folder.fails("map missing.tsl --svg out.svg --force", 3, "missing.tsl");
+    assert_eq!(fs::read(folder.path("out.svg")).unwrap(), b"before");
+    svg(&folder, "a.tsl", "");
+    for name in ["a.png", "a.PDF", "a.svgz"] {
+        // the file is not even opened
+        folder.fails(&format!("map missing.tsl --svg {name}"), 2, "a.svg");
     }
-    assert!(svg.contains(">structure, ") && svg.contains("ratio 1<"));
-    assert!(!svg.contains("href") && !svg.contains("url("), "self-contained");
-}
-
-#[test]
-fn a_drawing_is_as_wide_as_was_asked_for() {
-    let folder = Folder::new();
-    let path = folder.samples("a.tsl");
-    assert!(svg(&folder, &path, "").contains(" width=\"1200\" "));
-    assert!(svg(&folder, &path, "--width 700").contains(" width=\"700\" "));
-}
-
-#[test]
-fn a_drawing_replaces_a_file_only_by_force() {
-    let folder = Folder::new();
-    let path = folder.samples("a.tsl");
-    let out = folder.file("out.svg", b"before");
-    on("map", &path, &format!("--svg {}", out.display())).failed(2, "--force");
-    assert_eq!(fs::read(&out).unwrap(), b"before");
-    svg(&folder, &path, "");
-    on("map", &path, &format!("--svg {}", folder.path("none").join("out.svg").display())).failed(3, "out.svg");
-    on("map", &folder.path("missing.tsl"), &format!("--svg {} --force", out.display())).failed(3, "missing.tsl");
-    assert!(fs::read_to_string(&out).unwrap().starts_with("<svg"), "what failed has replaced nothing");
     assert_eq!(folder.names(), ["a.tsl", "out.svg"]);
+    for name in ["drawing", "a.svg", "a.SVG", "a.v2"] {
+        folder.done(&format!("map a.tsl --svg {name}"));
+    }
 }
 
 #[test]
@@ -99,84 +86,57 @@ fn names_cannot_be_markup() {
     let folder = Folder::new();
     let names = ["</title><script>", "a & b \"c\"", "'<&\u{FFFE}"];
     let columns = names.map(|name| ColumnSchema::tensor(name, DType::U8, Shape::scalar()));
-    let mut writer = Writer::new(Stream(Vec::new()), Schema::new(columns), &WriterOptions::new()).unwrap();
-    writer.push_batch(&names.map(|_| ColumnBatch::fixed(3, &[1_u8, 2, 3]))).unwrap();
-    let path = folder.file("a<b>.tsl", writer.into_bytes().unwrap());
-    let svg = svg(&folder, &path, "");
-    assert!(
-        svg.contains("&lt;/title&gt;&lt;script&gt;: samples 0..3") && svg.contains("a &amp; b &quot;c&quot;: samples")
-    );
+    let batch = names.map(|_| ColumnBatch::fixed(3, &[1_u8, 2, 3]));
+    let file = written(Schema::new(columns), WriterOptions::new(), |writer| writer.push_batch(&batch).unwrap());
+    folder.file("a<b>.tsl", file);
+    let drawing = svg(&folder, "a<b>.tsl", "");
+    has(&drawing, &["&lt;/title&gt;&lt;script&gt;: samples 0..3", "a &amp; b &quot;c&quot;: samples"]);
 }
 
 /// Returns a file of one column in this number of chunks.
 fn file_of_chunks(chunks: usize) -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("values", DType::U8, Shape::fixed(&[256]))]);
     let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(256);
-    let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
-    writer.push_batch(&[ColumnBatch::fixed(chunks, &vec![7_u8; 256 * chunks])]).unwrap();
-    writer.into_bytes().unwrap()
+    let values = vec![7_u8; 256 * chunks];
+    written(schema, options, |writer| writer.push_batch(&[ColumnBatch::fixed(chunks, &values)]).unwrap())
 }
 
 #[test]
-fn maps_of_files_with_many_chunks_are_bounded() {
+fn maps_are_bounded() {
     let folder = Folder::new();
-    let exact = svg(&folder, &folder.file("a.tsl", file_of_chunks(4000)), "");
-    assert!(exact.contains("<title>values: samples 3999..4000, raw, 256 B stored, ratio 1.00\n"));
-    let path = folder.file("b.tsl", file_of_chunks(20_000));
-    let together = svg(&folder, &path, "");
-    assert!(together.contains("<title>values: ") && together.contains(" chunks, samples "));
+    folder.file("a.tsl", file_of_chunks(4000));
+    folder.file("b.tsl", file_of_chunks(20_000));
+    let exact = svg(&folder, "a.tsl", "");
+    has(&exact, &["<title>values: samples 3999..4000, raw, 256 B stored, ratio 1.00\n"]);
+    let together = svg(&folder, "b.tsl", "");
+    has(&together, &["<title>values: ", " chunks, samples "]);
     assert!(together.matches("<rect").count() < 4200, "{}", together.matches("<rect").count());
-    let text = on("map", &path, "").done().text();
+    let text = folder.text("map b.tsl");
     assert!(text.lines().count() < 40, "{text}");
-}
-
-#[test]
-fn a_chunk_in_blocks_is_drawn_as_its_front_and_its_blocks() {
-    let folder = Folder::new();
-    let drawing = svg(&folder, &folder.file("a.tsl", raw_file(2, Some(8192))), "");
-    assert!(drawing.contains("<title>x: front of 8 blocks, samples 0..64, raw in blocks, 128 B stored, ratio -\n"));
-    for (number, samples) in [(1, "64..72"), (8, "120..128")] {
-        let due =
-            format!("<title>x: block {number} of 8, samples {samples}, raw in blocks, 8.2 kB stored, ratio 1.00\n");
-        assert!(drawing.contains(&due), "{due}: {drawing}");
-    }
-    assert_eq!(drawing.matches("<title>x: ").count(), 2 * 9);
-    // one front is damaged: its chunk is drawn whole
-    let mut bytes = raw_file(2, Some(8192));
-    let chunk = Reader::from_bytes(bytes.clone()).unwrap().column("x").unwrap().chunk(0).unwrap().unwrap();
-    bytes[chunk.file_range.start as usize] ^= 1;
-    let drawing = svg(&folder, &folder.file("b.tsl", bytes), "");
-    assert!(drawing.contains("<title>x: samples 0..64, raw in blocks, "));
-    assert_eq!(drawing.matches("<title>x: ").count(), 1 + 9);
-    // more blocks than tiles
-    let drawing = svg(&folder, &folder.file("c.tsl", raw_file(500, Some(8192))), "");
-    assert!(!drawing.contains("block 1 of"));
-    // some cross the end of a row
-    assert!((500..540).contains(&drawing.matches("<title>x: samples ").count()));
-}
-
-#[test]
-fn legends_of_files_with_many_columns_are_bounded() {
-    let folder = Folder::new();
+    // many columns
     let columns = (0..210).map(|i| ColumnSchema::tensor(format!("column {i}"), DType::U8, Shape::fixed(&[100])));
-    let mut writer = Writer::new(Stream(Vec::new()), Schema::new(columns), &WriterOptions::new()).unwrap();
-    writer.push(&vec![Value::tensor(&[1_u8; 100]); 210]).unwrap();
-    let path = folder.file("a.tsl", writer.into_bytes().unwrap());
-    let text = on("map", &path, "").done().text();
-    assert!(text.contains("\nz  column 51 ") && !text.contains("column 52 "), "{text}");
-    assert!(text.contains("\n+  and 158 more columns\n"), "{text}");
-    let svg = svg(&folder, &path, "");
-    assert!(svg.contains(">column 199, ") && !svg.contains(">column 200, ") && svg.contains(">and 10 more columns<"));
-    assert!(svg.contains("<title>column 209: samples 0..1, "));
+    let push = |writer: &mut tensilo::Writer<_>| writer.push(&vec![Value::tensor(&[1_u8; 100]); 210]).unwrap();
+    folder.file("c.tsl", written(Schema::new(columns), WriterOptions::new(), push));
+    let text = folder.text("map c.tsl");
+    has(&text, &["\nz  column 51 ", "\n+  and 158 more columns\n"]);
+    assert!(!text.contains("column 52 "), "{text}");
+    let drawing = svg(&folder, "c.tsl", "");
+    has(&drawing, &[">column 199, ", ">and 10 more columns<", "<title>column 209: samples 0..1, "]);
+    assert!(!drawing.contains(">column 200, "));
+    // a chunk is drawn even if its block index is damaged
+    let mut bytes = raw_file(2, Some(8192));
+    damage(&mut bytes, "x", 0);
+    folder.file("d.tsl", bytes);
+    has(&svg(&folder, "d.tsl", ""), &["<title>x: samples 0..64, raw in blocks, ", "<title>x: samples 64..128, "]);
 }
 
 #[test]
 fn text_shows_letters_and_a_legend() {
-    let folder = Folder::new();
-    let path = folder.samples("a.tsl");
-    let text = on("map", &path, "").done().text();
+    let folder = folder_of(&["a.tsl"]);
+    let text = folder.text("map a.tsl");
     let lines: Vec<&str> = text.lines().collect();
-    let chunks: u64 = Reader::open(&path).unwrap().columns().map(|column| column.facts().chunk_count).sum();
+    let reader = Reader::open(folder.path("a.tsl")).unwrap();
+    let chunks: u64 = reader.columns().map(|column| column.facts().chunk_count).sum();
     assert!(lines[0].contains(&format!("{chunks} chunks; a character is 64 bytes")), "{text}");
     assert!(lines[2].trim_start().starts_with("0 ·"), "the file begins with its header: {text}");
     for (letter, name) in ('A'..).zip(NAMES) {
@@ -185,121 +145,72 @@ fn text_shows_letters_and_a_legend() {
     let map: Vec<&&str> = lines[2..].iter().take_while(|line| !line.is_empty()).collect();
     let cells: u64 =
         map.iter().map(|line| line.trim_start().chars().skip_while(|c| *c != ' ').count() as u64 - 1).sum();
-    assert_eq!(cells, fs::metadata(&path).unwrap().len().div_ceil(64), "{text}");
-    assert!(text.contains("·  structure") && text.contains("ratio: █"), "{text}");
-}
-
-#[test]
-fn lines_are_as_wide_as_was_asked_for() {
-    let folder = Folder::new();
-    let path = folder.file("a.tsl", file_of_chunks(1000));
+    assert_eq!(cells, reader.file_bytes().div_ceil(64), "{text}");
+    has(&text, &["·  structure", "ratio: █"]);
+    // lines have the requested width
+    folder.file("b.tsl", file_of_chunks(1000));
     for width in [40, 80, 200] {
-        let text = on("map", &path, &format!("--width {width}")).done().text();
+        let text = folder.text(&format!("map b.tsl --width {width}"));
         let map = text.lines().skip_while(|line| !line.is_empty()).skip(1).take_while(|line| !line.is_empty());
-        let widest = map.map(|line| line.chars().count());
-        assert_eq!(widest.max(), Some(width), "{text}");
+        assert_eq!(map.map(|line| line.chars().count()).max(), Some(width), "{text}");
     }
-    let default = on("map", &path, "").done().text();
-    assert_eq!(default, on("map", &path, "--width 80").done().text());
+    assert_eq!(folder.text("map b.tsl"), folder.text("map b.tsl --width 80"));
 }
 
 #[test]
-fn a_file_without_samples_is_structure() {
+fn files_and_samples_without_bytes_are_structure() {
     let folder = Folder::new();
-    let path = folder.file("a.tsl", empty_file());
-    let text = on("map", &path, "").done().text();
-    assert!(text.contains(" 0 chunks") && text.contains("A  x "), "{text}");
-    let svg = svg(&folder, &path, "");
-    assert!(svg.contains(">x, bf16 [2], 0 B stored, ratio -, -<") && !svg.contains("samples 0.."), "{svg}");
-}
-
-#[test]
-fn samples_without_bytes_and_damaged_bodies_do_not_matter() {
-    let folder = Folder::new();
+    folder.file("a.tsl", empty_file());
+    has(&folder.text("map a.tsl"), &[" 0 chunks", "A  x "]);
+    let drawing = svg(&folder, "a.tsl", "");
+    assert!(drawing.contains(">x, bf16 [2], 0 B stored, ratio -, -<") && !drawing.contains("samples 0.."), "{drawing}");
     let schema = Schema::new([ColumnSchema::tensor("none", DType::F32, Shape::fixed(&[0]))]);
-    let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
-    writer.push_batch(&[ColumnBatch::fixed::<f32>(5, &[])]).unwrap();
-    let path = folder.file("none.tsl", writer.into_bytes().unwrap());
-    assert!(svg(&folder, &path, "").contains(">none, f32 [0], 0 B stored"));
-    on("map", &path, "").done();
-    on("map", &folder.file("damaged.tsl", damaged_file()), "").done();
-    on("map", &folder.file("text.tsl", b"no tensilo file"), "").failed(1, "text.tsl");
+    let batch = [ColumnBatch::fixed::<f32>(5, &[])];
+    folder.file("none.tsl", written(schema, WriterOptions::new(), |writer| writer.push_batch(&batch).unwrap()));
+    has(&svg(&folder, "none.tsl", ""), &[">none, f32 [0], 0 B stored"]);
+    folder.done("map none.tsl");
+    folder.file("text.tsl", b"no tensilo file");
+    folder.fails("map text.tsl", 1, "text.tsl");
 }
 
 #[test]
-fn an_unfinished_file_gives_a_warning() {
-    check_warning_of_unfinished_file("map", "");
-}
-
-#[test]
-fn a_picture_of_another_format_is_refused_before_any_work() {
-    let folder = Folder::new();
-    for name in ["a.png", "a.PDF", "a.svgz"] {
-        let out = folder.path(name);
-        // the file is not even opened
-        on("map", &folder.path("missing.tsl"), &format!("--svg {}", out.display())).failed(2, "a.svg");
-    }
-    let file = folder.samples("a.tsl");
-    for name in ["drawing", "a.svg", "a.SVG", "a.v2"] {
-        on("map", &file, &format!("--svg {}", folder.path(name).display())).done();
-    }
-    assert_eq!(folder.names().len(), 5);
-}
-
-#[test]
-fn damage_is_marked_if_that_is_asked_for() {
-    let folder = Folder::new();
-    let (whole, damaged) = (folder.samples("a.tsl"), folder.file("b.tsl", damaged_file()));
-    let text = on("map", &whole, "--verify").done().text();
+fn damage_is_marked_if_requested() {
+    let folder = folder_of(&["a.tsl"]);
+    folder.file("b.tsl", damaged_file());
+    let text = folder.text("map a.tsl --verify");
     assert!(text.contains("\nnothing is damaged: every byte was checked\n") && !text.contains('!'), "{text}");
-    let run = on("map", &damaged, "--verify");
-    run.failed(1, "");
-    let text = run.text();
+    let text = folder.fails("map b.tsl --verify", 1, "").text();
     let map: String = text.lines().skip(2).take_while(|line| !line.is_empty()).collect();
-    let document = on("verify", &damaged, "--json").json();
-    let (start, bytes) =
-        (document["damages"][0]["offset"].as_u64().unwrap(), document["damages"][0]["bytes"].as_u64().unwrap());
+    let damage = folder.run("verify b.tsl --json").json()["damages"][0].clone();
+    let (start, bytes) = (damage["offset"].as_u64().unwrap(), damage["bytes"].as_u64().unwrap());
     assert_eq!(map.matches('!').count() as u64, (start + bytes).div_ceil(64) - start / 64, "{text}");
-    assert!(text.contains("\n!  damaged: 1 range; "), "{text}");
-    assert!(!on("map", &damaged, "").done().text().contains('!'), "nobody asked");
+    has(&text, &["\n!  damaged: 1 range; "]);
+    assert!(!folder.text("map b.tsl").contains('!'), "not requested");
+    // a cross in the drawing
+    let drawing = svg(&folder, "a.tsl", "--verify");
+    assert!(drawing.contains(">nothing is damaged: every byte was checked<") && !drawing.contains("<path "));
+    let drawing = svg(&folder, "b.tsl", "--verify");
+    assert_eq!(drawing.matches("<path ").count(), 2, "the chunk, in one row, and the legend");
+    has(&drawing, &[": chunk, column &quot;", ">damaged: 1 range; "]);
 }
 
 #[test]
-fn a_drawing_has_a_cross_over_what_is_damaged() {
-    let folder = Folder::new();
-    let out = folder.path("out.svg");
-    let draw = |file: &Path, code| {
-        let run = on("map", file, &format!("--verify --force --svg {}", out.display()));
-        run.failed(code, "");
-        let svg = fs::read_to_string(&out).unwrap();
-        check_well_formed(&svg);
-        svg
-    };
-    let svg = draw(&folder.samples("a.tsl"), 0);
-    assert!(svg.contains(">nothing is damaged: every byte was checked<") && !svg.contains("<path "), "{svg}");
-    let svg = draw(&folder.file("b.tsl", damaged_file()), 1);
-    assert_eq!(svg.matches("<path ").count(), 2, "the chunk, in one row, and the legend");
-    assert!(svg.contains(": chunk, column &quot;") && svg.contains(">damaged: 1 range; "), "{svg}");
-}
-
-#[test]
-fn a_file_that_cannot_be_opened_is_drawn_of_what_is_intact() {
+fn a_file_that_cannot_be_opened_is_drawn_from_its_intact_chunks() {
     let folder = Folder::new();
     let whole = sample_file();
     let mut headless = whole.clone();
     headless[40] ^= 1;
     for bytes in [whole[..whole.len() - 64].to_vec(), headless] {
-        let file = folder.file("a.tsl", &bytes);
-        on("map", &file, "").failed(1, "map --verify");
-        let run = on("map", &file, "--verify");
-        run.failed(1, "salvaged");
-        let text = run.text();
-        assert!(text.contains("structure, or lost") && text.contains("\n!  damaged: "), "{text}");
+        folder.file("a.tsl", &bytes);
+        folder.fails("map a.tsl", 1, "map --verify");
+        let text = folder.fails("map a.tsl --verify", 1, "salvaged").text();
+        has(&text, &["structure, or lost", "\n!  damaged: "]);
         for (letter, name) in ('A'..).zip(NAMES) {
-            assert!(text.contains(&format!("\n{letter}  {name} ")), "{name}: {text}");
+            has(&text, &[&format!("\n{letter}  {name} ")]);
         }
         let map: String = text.lines().skip(2).take_while(|line| !line.is_empty()).collect();
-        assert!(map.contains('!') && map.contains('A') && map.contains('H'), "{text}");
+        has(&map, &["!", "A", "H"]);
     }
-    on("map", &folder.file("b.tsl", b"nothing of the kind"), "--verify").failed(1, "b.tsl");
+    folder.file("b.tsl", b"nothing of the kind");
+    folder.fails("map b.tsl --verify", 1, "b.tsl");
 }

@@ -1,6 +1,6 @@
 //! Outputs that are inputs, links, streams, devices or terminals, and their names in messages.
 
-use super::{Folder, Run, SPEECH, SampleFile, program, pseudo_terminal, run};
+use super::{CommandLine, Folder, Run, folder_of, program, pseudo_terminal};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
@@ -18,29 +18,25 @@ const COMMANDS: [&str; 5] = [
     "map FILE --svg OUT",
 ];
 
-/// A tensilo file, and a Parquet file of some of its columns.
+/// A folder with a tensilo file, and a Parquet file of some of its columns.
 struct Inputs {
     folder: Folder,
-    file: PathBuf,
-    parquet: PathBuf,
 }
 
 impl Inputs {
     fn new() -> Self {
-        let folder = Folder::new();
-        let (file, parquet) = (folder.samples("a.tsl"), folder.path("in.parquet"));
-        let inputs = Self { folder, file, parquet };
-        inputs.run("export FILE --columns e,t,r -o OUT", &inputs.parquet).done();
-        inputs
+        let folder = folder_of(&["a.tsl"]);
+        folder.done("export a.tsl --columns e,t,r -o in.parquet");
+        Self { folder }
     }
 
     fn command(&self, line: &str, output: impl AsRef<OsStr>) -> Command {
         let mut command = program();
         command.args(line.split(' ').map(|word| match word {
-            "FILE" => self.file.as_os_str(),
-            "PARQUET" => self.parquet.as_os_str(),
-            "OUT" => output.as_ref(),
-            word => OsStr::new(word),
+            "FILE" => self.folder.path("a.tsl").into_os_string(),
+            "PARQUET" => self.folder.path("in.parquet").into_os_string(),
+            "OUT" => output.as_ref().to_os_string(),
+            word => word.into(),
         }));
         command
     }
@@ -49,22 +45,25 @@ impl Inputs {
         self.command(line, output).output().unwrap().into()
     }
 
+    #[track_caller]
+    fn done(&self, line: &str, output: impl AsRef<OsStr>) -> Run {
+        let run = self.run(line, output);
+        run.failed(0, "");
+        run
+    }
+
     /// Returns the bytes that a command writes to a new file, and its messages.
     fn due(&self, line: &str) -> (Vec<u8>, String) {
         let path = self.folder.path("due");
-        let run = self.run(line, &path).done();
+        let run = self.done(line, &path);
         let bytes = fs::read(&path).unwrap();
         fs::remove_file(&path).unwrap();
         (bytes, summary(&run.text(), path.to_str().unwrap()))
     }
 
     /// Returns the input of a command.
-    fn of(&self, line: &str) -> &Path {
-        if line.contains("PARQUET") { &self.parquet } else { &self.file }
-    }
-
-    fn hidden(&self) -> Vec<String> {
-        self.folder.names().into_iter().filter(|name| name.starts_with('.')).collect()
+    fn of(&self, line: &str) -> PathBuf {
+        self.folder.path(if line.contains("PARQUET") { "in.parquet" } else { "a.tsl" })
     }
 }
 
@@ -82,7 +81,7 @@ fn an_output_that_is_the_input_is_refused_through_any_path() {
     let inputs = Inputs::new();
     fs::create_dir(inputs.folder.path("sub")).unwrap();
     for line in COMMANDS {
-        let input = inputs.of(line);
+        let input = &inputs.of(line);
         let before = fs::read(input).unwrap();
         let [hard, soft, chain] = ["hard", "soft", "chain"].map(|name| inputs.folder.path(name));
         fs::hard_link(input, &hard).unwrap();
@@ -99,20 +98,19 @@ fn an_output_that_is_the_input_is_refused_through_any_path() {
         }
         [hard, soft, chain].iter().for_each(|link| fs::remove_file(link).unwrap());
     }
-    assert_eq!(inputs.hidden(), Vec::<String>::new());
+    assert_eq!(inputs.folder.names(), ["a.tsl", "in.parquet", "sub"]);
 }
 
 /// Only the library can detect these.
 #[test]
 fn an_output_that_is_one_of_many_inputs_is_refused() {
     let inputs = Inputs::new();
-    let before = fs::read(&inputs.parquet).unwrap();
+    let before = fs::read(inputs.folder.path("in.parquet")).unwrap();
     let link = inputs.folder.path("out.tsl");
-    symlink(&inputs.parquet, &link).unwrap();
-    for input in [inputs.folder.root().to_path_buf(), inputs.folder.path("*.parquet")] {
-        let words = ["convert".as_ref(), input.as_os_str(), "-fo".as_ref(), link.as_os_str()];
-        run(words).failed(2, "out.tsl: the output is the input");
-        assert!(fs::read(&inputs.parquet).unwrap() == before);
+    symlink(inputs.folder.path("in.parquet"), &link).unwrap();
+    for input in [".", "*.parquet"] {
+        inputs.folder.fails(&format!("convert {input} -fo out.tsl"), 2, "out.tsl: the output is the input");
+        assert!(fs::read(inputs.folder.path("in.parquet")).unwrap() == before);
     }
 }
 
@@ -145,9 +143,9 @@ fn a_symbolic_link_stays_and_its_target_is_replaced() {
                 fs::write(&target, old).unwrap();
                 inputs.run(line, &link).failed(2, "link: a file of this name exists; --force");
                 assert_eq!(fs::read_to_string(&target).unwrap(), old);
-                inputs.run(&format!("{line} --force"), &link).done();
+                inputs.done(&format!("{line} --force"), &link);
             } else {
-                inputs.run(line, &link).done();
+                inputs.done(line, &link);
             }
             assert_eq!(fs::read_link(&link).unwrap(), Path::new("elsewhere/target"), "{line}");
             assert!(fs::read(&target).unwrap() == due, "{line}");
@@ -180,7 +178,7 @@ fn a_device_is_written_into_and_stays_one() {
     let before = identity();
     assert!(before.2);
     for line in COMMANDS.iter().flat_map(|line| forced(line)) {
-        inputs.run(&line, "/dev/null").done();
+        inputs.done(&line, "/dev/null");
         assert_eq!(identity(), before, "{line}");
     }
 }
@@ -209,7 +207,7 @@ fn a_named_pipe_is_written_into_and_stays_one() {
                 let pipe = pipe.clone();
                 move || fs::read(pipe).unwrap()
             });
-            let run = inputs.run(&line, &pipe).done();
+            let run = inputs.done(&line, &pipe);
             assert!(reader.join().unwrap() == due.0, "{line}");
             assert_eq!(summary(&run.text(), pipe.to_str().unwrap()), due.1);
             assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
@@ -229,7 +227,7 @@ fn the_standard_output_is_written_into_and_the_summary_goes_to_the_standard_erro
             if output.starts_with("/proc") && !cfg!(target_os = "linux") {
                 continue;
             }
-            let run = inputs.run(line, output).done();
+            let run = inputs.done(line, output);
             assert!(run.stdout == bytes, "{line} {output}");
             let name = if output == "-" { "standard output" } else { output };
             assert_eq!(summary(&run.stderr, name), due, "{line} {output}");
@@ -240,7 +238,7 @@ fn the_standard_output_is_written_into_and_the_summary_goes_to_the_standard_erro
             assert!(status.success(), "{line} {output}");
             assert!(fs::read(&path).unwrap() == [b"before", bytes.as_slice()].concat(), "{line} {output}");
         }
-        let run = inputs.run(&format!("{line} --quiet"), "-").done();
+        let run = inputs.done(&format!("{line} --quiet"), "-");
         assert!(run.stdout == bytes && (run.stderr.is_empty() || line.starts_with("salvage")), "{run:?}");
     }
 }
@@ -260,7 +258,7 @@ fn another_descriptor_is_written_at_its_offset() {
             let script = r#"{ printf before >&3; "$0" "$@"; printf after >&3; } 3>"$INTO""#;
             let tensilo = inputs.command(line, output);
             shell.args(["-c", script]).arg(tensilo.get_program()).args(tensilo.get_args()).env("INTO", &path);
-            let run = Run::from(shell.output().unwrap()).done();
+            let run = Run::from(shell.output().unwrap());
             assert!(fs::read(&path).unwrap() == [b"before", bytes.as_slice(), b"after"].concat(), "{line} {output}");
             assert_eq!((summary(&run.text(), output), run.stderr.as_str()), (due.clone(), ""));
         }
@@ -271,15 +269,8 @@ fn another_descriptor_is_written_at_its_offset() {
 #[test]
 fn a_reader_that_stops_exits_with_3_if_a_whole_file_was_asked_for() {
     let folder = Folder::new();
-    let parquet = Path::new(SPEECH);
-    let mut child = program()
-        .arg("convert")
-        .arg(parquet)
-        .args(["-o", "-"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut command = folder.command("convert SPEECH -o -");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     Run::from(child.wait_with_output().unwrap()).failed(3, "Broken pipe");
     assert!(folder.names().is_empty());
@@ -290,11 +281,11 @@ fn an_export_to_a_stream_needs_a_format() {
     let inputs = Inputs::new();
     inputs.run("export FILE -o OUT", "-").failed(2, "standard output: the name tells no format; ");
     for (format, magic) in [("parquet", b"PAR1".as_slice()), ("arrow", b"ARROW1")] {
-        let run = inputs.run(&format!("export FILE --format {format} -o OUT"), "-").done();
+        let run = inputs.done(&format!("export FILE --format {format} -o OUT"), "-");
         assert!(run.stdout.starts_with(magic));
         // the option overrides the extension
         let path = inputs.folder.path("out.csv");
-        inputs.run(&format!("export FILE --format {format} -o OUT --force"), &path).done();
+        inputs.done(&format!("export FILE --format {format} -o OUT --force"), &path);
         assert!(fs::read(&path).unwrap() == run.stdout);
     }
 }
@@ -371,10 +362,10 @@ fn files_of_killed_runs_are_named_and_kept() {
     let inputs = Inputs::new();
     let left = inputs.folder.file(".out.tsl.aB3dE6.tmp", b"half a file");
     let out = inputs.folder.path("out.tsl");
-    let run = inputs.run("convert PARQUET -o OUT", &out).done();
+    let run = inputs.done("convert PARQUET -o OUT", &out);
     let due = format!("warning: {}: a run that was killed has left {}; ", out.display(), left.display());
     assert!(run.stderr.starts_with(&due), "{run:?}");
-    assert_eq!(inputs.run("convert PARQUET -o OUT --force --quiet", &out).done().stderr, "");
-    assert_eq!(inputs.run("convert PARQUET -o OUT", inputs.folder.path("other.tsl")).done().stderr, "");
+    assert_eq!(inputs.done("convert PARQUET -o OUT --force --quiet", &out).stderr, "");
+    assert_eq!(inputs.done("convert PARQUET -o OUT", inputs.folder.path("other.tsl")).stderr, "");
     assert_eq!(fs::read(left).unwrap(), b"half a file");
 }

@@ -1,12 +1,12 @@
 //! SIGINT, SIGTERM, SIGHUP and SIGKILL at random moments: `TENSILO_KILLS` of them, or 40, for each
 //! command that writes.
 
-use super::{Folder, SPEECH, run};
+use super::{CommandLine, Folder, word};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Once};
@@ -20,17 +20,16 @@ use tensilo_testing::{Random, asked};
 /// The signals that can be caught, and their exit codes.
 const SIGNALS: [(Signal, i32); 3] = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)];
 
-/// Returns the program, with no signal ignored. Under `nohup`, or in the background of a script,
-/// the tests are started with ignored signals, and their children would inherit that. Children do
-/// not inherit handlers, so a handler for each signal prevents it.
-fn program() -> Command {
-    static NONE_IGNORED: Once = Once::new();
-    NONE_IGNORED.call_once(|| {
+/// Makes children ignore no signal. Under `nohup`, or in the background of a script, the tests are
+/// started with ignored signals, and their children would inherit that. Children do not inherit
+/// handlers, so a handler for each signal prevents it.
+fn ignore_none() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
         for (signal, _) in SIGNALS.iter().filter(|(signal, _)| is_ignored(*signal)) {
             signal_hook::flag::register(signal.as_raw(), Arc::new(AtomicBool::new(false))).unwrap();
         }
     });
-    super::program()
 }
 
 /// Returns whether this process ignores a signal. Only Linux reports it. The program asks in the
@@ -49,7 +48,7 @@ fn send(child: &Child, signal: Signal) {
 /// ending.
 const INPUTS: usize = 16;
 
-/// A Parquet file, and a tensilo file converted from it.
+/// A folder with a Parquet file, and a tensilo file converted from it.
 struct Inputs {
     folder: Folder,
     parquet: PathBuf,
@@ -58,26 +57,16 @@ struct Inputs {
 
 impl Inputs {
     fn new() -> Self {
+        ignore_none();
         let folder = Folder::new();
-        let speech = Path::new(SPEECH);
         let (parquet, file) = (folder.path("in.parquet"), folder.path("in.tsl"));
-        fs::copy(speech, &parquet).unwrap();
-        run(["convert".as_ref(), parquet.as_os_str(), "-o".as_ref(), file.as_os_str()]).done();
+        fs::copy(word("SPEECH"), &parquet).unwrap();
+        folder.done("convert in.parquet -o in.tsl");
         Self { folder, parquet, file }
     }
 
-    fn names(&self) -> Vec<String> {
-        self.folder.names()
-    }
-
     fn command(&self, line: &str) -> Command {
-        let mut command = program();
-        command.args(line.split(' ').map(|word| match word {
-            "PARQUET" => self.parquet.clone(),
-            "FILE" => self.file.clone(),
-            "OUT" => self.folder.path("out.tsl"),
-            word => PathBuf::from(word),
-        }));
+        let mut command = self.folder.command(line);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
@@ -145,7 +134,7 @@ fn check_ends(ends: &[End]) {
 fn a_conversion_killed_at_any_moment_leaves_nothing_and_changes_no_input() {
     let inputs = Inputs::new();
     let before = fs::read(&inputs.parquet).unwrap();
-    let line = &format!("convert{} -o OUT --force --profile raw", " PARQUET".repeat(INPUTS));
+    let line = &format!("convert{} -o out.tsl --force --profile raw", " in.parquet".repeat(INPUTS));
     let out = inputs.folder.path("out.tsl");
     let time = inputs.time(line);
     let due = fs::read(&out).unwrap();
@@ -161,7 +150,7 @@ fn a_conversion_killed_at_any_moment_leaves_nothing_and_changes_no_input() {
         // the signal may arrive between the last step and the end
         let whole = found.as_ref() == Some(&due);
         assert!(whole || (found == old && end != End::Done), "{round}: {signal:?} after {after:?}: {end:?}");
-        let others: Vec<String> = inputs.names().into_iter().filter(|name| name != "out.tsl").collect();
+        let others: Vec<String> = inputs.folder.names().into_iter().filter(|name| name != "out.tsl").collect();
         assert_eq!(others, ["in.parquet", "in.tsl"], "{round}: {signal:?} after {after:?}");
         assert!(fs::read(&inputs.parquet).unwrap() == before, "{round}");
         ends.push(end);
@@ -173,7 +162,7 @@ fn a_conversion_killed_at_any_moment_leaves_nothing_and_changes_no_input() {
 fn an_append_killed_at_any_moment_leaves_the_last_commit() {
     let inputs = Inputs::new();
     let (before, input) = (fs::read(&inputs.file).unwrap(), fs::read(&inputs.parquet).unwrap());
-    let line = &format!("append FILE{} --profile raw", " PARQUET".repeat(INPUTS));
+    let line = &format!("append in.tsl{} --profile raw", " in.parquet".repeat(INPUTS));
     let time = inputs.time(line);
     let due = fs::read(&inputs.file).unwrap();
     let (mut ends, mut tails) = (Vec::new(), 0);
@@ -196,7 +185,7 @@ fn an_append_killed_at_any_moment_leaves_the_last_commit() {
         } else {
             assert!(found == before && end != End::Done || found == due, "{what}: {} bytes", found.len());
         }
-        assert_eq!(inputs.names(), ["in.parquet", "in.tsl"], "{what}");
+        assert_eq!(inputs.folder.names(), ["in.parquet", "in.tsl"], "{what}");
         assert!(fs::read(&inputs.parquet).unwrap() == input, "{what}");
         ends.push(end);
     }
@@ -205,20 +194,19 @@ fn an_append_killed_at_any_moment_leaves_the_last_commit() {
 }
 
 /// Creates a named pipe, and opens its writing end, which keeps it open.
-fn pipe(folder: &Folder) -> (PathBuf, thread::JoinHandle<File>) {
+fn pipe(folder: &Folder) -> thread::JoinHandle<File> {
     let path = folder.path("pipe");
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
-    let opened = path.clone();
-    (path, thread::spawn(move || File::options().write(true).open(opened).unwrap()))
+    thread::spawn(move || File::options().write(true).open(path).unwrap())
 }
 
 #[test]
 fn a_process_that_waits_for_a_pipe_ends() {
     for (signal, code) in SIGNALS {
+        ignore_none();
         let folder = Folder::new();
-        let (path, writer) = pipe(&folder);
-        let mut command = program();
-        let mut child = command.arg("convert").arg(&path).arg("-o").arg(folder.path("out.tsl")).spawn().unwrap();
+        let writer = pipe(&folder);
+        let mut child = folder.command("convert pipe -o out.tsl").spawn().unwrap();
         let mut writer = writer.join().unwrap(); // the pipe has been opened for reading
         writer.write_all(b"ARROW").unwrap();
         send(&child, signal);
@@ -231,9 +219,12 @@ fn a_process_that_waits_for_a_pipe_ends() {
 #[test]
 fn a_process_that_waits_for_a_reader_ends() {
     let inputs = Inputs::new();
-    for line in
-        ["export FILE --format arrow -o -", "get FILE -c mel -i ..", "salvage FILE -o -", "convert PARQUET -o -"]
-    {
+    for line in [
+        "export in.tsl --format arrow -o -",
+        "get in.tsl -c mel -i ..",
+        "salvage in.tsl -o -",
+        "convert in.parquet -o -",
+    ] {
         for (signal, code) in SIGNALS {
             let mut child = inputs.command(line).stdout(Stdio::piped()).spawn().unwrap();
             let mut stdout = child.stdout.take().unwrap();
@@ -248,7 +239,7 @@ fn a_process_that_waits_for_a_reader_ends() {
 #[test]
 fn a_second_signal_ends_the_process_too() {
     let inputs = Inputs::new();
-    let mut child = inputs.command("export FILE --format arrow -o -").stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = inputs.command("export in.tsl --format arrow -o -").stdout(Stdio::piped()).spawn().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     stdout.read_exact(&mut [0]).unwrap();
     send(&child, Signal::INT);
@@ -262,9 +253,13 @@ fn a_second_signal_ends_the_process_too() {
 #[cfg(target_os = "linux")]
 fn a_signal_that_is_ignored_stays_ignored() {
     let inputs = Inputs::new();
-    let tensilo = inputs.command("export FILE --format arrow -o -");
+    let tensilo = inputs.command("export in.tsl --format arrow -o -");
     let mut shell = Command::new("sh");
-    shell.args(["-c", r#"trap "" HUP; exec "$0" "$@""#]).arg(tensilo.get_program()).args(tensilo.get_args());
+    shell
+        .current_dir(inputs.folder.root())
+        .args(["-c", r#"trap "" HUP; exec "$0" "$@""#])
+        .arg(tensilo.get_program())
+        .args(tensilo.get_args());
     let mut child = shell.stdout(Stdio::piped()).spawn().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     stdout.read_exact(&mut [0]).unwrap();
@@ -277,9 +272,9 @@ fn a_signal_that_is_ignored_stays_ignored() {
 
 #[test]
 fn a_salvage_that_is_stopped_says_what_has_happened() {
-    let folder = Folder::new();
     let inputs = Inputs::new();
-    let mut child = inputs.command("salvage FILE -o -").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        inputs.command("salvage in.tsl -o -").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     stdout.read_exact(&mut [0]).unwrap();
     send(&child, Signal::TERM);
@@ -288,5 +283,4 @@ fn a_salvage_that_is_stopped_says_what_has_happened() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(143));
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: stopped by SIGTERM\n");
-    drop(folder);
 }

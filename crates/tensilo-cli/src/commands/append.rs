@@ -1,0 +1,154 @@
+//! `tensilo append`: appends the samples of other files to a file or a dataset.
+//!
+//! A file grows in place, and the library restores it to the last byte if anything fails before
+//! the commit. A signal therefore gets a minute of patience while the file is changed. A dataset
+//! gets new data files in a new version; the old version stays. Objects are never appended to.
+
+use super::dataset::{DatasetSize, need_manifest, set_time};
+use crate::failure::{Failure, Outcome, note_values};
+use crate::open;
+use crate::options::{self, EncodingArgs, InputArgs, check_inputs, store};
+use crate::output::{print_line, shown};
+use crate::signals;
+use crate::terminal::{Progress, Unit, show_import};
+use crate::text;
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+use tensilo::import::{self, AppendOptions};
+use tensilo_data::Dataset;
+use tensilo_object::Address;
+
+const APPEND: &str = "\
+Examples:
+  tensilo append train.tsl day-2.parquet
+      all rows of a file that has the same columns
+  tensilo append train.tsl 'more/*.parquet' --skip-others
+      files that have more columns
+  tensilo append train.tsl day-3.parquet --profile small
+      the file does not remember its profile, so give it again
+
+  tensilo append train/ day-4.parquet --shard-bytes 1GiB
+      new files of a dataset, in a new version
+
+Inputs are those of \"tensilo convert\". They must have the columns of the file:
+the same names, types and shapes, in any order. All differences are listed.
+A nullable column may be missing, or have the type null: its samples are null.
+Columns that were rounded when the file was made are rounded again.
+
+The samples appear together, after all are written. If anything fails before
+that, the file is restored to the last byte. If the process is killed, the bytes
+written so far stay behind the last commit, and the next append stops there.
+\"tensilo salvage\" recovers them; --discard-tail cuts them off.
+
+A dataset gets new files in a new version. If another program publishes a
+version meanwhile, nothing has changed, and the append has to be repeated.";
+
+/// The arguments of `tensilo append`.
+#[derive(Args, Debug)]
+#[command(after_help = APPEND)]
+pub(crate) struct AppendArgs {
+    /// The tensilo file, or the folder of the dataset, to append to
+    file: PathBuf,
+    /// Files as of "tensilo convert", folders or quoted globs of them; - is the standard input
+    #[arg(required = true, value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+    /// Begin another file of a dataset before its raw bytes exceed this, such as 1GiB [default: one
+    /// file]
+    #[arg(long, value_name = "N", value_parser = options::shard_bytes)]
+    shard_bytes: Option<u64>,
+    /// Leave out columns that the file does not have
+    #[arg(long)]
+    skip_others: bool,
+    /// Cut off the bytes after the last commit, even if they could be recovered
+    #[arg(long)]
+    discard_tail: bool,
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    encoding: EncodingArgs,
+}
+
+/// The time that the library has to restore the file after a signal.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Appends the inputs, and prints a summary.
+pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
+    check_inputs(&args.inputs)?;
+    let path = shown(&args.file);
+    let refused = |message: &str| Err(Failure::Usage(format!("{path}: {message}")));
+    let dataset = open::dataset(&args.file)?;
+    if let Some(dataset) = &dataset {
+        if args.discard_tail {
+            return refused("this is a dataset; --discard-tail is for a file");
+        }
+        return append_to_dataset(args, dataset, quiet);
+    }
+    if Address::is_path(&args.file) {
+        return refused(
+            "an object is not appended to; make a dataset, which gets further files: \"tensilo convert\" with \
+             --shard-bytes",
+        );
+    }
+    if args.shard_bytes.is_some() {
+        return refused(match args.file.exists() {
+            true => "this is a file; --shard-bytes is for the folder of a dataset",
+            false => "there is no such folder; \"tensilo convert\" with --shard-bytes makes a dataset",
+        });
+    }
+    append_to_file(args, quiet)
+}
+
+fn append_to_file(args: &AppendArgs, quiet: bool) -> Outcome {
+    let progress = Progress::new(Unit::Samples, quiet);
+    let appended = import::append(&args.inputs, &args.file, &options(args, quiet), &mut |at| {
+        if matches!(at, import::Progress::Converting { .. }) {
+            signals::at_work(PATIENCE); // the file is being changed
+        }
+        show_import(&progress, "appending", at)
+    });
+    let appended = appended.map_err(|error| Failure::about(&args.file, error))?;
+    drop(progress);
+    if quiet {
+        return Ok(());
+    }
+    let reader = open::open(&args.file, quiet)?;
+    let (path, samples, bytes) = (shown(&args.file), reader.sample_count(), text::bytes(reader.file_bytes()));
+    print_line(&format!("{path}: {appended} samples appended, {samples} in all, {bytes} in the file"))?;
+    note_values(reader.schema());
+    Ok(())
+}
+
+fn append_to_dataset(args: &AppendArgs, dataset: &Dataset, quiet: bool) -> Outcome {
+    need_manifest(dataset, &args.file)?;
+    let mut changes = dataset.change()?;
+    set_time(&mut changes)?;
+    let progress = Progress::new(Unit::Samples, quiet);
+    let shard_bytes = args.shard_bytes.unwrap_or(u64::MAX);
+    let mut show = |at| show_import(&progress, "appending", at);
+    changes.import_rows(&args.inputs, shard_bytes, &options(args, quiet), &mut show)?;
+    drop(progress);
+    let before = dataset.sample_count();
+    // without samples there is no new version
+    let is_same = changes.sample_count() == before;
+    let dataset = if is_same { dataset.clone() } else { changes.publish("append")? };
+    if quiet {
+        return Ok(());
+    }
+    let (samples, files) = (dataset.sample_count(), text::count(DatasetSize::of(&dataset)?.files, "file"));
+    let (path, appended, version) = (shown(&args.file), samples.saturating_sub(before), dataset.version());
+    print_line(&format!("{path}: {appended} samples appended, {samples} in all, in {files}; version {version}"))?;
+    note_values(dataset.schema());
+    Ok(())
+}
+
+fn options(args: &AppendArgs, quiet: bool) -> AppendOptions {
+    let writer = args.encoding.writer_options().discard_tail(args.discard_tail);
+    AppendOptions::new()
+        .skip_others(args.skip_others)
+        .null_elements(args.input.null_elements.into())
+        .writer(writer)
+        .dash_is_stdin(true)
+        .formats(args.input.formats())
+        .store(store(quiet))
+}

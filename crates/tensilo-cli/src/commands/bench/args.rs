@@ -1,0 +1,307 @@
+//! The arguments of `tensilo bench`, and what both measurements share: percentiles of times, and
+//! cold files.
+//!
+//! Only the times of the first million reads of a thread are kept, so that memory is bounded; a
+//! longer measurement would hardly change its percentiles. Cold reads need a system that can drop
+//! the pages of a file from its cache.
+
+use crate::failure::{Failure, Outcome};
+use crate::options::Names;
+use crate::text::quotient;
+use clap::{Args, ValueEnum};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tensilo::error::display_path;
+
+const BENCH: &str = "\
+Examples:
+  tensilo bench train.tsl                        random samples, one at a time
+  tensilo bench train.tsl -c mel --batch 256     gathers of 256 samples
+  tensilo bench train.tsl --pattern shuffled --threads 8
+  tensilo bench train.tsl --cold --pattern sequential
+  tensilo bench train.tsl --io mmap              from a memory map
+  tensilo bench train.tsl --json | jq .ns_per_sample_p99
+  tensilo bench train/ --loader --gpus 8 --step-ms 200
+  tensilo bench train/ --loader --order shuffled
+
+A sample of a fixed shape is read into allocated memory; ragged samples and
+lists are gathered. A batch is one gather.
+
+--io mmap maps files. Only map a file that no process changes or truncates
+meanwhile: a truncated file kills this program (SIGBUS), a changed file gives
+wrong values or undefined behaviour. Read network file systems with pread.
+
+Warm: every chunk is read once before, for at most five times --seconds.
+Cold: the pages of the file are dropped from the page cache, and a new reader is
+measured for at most as many reads as the column has samples. Files in memory
+(tmpfs) cannot be dropped.
+
+decoded       bytes of the delivered elements
+p50, p99      of the time of a sample; of a batch, its time divided by its
+              samples. Of the first million reads of each thread, including
+              the time to read the clock.
+
+With --loader, and always of a dataset, batches of several columns are taken as
+fast as threads deliver them. Required is what the GPUs take: their number times
+the bytes of a batch, divided by the time of a step. If less is delivered, they
+wait for the rest of the time. p50 and p99 are of the time to take a batch.
+
+JSON, schema tensilo.bench/1 (members may be added; those named here stay; an
+unknown number is null):
+  schema, file, column, dtype, sample_count, pattern, batch, threads, cold
+  io           pread or mmap
+  warmed_up    whether all chunks were read before
+  samples, seconds, samples_per_s, decoded_gb_per_s (10^9)
+  ns_per_sample_p50, ns_per_sample_p99
+  decoded_bytes_per_sample
+
+JSON with --loader, schema tensilo.bench-loader/1:
+  schema, file, sample_count, files, stored_bytes, order, batch, io, cold
+  gpus, step_s, sample_bytes, required_gb_per_s, verdict
+  runs         for each number of decode threads: decode_threads, io_depth,
+               samples, seconds, samples_per_s, delivered_gb_per_s,
+               ns_per_batch_p50, ns_per_batch_p99, waiting_share,
+               first_batch_s, read_bytes, planning_s, fetching_s, decoding_s";
+
+/// The arguments of `tensilo bench`.
+#[derive(Args, Debug)]
+#[command(after_help = BENCH)]
+pub(crate) struct BenchArgs {
+    /// A tensilo file, the folder of a dataset, or a quoted glob of files
+    pub(super) file: PathBuf,
+    /// The column [default: the first of a fixed shape that is not scalar, else the first scalar,
+    /// else the first column]
+    #[arg(short, long, value_name = "COLUMN")]
+    pub(super) column: Option<String>,
+    /// The order in which samples are read
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) pattern: Pattern,
+    /// Samples per read [default: 1; with --loader 256, or all if they are fewer]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub(super) batch: Option<u32>,
+    /// Threads that read, each with its own cursor; at most one per sample
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(super) threads: u32,
+    /// Drop the file from the page cache first (Linux, Android, FreeBSD)
+    #[arg(long)]
+    pub(super) cold: bool,
+    /// How files are read
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) io: IoName,
+    /// The duration of the measurement
+    #[arg(long, value_name = "S", value_parser = seconds, default_value = "1")]
+    pub(super) seconds: Duration,
+    /// Print a JSON document
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) loader: LoaderArgs,
+}
+
+/// The values of `--io`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum IoName {
+    /// As suits the file system and the size of the files; the report says why
+    #[default]
+    Auto,
+    /// Memory maps; no process may change or truncate the files meanwhile
+    Mmap,
+    /// One range after the other
+    Pread,
+    /// All ranges of a batch at the same time (Linux, with --loader)
+    #[value(name = "io_uring")]
+    IoUring,
+    /// The same with direct I/O (O_DIRECT), for datasets larger than memory
+    Direct,
+}
+
+/// The values of `--pattern`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Pattern {
+    /// Uniform, with replacement, the same in every run
+    #[default]
+    Random,
+    /// File order; each thread reads its own part
+    Sequential,
+    /// Each sample once, in an order that is the same in every run, then again in another order
+    Shuffled,
+}
+
+/// The arguments of `tensilo bench --loader`.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Loader")]
+pub(super) struct LoaderArgs {
+    /// Measure batches that a loader reads ahead, of a file or of a folder of files
+    #[arg(long, conflicts_with_all = ["column", "pattern", "threads"])]
+    pub(super) loader: bool,
+    /// The columns of a batch [default: all]
+    #[arg(long, value_name = "a,b", requires = "loader")]
+    pub(super) columns: Vec<Names>,
+    /// Threads that decode; auto finds how many are enough
+    #[arg(long, value_name = "N|auto", requires = "loader", default_value = "auto", value_parser = decode_threads)]
+    pub(super) decode_threads: DecodeThreads,
+    /// Batches that are read at the same time; raise it for storage with a high latency [default:
+    /// the decode threads]
+    #[arg(long, value_name = "N", requires = "loader", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(super) io_depth: Option<u32>,
+    /// Decode on a GPU of NVIDIA, such as cuda or cuda:1
+    #[arg(long, value_name = "cuda[:N]", requires = "loader", value_parser = device)]
+    pub(super) device: Option<usize>,
+    /// The order of samples
+    #[arg(long, value_enum, requires = "loader", default_value_t)]
+    pub(super) order: OrderName,
+    /// The samples of a run of the windowed order [default: as the manifest records]
+    #[arg(long, value_name = "N", requires = "loader", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) run: Option<u32>,
+    /// The runs of a window of the windowed order [default: as the manifest records]
+    #[arg(long, value_name = "N", requires = "loader", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) window: Option<u32>,
+    /// Consumers that each take a batch in a step
+    #[arg(long, value_name = "N", requires = "loader", default_value = "8", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) gpus: u32,
+    /// The time of a step, in milliseconds
+    #[arg(long, value_name = "MS", requires = "loader", default_value = "200", value_parser = step)]
+    pub(super) step_ms: Duration,
+}
+
+/// The values of `--order`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum OrderName {
+    /// As they are stored
+    Sequential,
+    /// Any sample may follow any other
+    Shuffled,
+    /// Runs of samples, and then the samples in windows of runs, as the manifest records them
+    #[default]
+    Windowed,
+}
+
+impl BenchArgs {
+    /// Returns whether any option asks for the reads of one column.
+    pub(super) fn is_about_a_column(&self) -> bool {
+        self.column.is_some() || self.pattern != Pattern::default() || self.threads != 1
+    }
+}
+
+/// Returns the name of a choice on the command line.
+pub(super) fn name(choice: impl ValueEnum) -> String {
+    choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// A number of decode threads; `None` for some numbers, one after the other, until one is enough.
+type DecodeThreads = Option<u32>;
+
+/// Parses `auto` or a number.
+fn decode_threads(text: &str) -> Result<DecodeThreads, String> {
+    match text.parse() {
+        Ok(number @ 1..=1024) => Ok(Some(number)),
+        _ if text == "auto" => Ok(None),
+        _ => Err("write auto, or a number of 1 to 1024".to_owned()),
+    }
+}
+
+/// Parses a number in a range: `1`, `0.5`.
+fn number(text: &str, range: RangeInclusive<f64>) -> Option<f64> {
+    text.parse().ok().filter(|number| range.contains(number))
+}
+
+/// Parses seconds: above 0, at most an hour.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = number(text, 0.001..=3600.0).ok_or("write seconds, 0.001 to 3600")?;
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// Parses milliseconds: above 0, at most an hour.
+fn step(text: &str) -> Result<Duration, String> {
+    let milliseconds = number(text, 0.001..=3.6e6).ok_or("write milliseconds, 0.001 to 3600000")?;
+    Ok(Duration::from_secs_f64(milliseconds / 1e3))
+}
+
+/// Parses the name of a GPU. Returns its number.
+fn device(text: &str) -> Result<usize, String> {
+    let number = match text {
+        "cuda" => Some(0),
+        _ => text.strip_prefix("cuda:").and_then(|number| number.parse().ok()),
+    };
+    number.ok_or_else(|| "write cuda, or cuda:1 for another GPU".to_owned())
+}
+
+/// The limit of the warm-up, as a multiple of the measuring time.
+pub(super) const WARM_UP: u32 = 5;
+
+/// The times of reads. Only the first ones are kept, so that memory is bounded.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Times(pub(super) Vec<Duration>);
+
+impl Times {
+    pub(super) fn add(&mut self, time: Duration) {
+        const MAX: usize = 1 << 20;
+        if self.0.len() < MAX {
+            self.0.push(time);
+        }
+    }
+
+    /// Returns the time in nanoseconds that this percentage of the reads did not exceed; `None`
+    /// without reads.
+    pub(super) fn percentile(&mut self, percent: usize) -> Option<f64> {
+        let rank = self.0.len().saturating_mul(percent).div_ceil(100).saturating_sub(1);
+        self.0.sort_unstable();
+        self.0.get(rank).map(|time| time.as_secs_f64() * 1e9)
+    }
+}
+
+/// Returns an amount per second; `None` if no time has passed.
+pub(super) fn per_second(amount: u64, time: Duration) -> Option<f64> {
+    quotient(amount, time.as_secs_f64())
+}
+
+/// Drops the pages of a file from the page cache. Writes dirty pages first, because they would
+/// stay.
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+pub(super) fn drop_from_cache(path: &Path) -> Outcome {
+    use rustix::fs::{Advice, fadvise};
+    let drop = || {
+        let file = std::fs::File::open(path)?;
+        file.sync_data()?;
+        fadvise(&file, 0, None, Advice::DontNeed).map_err(std::io::Error::from)
+    };
+    drop().map_err(|error| {
+        Failure::Usage(format!("{}: --cold: its pages cannot be dropped from the cache: {error}", display_path(path)))
+    })
+}
+
+/// Fails: this system has no call for it.
+#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+pub(super) fn drop_from_cache(_: &Path) -> Outcome {
+    Err(Failure::Usage(
+        "--cold: this system cannot drop a file from its cache; it works on Linux, Android and FreeBSD".to_owned(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_have_bounds() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        assert!(["", "0", "-1", "NaN", "inf", "3601", "1s"].iter().all(|text| seconds(text).is_err()));
+        assert_eq!(step("200"), Ok(Duration::from_millis(200)));
+        assert!(["0", "-1", "NaN", "", "3600001"].iter().all(|text| step(text).is_err()));
+        assert_eq!((decode_threads("auto"), decode_threads("7")), (Ok(None), Ok(Some(7))));
+        assert!(["0", "1025", "-1", "", "all"].iter().all(|text| decode_threads(text).is_err()));
+        assert_eq!((device("cuda"), device("cuda:3")), (Ok(0), Ok(3)));
+        assert!(["", "cpu", "cuda:", "cuda:-1", "1"].iter().all(|text| device(text).is_err()));
+    }
+
+    #[test]
+    fn percentiles_are_ranks() {
+        let mut times = Times::default();
+        assert_eq!(times.percentile(50), None);
+        (1..=100).rev().for_each(|time| times.add(Duration::from_nanos(time)));
+        for (percent, expected) in [(1, 1.0), (50, 50.0), (99, 99.0)] {
+            assert!((times.percentile(percent).unwrap() - expected).abs() < 1e-3);
+        }
+    }
+}

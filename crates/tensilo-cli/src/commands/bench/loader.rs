@@ -1,0 +1,388 @@
+//! Batches of a loader, as a training takes them: as fast as decode threads deliver them.
+//!
+//! What the consumers require is known from the options: GPUs x bytes of a batch / time of a step.
+//! Runs with more and more decode threads are measured until one delivers that much. The verdict
+//! names it, or the share of time that the consumers would wait.
+
+use super::args::{BenchArgs, IoName, OrderName, Times, WARM_UP, drop_from_cache, name};
+use crate::commands::dataset::DatasetSize;
+use crate::failure::{Failure, Outcome};
+use crate::open;
+use crate::options::Names;
+use crate::output::{Output, print_json};
+use crate::sys;
+use crate::text::{self, Table, or_dash, write_facts};
+use serde_json::{Value, json};
+use std::hint::black_box;
+use std::io::{self, Write};
+use std::iter;
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+use tensilo_cuda::Gpu;
+use tensilo_data::{DataError, Dataset, DatasetOptions, Io, LoaderMetrics, LoaderOptions, Mode, RunsAndWindows, View};
+
+/// Measures how fast a loader delivers batches.
+pub(super) fn run(args: &BenchArgs) -> Outcome {
+    let dataset = open(args)?;
+    let report = measure(args, &dataset)?;
+    if args.json {
+        return print_json(&report.document());
+    }
+    let mut output = Output::stdout();
+    report.write_text(&mut output)?;
+    output.finish()
+}
+
+/// Opens the dataset with the I/O of the arguments; without one, as suits its files.
+fn open(args: &BenchArgs) -> Outcome<Dataset> {
+    let options = DatasetOptions::new();
+    let options = match args.io {
+        IoName::Auto => options,
+        IoName::Mmap => sys::mmap(options),
+        IoName::Pread => options.pread(),
+        IoName::IoUring => uring(options, false)?,
+        IoName::Direct => uring(options, true)?,
+    };
+    match open::dataset_with(options.clone(), &args.file)? {
+        Some(dataset) => Ok(dataset),
+        None => Ok(options.open(&args.file)?), // a file is a dataset, too
+    }
+}
+
+/// Reads files by io_uring. Fails if the system has none.
+#[cfg(target_os = "linux")]
+fn uring(options: DatasetOptions, is_direct: bool) -> Outcome<DatasetOptions> {
+    use tensilo_data::UringFile;
+    match UringFile::unavailable() {
+        None => Ok(if is_direct { options.direct() } else { options.io_uring() }),
+        Some(error) => Err(Failure::Usage(format!("--io: this system has no io_uring, or forbids it: {error}"))),
+    }
+}
+
+/// Fails: this system has no io_uring.
+#[cfg(not(target_os = "linux"))]
+fn uring(_: DatasetOptions, _: bool) -> Outcome<DatasetOptions> {
+    Err(Failure::Usage("--io: io_uring is there on Linux only".to_owned()))
+}
+
+fn measure<'a>(args: &'a BenchArgs, dataset: &Dataset) -> Outcome<Report<'a>> {
+    /// The default number of samples in a batch.
+    const USUAL_BATCH: u32 = 256;
+    let order = args.loader.order;
+    let sample_count = dataset.sample_count();
+    let all = u32::try_from(sample_count).unwrap_or(u32::MAX);
+    let batch = args.batch.unwrap_or(USUAL_BATCH.min(all.max(1)));
+    let gpu = args.loader.device.map(Gpu::open).transpose().map_err(DataError::from)?;
+    let bench = LoaderBench { args, gpu: gpu.as_ref(), mode: mode(args, order, dataset)?, batch };
+    if sample_count < u64::from(batch) {
+        let message = format!("--batch {batch}: the dataset has {sample_count} samples");
+        return Err(Failure::Usage(message));
+    }
+    let size = DatasetSize::of(dataset)?;
+    let io = bench.io(dataset)?;
+    let gpu = gpu.as_ref().map(|gpu| gpu.name().to_owned());
+    let mut report = Report { args, io, gpu, order, batch, sample_count, size, runs: Vec::new() };
+    if !args.cold {
+        bench.prepare(dataset)?;
+    }
+    for threads in args.loader.decode_threads.map_or_else(thread_counts, |number| vec![number]) {
+        let run = match args.cold {
+            true => {
+                bench.prepare(dataset)?;
+                bench.run(&open(args)?, threads)?
+            }
+            false => bench.run(dataset, threads)?,
+        };
+        report.runs.push(run);
+        if report.is_enough() {
+            break;
+        }
+    }
+    Ok(report)
+}
+
+/// Returns the order of samples.
+fn mode(args: &BenchArgs, order: OrderName, dataset: &Dataset) -> Outcome<Mode> {
+    let (recorded, run, window) = (dataset.order(), args.loader.run, args.loader.window);
+    Ok(match order {
+        OrderName::Windowed => {
+            let (run, window) = (run.unwrap_or(recorded.run()), window.unwrap_or(recorded.window()));
+            Mode::Windowed(RunsAndWindows::new(run, window)?)
+        }
+        _ if run.or(window).is_some() => {
+            return Err(Failure::Usage("--run and --window are sizes of --order windowed".to_owned()));
+        }
+        OrderName::Sequential => Mode::Sequential,
+        OrderName::Shuffled => Mode::Shuffled,
+    })
+}
+
+/// Returns the numbers of decode threads that are tried, if none is given: powers of two, and the
+/// number of processors.
+fn thread_counts() -> Vec<u32> {
+    let processors = available_parallelism().map_or(1, |number| u32::try_from(number.get()).unwrap_or(1));
+    let doubled = iter::successors(Some(1_u32), |number| number.checked_mul(2));
+    doubled.take_while(|number| *number < processors).chain([processors]).collect()
+}
+
+/// The results of a run.
+struct Run {
+    decode_threads: u32,
+    elapsed: Duration,
+    /// The 50th and 99th percentile of the time from asking for a batch to having it, in
+    /// nanoseconds.
+    percentiles: [Option<f64>; 2],
+    metrics: LoaderMetrics,
+}
+
+impl Run {
+    fn samples_per_s(&self) -> f64 {
+        self.per_second(self.metrics.samples)
+    }
+
+    /// Returns the bytes of the delivered values per second.
+    fn bytes_per_s(&self) -> f64 {
+        self.per_second(self.metrics.value_bytes)
+    }
+
+    fn per_second(&self, amount: u64) -> f64 {
+        // an approximation; a run takes time
+        amount as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+}
+
+/// The loader that is measured.
+struct LoaderBench<'a> {
+    args: &'a BenchArgs,
+    /// The GPU that decodes, if one does.
+    gpu: Option<&'a Gpu>,
+    mode: Mode,
+    batch: u32,
+}
+
+impl LoaderBench<'_> {
+    fn options(&self, decode_threads: u32) -> LoaderOptions {
+        let options = LoaderOptions::new(self.batch).mode(self.mode).stored_elements(true);
+        let of = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        let io_depth = self.args.loader.io_depth.unwrap_or(0); // the default
+        let options = options.decode_threads(of(decode_threads)).io_depth(of(io_depth));
+        let options = if let Some(gpu) = self.gpu { options.decode_on(gpu) } else { options };
+        match Names::all(&self.args.loader.columns) {
+            Some(names) => options.columns(names),
+            None => options,
+        }
+    }
+
+    /// Returns how the loader reads files, and why.
+    fn io(&self, dataset: &Dataset) -> Outcome<(Io, &'static str)> {
+        Ok(self.options(1).loader(&View::all(dataset))?.io())
+    }
+
+    /// Reads batches for some time before the measurement, so that they are in the cache. Or drops
+    /// the files from the page cache.
+    fn prepare(&self, dataset: &Dataset) -> Outcome {
+        if self.args.cold {
+            for group in dataset.groups() {
+                group?.files.iter().try_for_each(|file| drop_from_cache(&file.path))?;
+            }
+            return Ok(());
+        }
+        let sequential = Self { mode: Mode::Sequential, ..*self };
+        let loader = sequential.options(2).loader(&View::all(dataset))?;
+        let begun = Instant::now();
+        for batch in loader.epoch(0) {
+            drop(batch?);
+            if begun.elapsed() > self.args.seconds.saturating_mul(WARM_UP) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes batches as fast as they come.
+    fn run(&self, dataset: &Dataset, decode_threads: u32) -> Outcome<Run> {
+        let loader = self.options(decode_threads).loader(&View::all(dataset))?;
+        let batches = loader.epochs(0..if self.args.cold { 1 } else { u64::MAX });
+        let mut times = Times::default();
+        let begun = Instant::now();
+        let (elapsed, metrics) = match self.gpu {
+            Some(gpu) => {
+                let mut batches = batches.on_device(gpu.clone());
+                let elapsed = self.take_all(&mut batches, begun, &mut times)?;
+                (elapsed, batches.metrics())
+            }
+            None => {
+                let mut batches = batches;
+                let elapsed = self.take_all(&mut batches, begun, &mut times)?;
+                (elapsed, batches.metrics())
+            }
+        };
+        let percentiles = [times.percentile(50), times.percentile(99)];
+        Ok(Run { decode_threads, elapsed, percentiles, metrics })
+    }
+
+    /// Takes batches for the time of a run. Returns the time from `begun` to the last one.
+    fn take_all<B>(
+        &self,
+        batches: &mut impl Iterator<Item = Result<B, DataError>>,
+        begun: Instant,
+        times: &mut Times,
+    ) -> Outcome<Duration> {
+        let mut last = begun;
+        while last.duration_since(begun) < self.args.seconds {
+            let Some(batch) = batches.next() else { break };
+            drop(black_box(batch?));
+            let now = Instant::now();
+            times.add(now.duration_since(last));
+            last = now;
+        }
+        Ok(last.duration_since(begun))
+    }
+}
+
+/// The results of all runs.
+struct Report<'a> {
+    args: &'a BenchArgs,
+    /// How files are read, and why.
+    io: (Io, &'static str),
+    /// The name of the GPU that decodes, if one does.
+    gpu: Option<String>,
+    order: OrderName,
+    batch: u32,
+    sample_count: u64,
+    size: DatasetSize,
+    /// At least one, by ascending decode threads.
+    runs: Vec<Run>,
+}
+
+impl Report<'_> {
+    fn sample_bytes(&self) -> f64 {
+        let (bytes, samples) = self.runs.first().map_or((0, 0), |run| (run.metrics.value_bytes, run.metrics.samples));
+        bytes as f64 / samples.max(1) as f64 // an approximation
+    }
+
+    /// Returns the bytes per second that the consumers take.
+    fn required(&self) -> f64 {
+        let step = self.args.loader.step_ms.as_secs_f64(); // above 0
+        f64::from(self.args.loader.gpus) * f64::from(self.batch) * self.sample_bytes() / step
+    }
+
+    /// Returns the share of time that the consumers would have waited.
+    fn waiting(&self, run: &Run) -> f64 {
+        let required = self.required();
+        if required > 0.0 { (1.0 - run.bytes_per_s() / required).max(0.0) } else { 0.0 }
+    }
+
+    /// Returns whether the last run delivers what the consumers take.
+    fn is_enough(&self) -> bool {
+        self.runs.last().is_some_and(|run| self.waiting(run) == 0.0)
+    }
+
+    fn verdict(&self) -> String {
+        let gpus = self.args.loader.gpus;
+        let enough = self.runs.iter().find(|run| self.waiting(run) == 0.0);
+        if let Some(run) = enough {
+            let times = run.bytes_per_s() / self.required().max(1.0);
+            let threads = text::count(run.decode_threads, "decode thread");
+            let are = if run.decode_threads == 1 { "is" } else { "are" };
+            return format!("{threads} {are} enough: the loader delivers {times:.1} times what {gpus} GPUs take");
+        }
+        let best = self.runs.iter().min_by(|a, b| self.waiting(a).total_cmp(&self.waiting(b)));
+        best.map_or_else(String::new, |run| {
+            let waiting = self.waiting(run) * 100.0;
+            let threads = text::count(run.decode_threads, "decode thread");
+            format!(
+                "not enough: with {threads}, {gpus} GPUs would wait {waiting:.0} % of the time; {}",
+                run.metrics.verdict()
+            )
+        })
+    }
+
+    /// Returns the JSON document of schema `tensilo.bench-loader/1`.
+    fn document(&self) -> Value {
+        let args = self.args;
+        let runs = self.runs.iter().map(|run| {
+            let metrics = &run.metrics;
+            json!({
+                "decode_threads": run.decode_threads,
+                "io_depth": metrics.io_depth,
+                "samples": metrics.samples,
+                "seconds": run.elapsed.as_secs_f64(),
+                "samples_per_s": run.samples_per_s(),
+                "delivered_gb_per_s": run.bytes_per_s() / 1e9,
+                "ns_per_batch_p50": run.percentiles[0],
+                "ns_per_batch_p99": run.percentiles[1],
+                "waiting_share": self.waiting(run),
+                "first_batch_s": metrics.first_batch.as_secs_f64(),
+                "read_bytes": metrics.read_bytes,
+                "planning_s": metrics.planning.as_secs_f64(),
+                "fetching_s": metrics.fetching.as_secs_f64(),
+                "decoding_s": metrics.decoding.as_secs_f64(),
+                "copied_bytes": metrics.copied_bytes,
+                "copying_s": metrics.copying.as_secs_f64(),
+                "device_decoding_s": metrics.device_decoding.as_secs_f64(),
+                "device_waited_s": metrics.device_waited.as_secs_f64(),
+            })
+        });
+        json!({
+            "schema": "tensilo.bench-loader/1",
+            "file": args.file.to_string_lossy(),
+            "sample_count": self.sample_count,
+            "files": self.size.files,
+            "stored_bytes": self.size.bytes,
+            "order": name(self.order),
+            "batch": self.batch,
+            "io": self.io.0.name(),
+            "device": self.gpu,
+            "cold": args.cold,
+            "gpus": args.loader.gpus,
+            "step_s": args.loader.step_ms.as_secs_f64(),
+            "sample_bytes": self.sample_bytes(),
+            "required_gb_per_s": self.required() / 1e9,
+            "runs": runs.collect::<Vec<Value>>(),
+            "verdict": self.verdict(),
+        })
+    }
+
+    /// Writes tables for people.
+    fn write_text(&self, output: &mut impl Write) -> io::Result<()> {
+        let args = &self.args.loader;
+        let (stored, files) = (text::bytes(self.size.bytes), text::count(self.size.files, "file"));
+        let cache = if self.args.cold { "cold" } else { "warm" };
+        let (order, step) = (name(self.order), text::nanoseconds(args.step_ms.as_secs_f64() * 1e9));
+        let required = self.required() / 1e9;
+        let mut facts = vec![
+            ("dataset", text::excerpt(&self.args.file.to_string_lossy())),
+            ("samples", format!("{} in {files} of {stored} together", self.sample_count)),
+            ("batches", format!("{} samples of {:.0} B, {order}", self.batch, self.sample_bytes())),
+            ("io", format!("{}: {}; {cache}", self.io.0.name(), self.io.1)),
+            ("required", format!("{required:.3} GB/s: a batch for each of {} GPUs every {step}", args.gpus)),
+        ];
+        if let (Some(gpu), Some(run)) = (&self.gpu, self.runs.last()) {
+            let LoaderMetrics { copied_bytes, copying, device_decoding, value_bytes, .. } = run.metrics;
+            let rate = |bytes: u64, time: Duration| bytes as f64 / time.as_secs_f64().max(1e-9) / 1e9;
+            let (copied, decoded) = (rate(copied_bytes, copying), rate(value_bytes, device_decoding));
+            let ratio = value_bytes as f64 / copied_bytes.max(1) as f64;
+            let fact = format!("{gpu}: copies {copied:.1} GB/s, decodes {decoded:.1} GB/s, ratio {ratio:.2}");
+            facts.push(("device", fact));
+        }
+        write_facts(output, &facts)?;
+        writeln!(output)?;
+        let headings = [">decode threads", ">samples/s", ">GB/s", ">p50", ">p99", ">first batch", ">GPUs wait"];
+        let mut table = Table::new(&headings);
+        for run in &self.runs {
+            let [p50, p99] = run.percentiles.map(|time| or_dash(time, text::nanoseconds));
+            table.row(vec![
+                run.decode_threads.to_string(),
+                format!("{:.0}", run.samples_per_s()),
+                format!("{:.3}", run.bytes_per_s() / 1e9),
+                p50,
+                p99,
+                text::nanoseconds(run.metrics.first_batch.as_secs_f64() * 1e9),
+                format!("{:.0} %", self.waiting(run) * 100.0),
+            ]);
+        }
+        table.write(output)?;
+        writeln!(output, "\n{}", self.verdict())
+    }
+}

@@ -1,0 +1,133 @@
+//! `tensilo cache`: shows or clears the local cache of object-store data.
+//!
+//! The cache is a folder that all processes of a machine share. `TENSILO_CACHE` and
+//! `TENSILO_CACHE_BYTES` configure it for every command; `--folder` names another one here. The
+//! crate `tensilo-object` reads and writes it, and checks each piece when it is read.
+
+use crate::failure::{Failure, Outcome};
+use crate::output::{print_json, print_line, shown};
+use crate::text;
+use clap::{Args, Subcommand};
+use serde_json::json;
+use std::io;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tensilo::Error;
+use tensilo_object::{Cache, CacheFacts};
+
+const CACHE: &str = "\
+Examples:
+  export TENSILO_CACHE=/scratch/tensilo TENSILO_CACHE_BYTES=200GiB
+      cache what is read from object stores, for this and all later commands
+  tensilo verify s3://bucket/train
+      fetches the dataset, and caches it
+  tensilo cache stat
+      show what is cached
+  tensilo cache clear
+      remove it
+
+Without TENSILO_CACHE nothing is cached. All processes of a machine share the
+folder, and each piece of 1 MiB is fetched by one of them. The least recently
+used pieces are removed. The default of TENSILO_CACHE_BYTES is 16GiB. Every
+piece is checked when it is read, and fetched again if it is damaged.
+
+JSON of \"stat\", schema tensilo.cache/1 (members may be added; those named here
+stay):
+  schema, folder, most_bytes
+  objects, pieces, bytes
+  oldest_use  in seconds since 1970, or null";
+
+/// The arguments of `tensilo cache`.
+#[derive(Args, Debug)]
+#[command(after_help = CACHE)]
+pub(crate) struct CacheArgs {
+    /// The subcommand.
+    #[command(subcommand)]
+    command: CacheCommand,
+}
+
+/// The subcommands of `tensilo cache`.
+#[derive(Debug, Subcommand)]
+enum CacheCommand {
+    /// Show what is cached of objects on this machine
+    Stat(StatArgs),
+    /// Remove it; processes that use it go on
+    Clear(PlaceArgs),
+}
+
+/// The arguments of `tensilo cache stat`.
+#[derive(Args, Debug)]
+struct StatArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The place of the cache.
+#[derive(Args, Debug)]
+struct PlaceArgs {
+    /// The folder of the cache [default: TENSILO_CACHE]
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+/// Tells what a cache has, or removes it.
+pub(crate) fn run(args: &CacheArgs, quiet: bool) -> Outcome {
+    match &args.command {
+        CacheCommand::Stat(args) => stat(args),
+        CacheCommand::Clear(args) => clear(args, quiet),
+    }
+}
+
+fn stat(args: &StatArgs) -> Outcome {
+    let cache = cache(&args.place)?;
+    let facts = cache.facts().map_err(|error| failed(&cache, "reading the cache", error))?;
+    let used = facts.oldest_use.and_then(seconds);
+    if args.json {
+        return print_json(&json!({
+            "schema": "tensilo.cache/1",
+            "folder": shown(cache.folder()),
+            "most_bytes": cache.most_bytes(),
+            "objects": facts.objects,
+            "pieces": facts.pieces,
+            "bytes": facts.bytes,
+            "oldest_use": used,
+        }));
+    }
+    let most = if cache.most_bytes() == u64::MAX { "any size".to_owned() } else { text::bytes(cache.most_bytes()) };
+    let used = used.map(|used| format!("; the oldest was used at {}", text::utc(used))).unwrap_or_default();
+    print_line(&format!("{}: {} of at most {most}{used}", shown(cache.folder()), cached(&facts)))
+}
+
+fn clear(args: &PlaceArgs, quiet: bool) -> Outcome {
+    let cache = cache(args)?;
+    let facts = cache.clear().map_err(|error| failed(&cache, "clearing the cache", error))?;
+    if quiet { Ok(()) } else { print_line(&format!("{}: removed {}", shown(cache.folder()), cached(&facts))) }
+}
+
+/// Returns the cache of the arguments, or that of the environment.
+fn cache(args: &PlaceArgs) -> Outcome<Cache> {
+    let found = Cache::from_environment().map_err(|error| Failure::Usage(error.to_string()))?;
+    match (&args.folder, found) {
+        (Some(folder), found) => Ok(Cache::new(folder, found.map_or(u64::MAX, |found| found.most_bytes()))),
+        (None, Some(found)) => Ok(found),
+        (None, None) => Err(Failure::Usage(
+            "there is no cache: set TENSILO_CACHE to a folder to have one, or name one by --folder".to_owned(),
+        )),
+    }
+}
+
+fn failed(cache: &Cache, doing: &'static str, error: io::Error) -> Failure {
+    Failure::about(cache.folder(), Error::io(doing, error))
+}
+
+fn cached(facts: &CacheFacts) -> String {
+    let (objects, pieces) = (text::count(facts.objects, "object"), text::count(facts.pieces, "piece"));
+    format!("{pieces} of {objects}, {}", text::bytes(facts.bytes))
+}
+
+fn seconds(time: SystemTime) -> Option<u64> {
+    time.duration_since(UNIX_EPOCH).ok().map(|time| time.as_secs())
+}

@@ -1,0 +1,467 @@
+//! `tensilo dataset`: makes and changes datasets, and lists or removes their versions. Facts of
+//! datasets that other commands print are here too.
+//!
+//! A dataset is a folder of tensilo files with a manifest. Each change opens the newest version,
+//! changes it in memory and publishes the result as the next version, whole or not at all. If
+//! another program publishes first, nothing has changed and the command has to be repeated.
+//! `SOURCE_DATE_EPOCH` sets the time that a version records, so that builds can be reproduced.
+
+use crate::failure::{Failure, Outcome, foreign};
+use crate::options::{self, EncodingArgs};
+use crate::output::{Output, print_json, print_line, shown};
+use crate::terminal::{Progress, Unit};
+use crate::text::{self, Table};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use tensilo::error::display_path;
+use tensilo::facts::CastFacts;
+use tensilo_data::{Changes, DataError, Dataset, DatasetOptions, Garbage, RunsAndWindows};
+
+const DATASET: &str = "\
+Examples:
+  tensilo convert 'shards/*.parquet' -o train/ --shard-bytes 1GiB
+      make a dataset
+  tensilo dataset create train/
+      make one of the *.tsl files that are in a folder
+  tensilo dataset add train/ train/new/*.tsl
+      append the samples of files that are in the folder
+  tensilo dataset add-columns train/ train/labels/*.tsl
+      add columns: files in the folder, one for each group of samples
+  tensilo dataset rename-column train/ emb embedding
+  tensilo dataset drop-column train/ draft
+      no file is written; older versions keep what they have
+  tensilo dataset set-order train/ --run 64 --window 1024
+      the default sizes in which trainings shuffle
+  tensilo dataset repack train/ --shard-bytes 256MiB --profile fast
+      the same samples in new files; a training goes on with the same batches
+  tensilo dataset gc train/ --keep 1 --dry-run
+      list the old versions and files that would be removed
+  tensilo dataset log train/
+      list the versions
+  tensilo verify train/
+      check the manifest, and every byte of every file
+
+A dataset is a folder of tensilo files with a manifest, which lists them as one
+sequence of samples. Each change makes a new version, which appears whole or
+not at all; older versions stay unchanged. If two programs change a dataset
+at the same time, one of them succeeds, and the other is told to repeat.
+
+JSON of \"log\", schema tensilo.log/1 (members may be added; those named here
+stay):
+  schema, dataset_id
+  versions: [{ version, parent, time, samples, files, bytes, change }]
+             time in seconds since 1970, or null";
+
+const ADD_COLUMNS: &str = "\
+Example:
+  tensilo dataset add-columns train/ train/labels/*.tsl
+
+A group is a run of consecutive samples, and the files that have their columns.
+At first it is one file; \"tensilo inspect\" of that file says how many samples
+the file with its new columns must have.";
+
+const SET_ORDER: &str = "\
+Example:
+  tensilo dataset set-order train/ --run 64 --window 1024
+      runs of 64 samples that are stored side by side, shuffled; then the
+      samples of each 1024 runs, shuffled among each other
+
+\"tensilo bench train/ --loader --order windowed --run 64 --window 1024\" shows
+beforehand how fast that is.";
+
+const REPACK: &str = "\
+Example:
+  tensilo dataset repack train/ --shard-bytes 256MiB --profile fast
+
+Samples keep their numbers, so that a training goes on with the same batches,
+and values are the same bit for bit. Dropped columns are not copied. The version
+before stays until \"tensilo dataset gc DIR --keep 1\" removes it.";
+
+const GC: &str = "\
+Examples:
+  tensilo dataset gc train/ --keep 1 --dry-run   list what would be removed
+  tensilo dataset gc train/              only what killed programs have left
+
+Removes all versions but the newest N, the data files that only these list, and
+what killed programs have left in DIR/data and DIR/manifest. What other programs
+may still publish is left alone. Programs that read a removed version get
+errors, and a training whose state is of that version cannot go on.";
+
+/// The arguments of `tensilo dataset`.
+#[derive(Args, Debug)]
+#[command(after_help = DATASET)]
+pub(crate) struct DatasetArgs {
+    /// The subcommand.
+    #[command(subcommand)]
+    command: DatasetCommand,
+}
+
+/// The subcommands of `tensilo dataset`.
+#[derive(Debug, Subcommand)]
+enum DatasetCommand {
+    /// Make a dataset of tensilo files that are in a folder
+    Create {
+        /// The folder
+        folder: PathBuf,
+        /// Files in the folder, in this order [default: all *.tsl files in it, in the order of their
+        /// names]
+        files: Vec<PathBuf>,
+    },
+    /// Append the samples of tensilo files that are in the folder; "tensilo append" takes others
+    Add {
+        /// The folder of the dataset
+        folder: PathBuf,
+        /// Files in the folder
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+    /// Add columns to the samples that a dataset has, from files in its folder
+    #[command(after_help = ADD_COLUMNS)]
+    AddColumns {
+        /// The folder of the dataset
+        folder: PathBuf,
+        /// Files in the folder with the same new columns: one for each group of samples, in order,
+        /// with as many samples
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+    /// Give a column another name
+    RenameColumn {
+        /// The folder of the dataset
+        folder: PathBuf,
+        /// The name of the column
+        old: String,
+        /// The name that it gets
+        new: String,
+    },
+    /// Remove a column; older versions keep it, and "repack" writes files without it
+    DropColumn {
+        /// The folder of the dataset
+        folder: PathBuf,
+        /// The name of the column
+        name: String,
+    },
+    /// Set the default sizes of runs and windows in which trainings shuffle
+    #[command(after_help = SET_ORDER)]
+    SetOrder {
+        /// The folder of the dataset
+        folder: PathBuf,
+        /// The samples of a run
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        run: u32,
+        /// The runs of a window
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        window: u32,
+    },
+    /// Write all samples into new files: of another size, with another profile
+    #[command(after_help = REPACK)]
+    Repack(RepackArgs),
+    /// Remove old versions, the files that only they list, and what killed programs have left
+    #[command(after_help = GC)]
+    Gc {
+        /// The folder of the dataset
+        folder: PathBuf,
+        /// Keep only the newest N versions, at least 1 [default: all]
+        #[arg(long, value_name = "N", value_parser = options::kept_versions)]
+        keep: Option<NonZeroU64>,
+        /// Only list what would be removed
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// List the versions of a dataset
+    Log {
+        /// The folder of the dataset
+        folder: PathBuf,
+        /// Print a JSON document
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// The arguments of `tensilo dataset repack`.
+#[derive(Args, Debug)]
+struct RepackArgs {
+    /// The folder of the dataset
+    folder: PathBuf,
+    /// The maximum raw bytes of a file (those of its values, before encoding), such as 256MiB
+    #[arg(long, value_name = "N", value_parser = options::shard_bytes, default_value = "1GiB")]
+    shard_bytes: u64,
+    /// Every chunk begins at a multiple of this; 4096 allows O_DIRECT
+    #[arg(long, value_name = "BYTES", value_parser = options::alignments(), default_value = "64")]
+    align: u32,
+    #[command(flatten)]
+    encoding: EncodingArgs,
+}
+
+/// Makes or changes a dataset, or lists its versions.
+pub(crate) fn run(args: &DatasetArgs, quiet: bool) -> Outcome {
+    match &args.command {
+        DatasetCommand::Create { folder, files } => create(folder, files, quiet),
+        DatasetCommand::Add { folder, files } => add(folder, files, quiet),
+        DatasetCommand::AddColumns { folder, files } => {
+            let text = format!("add the columns of {} files", files.len());
+            change(folder, text, quiet, |changes| changes.add_columns(files))
+        }
+        DatasetCommand::RenameColumn { folder, old, new } => {
+            let text = format!("rename column {old:?} to {new:?}");
+            change(folder, text, quiet, |changes| changes.rename_column(old, new))
+        }
+        DatasetCommand::DropColumn { folder, name } => {
+            change(folder, format!("drop column {name:?}"), quiet, |changes| changes.drop_column(name))
+        }
+        DatasetCommand::SetOrder { folder, run, window } => {
+            let order = RunsAndWindows::new(*run, *window)?;
+            let text = format!("set the order to runs of {run} samples in windows of {window} runs");
+            change(folder, text, quiet, |changes| {
+                changes.set_order(order);
+                Ok(())
+            })
+        }
+        DatasetCommand::Repack(args) => repack(args, quiet),
+        DatasetCommand::Gc { folder, keep, dry_run } => gc(folder, *keep, *dry_run, quiet),
+        DatasetCommand::Log { folder, json } => log(folder, *json),
+    }
+}
+
+fn create(folder: &Path, files: &[PathBuf], quiet: bool) -> Outcome {
+    let mut files = files.to_vec();
+    if files.is_empty() {
+        // the dataset that a folder is without a manifest
+        for group in DatasetOptions::new().open(folder)?.groups() {
+            files.extend(group?.files.into_iter().map(|file| file.path));
+        }
+    }
+    let mut changes = Dataset::create(folder)?;
+    set_time(&mut changes)?;
+    files.iter().try_for_each(|file| changes.append(file))?;
+    publish(changes, folder, format!("create {} files", files.len()), quiet)
+}
+
+fn add(folder: &Path, files: &[PathBuf], quiet: bool) -> Outcome {
+    if let Some((file, what)) = files.iter().find_map(|file| Some((file, foreign(file)?))) {
+        let (file, folder) = (display_path(file), display_path(folder));
+        let message = format!("{file}: {what}; \"tensilo append {folder} {file}\" appends its rows");
+        return Err(Failure::Usage(message));
+    }
+    let append = |changes: &mut Changes| files.iter().try_for_each(|file| changes.append(file));
+    change(folder, format!("add {} files", files.len()), quiet, append)
+}
+
+/// Changes the newest version of a dataset, and publishes the result.
+fn change(
+    folder: &Path,
+    text: String,
+    quiet: bool,
+    make: impl FnOnce(&mut Changes) -> Result<(), DataError>,
+) -> Outcome {
+    let dataset = Dataset::open(folder)?;
+    need_manifest(&dataset, folder)?;
+    let mut changes = dataset.change()?;
+    set_time(&mut changes)?;
+    make(&mut changes)?;
+    publish(changes, folder, text, quiet)
+}
+
+/// Publishes a version, and prints a summary.
+fn publish(changes: Changes, folder: &Path, change: String, quiet: bool) -> Outcome {
+    let dataset = changes.publish(change)?;
+    if quiet { Ok(()) } else { print_line(&summary(&dataset, folder)?) }
+}
+
+/// Writes all samples into new files, and prints the sizes before and after.
+fn repack(args: &RepackArgs, quiet: bool) -> Outcome {
+    let before = Dataset::open(&args.folder)?;
+    let mut changes = before.change()?;
+    set_time(&mut changes)?;
+    let progress = Progress::new(Unit::Samples, quiet);
+    let total = Some(before.sample_count());
+    let options = args.encoding.writer_options().alignment(args.align);
+    changes.repack(args.shard_bytes, &options, &mut |done| progress.set("repacking", done, total))?;
+    drop(progress);
+    let (profile, shard_bytes) = (args.encoding.profile.name(), text::bytes(args.shard_bytes));
+    publish(changes, &args.folder, format!("repack to files of {shard_bytes}, profile {profile}"), quiet)?;
+    if quiet {
+        return Ok(());
+    }
+    let (DatasetSize { files, bytes }, version) = (DatasetSize::of(&before)?, before.version());
+    let (files, bytes) = (text::count(files, "file"), text::bytes(bytes));
+    print_line(&format!("before: {files}, {bytes} together; version {version} keeps them until it is removed"))
+}
+
+/// Removes old versions and what only they need, or lists it.
+fn gc(folder: &Path, keep: Option<NonZeroU64>, dry_run: bool, quiet: bool) -> Outcome {
+    let garbage = Garbage::find(folder, keep.map_or(u64::MAX, u64::from))?;
+    let mut output = Output::stdout();
+    if dry_run {
+        garbage.versions.iter().try_for_each(|version| writeln!(output, "version {version}"))?;
+        garbage.paths.iter().try_for_each(|path| writeln!(output, "{}", shown(path)))?;
+    } else {
+        garbage.remove()?;
+    }
+    if !quiet {
+        let number = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
+        let versions = text::count(number(garbage.versions.len()), "version");
+        let paths = text::count(number(garbage.paths.len()), "path");
+        let (folder, bytes) = (shown(folder), text::bytes(garbage.bytes));
+        let verb = if dry_run { "would remove" } else { "removed" };
+        writeln!(output, "{folder}: {verb} {versions} and {paths}, {bytes} together")?;
+    }
+    output.finish()
+}
+
+/// Lists the versions of a dataset, the newest first.
+fn log(folder: &Path, as_json: bool) -> Outcome {
+    let newest = Dataset::open(folder)?;
+    need_manifest(&newest, folder)?;
+    let mut versions = Vec::new();
+    let mut table = Table::new(&[">version", "time (UTC)", ">samples", ">files", ">bytes", "change"]);
+    for version in newest.versions()?.into_iter().rev() {
+        let dataset = DatasetOptions::new().version(version).open(folder)?;
+        let size = DatasetSize::of(&dataset)?;
+        table.row(vec![
+            dataset.version().to_string(),
+            dataset.time().map_or_else(String::new, text::utc),
+            dataset.sample_count().to_string(),
+            size.files.to_string(),
+            text::bytes(size.bytes),
+            text::excerpt(dataset.change_text()),
+        ]);
+        versions.push(json!({
+            "version": dataset.version(),
+            "parent": dataset.parent(),
+            "time": dataset.time(),
+            "samples": dataset.sample_count(),
+            "files": size.files,
+            "bytes": size.bytes,
+            "change": dataset.change_text(),
+        }));
+    }
+    if as_json {
+        let id = dataset_id(&newest);
+        return print_json(&json!({ "schema": "tensilo.log/1", "dataset_id": id, "versions": Value::Array(versions) }));
+    }
+    let mut output = Output::stdout();
+    table.write(&mut output)?;
+    output.finish()
+}
+
+/// Fails if a dataset has no manifest, so that it cannot be changed.
+pub(crate) fn need_manifest(dataset: &Dataset, path: &Path) -> Outcome {
+    if dataset.version() > 0 {
+        return Ok(());
+    }
+    let shown = display_path(path);
+    let message = match path.is_dir() {
+        true => format!("{shown}: the folder has no manifest; \"tensilo dataset create {shown}\" makes one"),
+        false => format!("{shown}: this is no folder of a dataset, but a file or a pattern"),
+    };
+    Err(Failure::Usage(message))
+}
+
+/// Sets the time that the version records in place of now, if `SOURCE_DATE_EPOCH` has one, so that
+/// it can be reproduced: see reproducible-builds.org. An empty variable counts as unset.
+///
+/// Call it before other work, which a malformed variable would make vain.
+pub(crate) fn set_time(changes: &mut Changes) -> Outcome {
+    let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH").filter(|text| !text.is_empty()) else { return Ok(()) };
+    match text.to_str().and_then(|text| text.parse().ok()) {
+        Some(time) => {
+            changes.set_time(Some(time));
+            Ok(())
+        }
+        None => Err(Failure::Usage(format!("SOURCE_DATE_EPOCH={text:?}: expected a number of seconds since 1970"))),
+    }
+}
+
+/// The files of a dataset, and their length together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DatasetSize {
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+}
+
+impl DatasetSize {
+    /// Adds up what the manifest says.
+    pub(crate) fn of(dataset: &Dataset) -> Outcome<Self> {
+        let mut size = Self::default();
+        for group in dataset.groups() {
+            for file in group?.files {
+                size.files = size.files.saturating_add(1);
+                size.bytes = size.bytes.saturating_add(file.bytes);
+            }
+        }
+        Ok(size)
+    }
+}
+
+/// Returns the id of a dataset in hexadecimal digits.
+pub(crate) fn dataset_id(dataset: &Dataset) -> String {
+    dataset.id().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns a line about a dataset that was changed.
+pub(crate) fn summary(dataset: &Dataset, folder: &Path) -> Outcome<String> {
+    let size = DatasetSize::of(dataset)?;
+    let (path, samples, version) = (shown(folder), dataset.sample_count(), dataset.version());
+    let (files, bytes) = (text::count(size.files, "file"), text::bytes(size.bytes));
+    Ok(format!("{path}: {samples} samples in {files}, {bytes} together; version {version}"))
+}
+
+/// The facts of a column in all files.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct ColumnSums {
+    pub(crate) files: u64,
+    pub(crate) raw_bytes: u64,
+    pub(crate) stored_bytes: u64,
+    pub(crate) nulls: u64,
+    pub(crate) chunks: u64,
+    /// The largest errors of the casts, and the sums of their counts.
+    pub(crate) cast: Option<CastFacts>,
+}
+
+/// The facts of all files.
+pub(crate) struct DatasetFacts {
+    pub(crate) size: DatasetSize,
+    /// By column of the schema.
+    pub(crate) columns: Vec<ColumnSums>,
+}
+
+impl DatasetFacts {
+    /// Opens all files. Samples of a column that a group of files does not have are null.
+    pub(crate) fn of(dataset: &Dataset, quiet: bool) -> Outcome<Self> {
+        let mut facts = Self {
+            size: DatasetSize::of(dataset)?,
+            columns: vec![ColumnSums::default(); dataset.schema().columns.len()],
+        };
+        let progress = Progress::new(Unit::Samples, quiet);
+        for group in dataset.groups() {
+            let group = group?;
+            let samples = group.samples.end.saturating_sub(group.samples.start);
+            // a column that a file of the group has takes them back
+            facts.columns.iter_mut().for_each(|sums| sums.nulls = sums.nulls.saturating_add(samples));
+            for (number, file) in group.files.iter().enumerate() {
+                let reader = dataset.open_file(&group, number)?;
+                for (name, column) in &file.columns {
+                    let found = reader.column(name)?.facts();
+                    let Some(sums) = facts.columns.get_mut(*column) else { continue };
+                    sums.files = sums.files.saturating_add(1);
+                    sums.raw_bytes = sums.raw_bytes.saturating_add(found.raw_bytes);
+                    sums.stored_bytes = sums.stored_bytes.saturating_add(found.stored_bytes);
+                    sums.nulls = sums.nulls.saturating_add(found.null_count).saturating_sub(samples);
+                    sums.chunks = sums.chunks.saturating_add(found.chunk_count);
+                    sums.cast = match (sums.cast, found.cast) {
+                        (Some(sum), Some(cast)) => Some(sum.joined(&cast)),
+                        (sum, cast) => sum.or(cast),
+                    };
+                }
+            }
+            if progress.set("inspecting", group.samples.end, Some(dataset.sample_count())).is_break() {
+                return Err(Failure::Cancelled);
+            }
+        }
+        Ok(facts)
+    }
+}

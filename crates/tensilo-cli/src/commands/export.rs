@@ -1,0 +1,328 @@
+//! `tensilo export`: writes columns of a file or a dataset to a file of another format.
+//!
+//! Parquet and Arrow are written by the core, which loses nothing; the other formats by
+//! `tensilo-convert`, which refuses what they cannot express. All take a [`Table`]: a file, a
+//! dataset as a whole, or one group of a dataset, whose missing columns are null. The latter is how
+//! a dataset becomes a folder of files, one for each group of samples.
+
+use crate::failure::{Failure, Outcome};
+use crate::open::{self, open};
+use crate::options::Names;
+use crate::output::{Data, Destination, Inputs, shown};
+use crate::terminal::{Progress, Unit};
+use clap::{Args, ValueEnum};
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::iter;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use tensilo::error::display_path;
+use tensilo::export::{ExportFormat, ExportOptions, Table, TablePart, TensorForm, export_into};
+use tensilo::facts::CastFacts;
+use tensilo::source::FileIdentity;
+use tensilo::{Column, Schema};
+use tensilo_convert::{TargetFormat, TargetOptions, export_megatron, export_to};
+use tensilo_data::{DataError, Dataset, SampleGroup};
+
+const EXPORT: &str = "\
+Examples:
+  tensilo export train.tsl -o train.parquet
+  tensilo export train.tsl -o part.arrow --columns id,embedding
+  tensilo export train.tsl -o - --format arrow | other-program
+  tensilo export train.tsl -o mel.npy --columns mel    one column, for NumPy
+  tensilo export train/ -o train.parquet               one file of a dataset
+  tensilo export train/ -o tables/ --format parquet    a file for each data file
+
+The extension selects the format: .parquet, .arrow (Arrow IPC file), .arrows
+(Arrow IPC stream), or one of those at the end. An export to Parquet or Arrow
+loses no value, null or metadata, and has the Arrow types of the source. Rounded
+columns get the type that they had before they were rounded; other bf16 columns
+become float32. Declared shapes are kept by --tensors extension.
+
+All samples of a dataset are exported in order; a column that a file does not
+have is null. With -o OUT/, each group of samples becomes a file, with all
+columns and the name of its first data file.
+
+Formats without all types of Arrow refuse what they cannot express:
+.npy          one column of a fixed shape without nulls; bf16 becomes float32
+.npz          several such columns, uncompressed
+.safetensors  several such columns; bf16 stays bf16
+.tar          WebDataset: texts as .txt, integers as .cls, tensors as .npy,
+              bytes unchanged. The keys are those of the column __key__.
+.idx          Megatron: one column of lists of tokens without nulls. The tokens
+              are written to the .bin file beside it.";
+
+/// The arguments of `tensilo export`.
+#[derive(Args, Debug)]
+#[command(after_help = EXPORT)]
+pub(crate) struct ExportArgs {
+    /// A tensilo file, the folder of a dataset, or a quoted glob of files
+    file: PathBuf,
+    /// The file to write; - is the standard output; of a dataset also a folder, which exists or
+    /// ends in /, for one file for each data file
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    /// The format of the output [default: by the extension]
+    #[arg(long, value_enum)]
+    format: Option<OnExport>,
+    /// Only these columns and structs, in this order; write "\," for a comma in a name
+    #[arg(long, value_name = "a,b")]
+    columns: Vec<Names>,
+    /// How tensors are written [default: as they came from Arrow or Parquet, otherwise as extension
+    /// types]
+    #[arg(long, value_enum)]
+    tensors: Option<OnTensors>,
+    /// Write the types that the file states, not those of the source it was made from
+    #[arg(long)]
+    stored_types: bool,
+    /// Replace the output if it exists; write binary data to a terminal
+    #[arg(short, long)]
+    force: bool,
+}
+
+/// The values of `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OnExport {
+    /// A Parquet file
+    Parquet,
+    /// An Arrow IPC file
+    Arrow,
+    /// An Arrow IPC stream
+    Arrows,
+    /// One column as a NumPy array
+    Npy,
+    /// Columns as NumPy arrays in an archive
+    Npz,
+    /// Columns as named tensors
+    Safetensors,
+    /// A tar archive of WebDataset: a file for each sample and column
+    Tar,
+    /// Tokens as an indexed dataset of Megatron: OUT.idx, and OUT.bin beside it
+    Megatron,
+}
+
+/// The values of `--tensors`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OnTensors {
+    /// arrow.fixed_shape_tensor and arrow.variable_shape_tensor
+    Extension,
+    /// Lists in lists, one level for each dimension
+    Lists,
+}
+
+impl From<OnTensors> for TensorForm {
+    fn from(form: OnTensors) -> Self {
+        match form {
+            OnTensors::Extension => Self::Extension,
+            OnTensors::Lists => Self::Lists,
+        }
+    }
+}
+
+/// Exports columns of a file or of a dataset to a file, or the groups of a dataset to files in a
+/// folder.
+pub(crate) fn run(args: &ExportArgs, quiet: bool) -> Outcome {
+    let dataset = open::dataset(&args.file)?;
+    let (format, extension) = AnyFormat::of(args)?;
+    let progress = Progress::new(Unit::Samples, quiet);
+    match &dataset {
+        Some(dataset) if is_folder(&args.output) => export_groups(args, dataset, format, &extension, &progress),
+        Some(dataset) => {
+            let destination = destination(args, Inputs::Dataset(dataset))?;
+            let mut note = |samples| progress.set("exporting", samples, Some(dataset.sample_count()));
+            write(args, dataset, destination, format, &mut note)
+        }
+        None => {
+            let destination = destination(args, Inputs::file(&args.file))?;
+            let reader = open(&args.file, quiet)?;
+            let mut note = |samples| progress.set("exporting", samples, Some(reader.sample_count()));
+            write(args, &reader, destination, format, &mut note)
+        }
+    }
+}
+
+/// Returns whether an output is a folder for several files: it exists, or its name ends in a slash.
+fn is_folder(output: &Path) -> bool {
+    output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
+fn destination(args: &ExportArgs, inputs: Inputs<'_>) -> Outcome<Destination> {
+    Destination::new(&args.output, args.force, Data::Binary, inputs)
+}
+
+/// Exports a table to one file.
+fn write<T: Table<Error: Into<Failure>>>(
+    args: &ExportArgs,
+    table: &T,
+    destination: Destination,
+    format: AnyFormat,
+    note: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> Outcome {
+    let columns = Names::all(&args.columns);
+    let options = |note| {
+        let options = TargetOptions::new().progress(note);
+        if let Some(columns) = &columns { options.columns(columns) } else { options }
+    };
+    let written = match format {
+        AnyFormat::Table(format) => {
+            let tensors = args.tensors.map(TensorForm::from).unwrap_or_default();
+            let options = ExportOptions::new().tensors(tensors).stored_types(args.stored_types).progress(note);
+            let options = if let Some(columns) = &columns { options.columns(columns) } else { options };
+            export_into(table, destination.create()?, format, options).map(|_| ())
+        }
+        AnyFormat::Other(format) => export_to(table, destination.create()?, format, options(note)).map(|_| ()),
+        AnyFormat::Megatron => {
+            let tokens = destination.beside("bin")?.create()?;
+            export_megatron(table, (destination.create()?, tokens), options(note)).map(|_| ())
+        }
+    };
+    written.map_err(|error| error.into().in_file(Path::new(&shown(&args.output))))
+}
+
+/// A format to export to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AnyFormat {
+    /// A table with all types of Arrow.
+    Table(ExportFormat),
+    /// One that has fewer types.
+    Other(TargetFormat),
+    /// An indexed dataset: two files.
+    Megatron,
+}
+
+impl AnyFormat {
+    /// Returns the format that the arguments ask for, by name or by the extension of the output, and
+    /// the extension of its files.
+    fn of(args: &ExportArgs) -> Outcome<(Self, OsString)> {
+        let named = args.format.and_then(|format| Some(Path::new("x").with_extension(format.extension()?)));
+        let path = named.as_deref().unwrap_or(&args.output);
+        let extension = path.extension().unwrap_or_default();
+        let table = ExportFormat::of(path).map(Self::Table);
+        let format = table.or_else(|| TargetFormat::of(path).map(Self::Other));
+        let format = format.or_else(|| (extension == "idx").then_some(Self::Megatron)).ok_or_else(|| {
+            Failure::Usage(format!(
+                "{}: the name tells no format; end it in .parquet, .arrow, .arrows, .npy, .npz, .safetensors, .tar or \
+                 .idx, or use --format",
+                shown(&args.output)
+            ))
+        })?;
+        if !matches!(format, Self::Table(_)) && (args.tensors.is_some() || args.stored_types) {
+            let message =
+                "--tensors and --stored-types choose types of Parquet and Arrow, which this format does not have";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        Ok((format, extension.to_os_string()))
+    }
+}
+
+impl OnExport {
+    /// Returns the extension of files of the format.
+    fn extension(self) -> Option<String> {
+        let name = self.to_possible_value()?.get_name().to_owned();
+        Some(if self == Self::Megatron { "idx".to_owned() } else { name })
+    }
+}
+
+/// The samples of one group, with all columns of the dataset.
+struct GroupTable<'a> {
+    dataset: &'a Dataset,
+    group: &'a SampleGroup,
+}
+
+/// Exports each group to a file, which has the name of its first data file.
+fn export_groups(
+    args: &ExportArgs,
+    dataset: &Dataset,
+    format: AnyFormat,
+    extension: &OsStr,
+    progress: &Progress,
+) -> Outcome {
+    if args.output.is_file() {
+        let path = display_path(&args.output);
+        return Err(Failure::Usage(format!("{path}: a file is there; several files are written to a folder")));
+    }
+    let outputs = outputs(&args.output, dataset, extension)?;
+    let inputs = Inputs::Dataset(dataset);
+    let destinations = outputs.iter().map(|path| Destination::new(path, args.force, Data::Binary, inputs));
+    let destinations = destinations.collect::<Outcome<Vec<_>>>()?;
+    for ((group, path), destination) in dataset.groups().zip(&outputs).zip(destinations) {
+        let group = &group?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        std::fs::create_dir_all(folder).map_err(|error| Failure::output(folder, error))?;
+        let mut note = |samples| {
+            let done = group.samples.start.saturating_add(samples);
+            progress.set("exporting", done, Some(dataset.sample_count()))
+        };
+        write(args, &GroupTable { dataset, group }, destination, format, &mut note)?;
+    }
+    Ok(())
+}
+
+/// Returns the outputs: the names of the first files of all groups, from the folder on that has all
+/// of them.
+fn outputs(folder: &Path, dataset: &Dataset, extension: &OsStr) -> Outcome<Vec<PathBuf>> {
+    let mut shared: Option<PathBuf> = None;
+    for file in first_files(dataset) {
+        let file = file?;
+        let shared = shared.get_or_insert_with(|| file.parent().unwrap_or(Path::new("")).to_path_buf());
+        while !file.starts_with(&*shared) && shared.pop() {}
+    }
+    let shared = shared.unwrap_or_default();
+    let (mut outputs, mut met) = (Vec::new(), BTreeSet::new());
+    for file in first_files(dataset) {
+        let file = file?;
+        let output = folder.join(file.strip_prefix(&shared).unwrap_or(&file)).with_extension(extension);
+        // found before there are more outputs than files
+        if !met.insert(output.clone()) {
+            let path = display_path(&output);
+            let message = format!("{path}: two files of the dataset would get this name; export to one file");
+            return Err(Failure::Usage(message));
+        }
+        outputs.push(output);
+    }
+    Ok(outputs)
+}
+
+/// Returns the first file of each group.
+fn first_files(dataset: &Dataset) -> impl Iterator<Item = Outcome<PathBuf>> {
+    dataset.groups().filter_map(|group| match group {
+        Ok(group) => Some(Ok(group.files.into_iter().next()?.path)),
+        Err(error) => Some(Err(error.into())),
+    })
+}
+
+impl GroupTable<'_> {
+    fn columns(&self, columns: &[usize]) -> Result<Vec<Option<Column>>, DataError> {
+        let find = |&number: &usize| Ok(self.dataset.find(number, self.group.samples.start)?.column);
+        columns.iter().map(find).collect()
+    }
+}
+
+impl Table for GroupTable<'_> {
+    type Error = DataError;
+
+    fn schema(&self) -> &Schema {
+        self.dataset.schema()
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Table::path(self.dataset)
+    }
+
+    fn parts(&self, columns: Vec<usize>) -> impl Iterator<Item = Result<TablePart, Self::Error>> {
+        let samples = self.group.samples.end.saturating_sub(self.group.samples.start);
+        iter::once(self.columns(&columns).and_then(|columns| Ok(TablePart::new(columns, samples)?)))
+    }
+
+    fn cast_facts(&self, columns: &[usize]) -> Result<Vec<Option<CastFacts>>, Self::Error> {
+        Ok(self.columns(columns)?.into_iter().map(|column| column?.facts().cast).collect())
+    }
+
+    fn is_of_one_conversion(&self) -> Result<bool, Self::Error> {
+        self.dataset.is_of_one_conversion()
+    }
+
+    fn check_output(&self, _: Option<FileIdentity>, _: Option<&Path>) -> Result<(), Self::Error> {
+        Ok(()) // `Destination` has done so
+    }
+}

@@ -1,0 +1,190 @@
+//! Samples as bytes: NumPy arrays (version 1.0 of the format) and raw elements.
+//!
+//! Both are little-endian and in C order. NumPy has no bf16 and no floats of 8 bits or fewer, so
+//! they become f32, which is exact. An array has one shape, so ragged samples must agree in theirs.
+
+use super::args::{As, Format, GetArgs, OnNull, Selection};
+use super::samples::{SampleEntry, Samples, cannot, is_f32, to_f32};
+use crate::failure::{Failure, Outcome};
+use crate::output::Destination;
+use std::io::{self, Write};
+use tensilo::{DType, Extent, LogicalType};
+
+/// Writes samples with `--format npy` or `--format raw`.
+pub(super) fn write(args: &GetArgs, mut samples: Samples, selection: &Selection, destination: Destination) -> Outcome {
+    let schema = &samples.schema;
+    if !schema.levels.is_empty() {
+        let message = format!("column {:?}: {} has no binary form; use --format json", schema.name, schema.type_name());
+        return Err(Failure::Usage(message));
+    }
+    if args.format == Format::Npy && args.elements != Some(As::Bits) {
+        LogicalType::check_numbers(schema)?;
+    }
+    let elements = Elements::new(args, schema.dtype)?;
+    let shape = survey(args, &mut samples, selection)?;
+    let mut output = destination.create()?;
+    if args.format == Format::Npy {
+        let count = (!selection.is_single()).then(|| selection.count());
+        let shape: Vec<u64> = count.into_iter().chain(shape.iter().copied().map(u64::from)).collect();
+        output.write_all(&npy_header(elements.descr, &shape))?;
+    }
+    let null_bytes = bytes_of(&shape, elements.bytes);
+    for i in selection.iter() {
+        match samples.read(i)? {
+            SampleEntry::Item(sample) if !sample.is_null() => elements.write(&mut output, sample.bytes())?,
+            _ => write_zeros(&mut output, null_bytes)?,
+        }
+    }
+    output.finish()
+}
+
+/// Returns the bytes of a tensor of this shape.
+fn bytes_of(shape: &[u32], element_bytes: usize) -> u64 {
+    let element_bytes = u64::try_from(element_bytes).unwrap_or(u64::MAX);
+    if shape.contains(&0) {
+        return 0;
+    }
+    shape.iter().fold(element_bytes, |bytes, &extent| bytes.saturating_mul(extent.into()))
+}
+
+fn write_zeros(output: &mut impl Write, bytes: u64) -> io::Result<()> {
+    io::copy(&mut io::Read::take(io::repeat(0), bytes), output).map(|_| ())
+}
+
+/// The conversion of elements to output bytes.
+struct Elements {
+    /// NumPy's name of the output type.
+    descr: &'static str,
+    /// The bytes of one output element.
+    bytes: usize,
+    change: Change,
+}
+
+#[derive(Clone, Copy)]
+enum Change {
+    /// To little-endian units of this many bytes.
+    Order(usize),
+    ToF32(DType),
+    /// From 4 bits to 8.
+    SignI4,
+}
+
+impl Elements {
+    fn new(args: &GetArgs, dtype: DType) -> Outcome<Self> {
+        let bytes = dtype.element_bytes();
+        let unit = if dtype == DType::Complex64 { 4 } else { bytes };
+        let stored = |descr| Self { descr, bytes, change: Change::Order(unit) };
+        let widened = Self { descr: "<f4", bytes: 4, change: Change::ToF32(dtype) };
+        let is_npy = args.format == Format::Npy;
+        Ok(match args.elements {
+            Some(As::Bits) if !dtype.is_string() => Self { change: Change::Order(bytes), ..stored(bits_descr(dtype)) },
+            Some(As::F32) if dtype == DType::F32 => stored("<f4"),
+            Some(As::F32) if is_f32(dtype) => widened,
+            Some(_) => return Err(cannot(dtype)),
+            None if is_npy && dtype.is_string() => {
+                return Err(Failure::Usage(format!(
+                    "NumPy arrays cannot hold samples of type {dtype}; use --format raw or --format json"
+                )));
+            }
+            // NumPy has no numbers of fewer than 8 bits, and neither bf16 nor floats of 8 bits
+            None if is_npy && dtype == DType::I4 => Self { change: Change::SignI4, ..stored("|i1") },
+            None if is_npy && (dtype == DType::Bf16 || dtype.is_small() && is_f32(dtype)) => widened,
+            None => stored(value_descr(dtype)),
+        })
+    }
+
+    /// Writes elements, given in memory order.
+    fn write(&self, output: &mut impl Write, elements: &[u8]) -> io::Result<()> {
+        match self.change {
+            Change::Order(unit) if cfg!(target_endian = "little") || unit == 1 => output.write_all(elements),
+            Change::Order(unit) => {
+                let mut bytes = elements.chunks_exact(unit).flat_map(|element| element.iter().rev());
+                bytes.try_for_each(|byte| output.write_all(&[*byte]))
+            }
+            Change::ToF32(dtype) => {
+                let mut values = elements.chunks_exact(dtype.element_bytes()).map(|element| to_f32(dtype, element));
+                values.try_for_each(|value| output.write_all(&value.to_le_bytes()))
+            }
+            Change::SignI4 => {
+                let sign = |element: &u8| ((element << 4).cast_signed() >> 4).cast_unsigned();
+                elements.iter().try_for_each(|element| output.write_all(&[sign(element)]))
+            }
+        }
+    }
+}
+
+fn value_descr(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F16 => "<f2",
+        DType::F32 => "<f4",
+        DType::F64 => "<f8",
+        DType::Complex64 => "<c8",
+        DType::I8 => "|i1",
+        DType::I16 => "<i2",
+        DType::I32 => "<i4",
+        DType::I64 => "<i8",
+        DType::Bool => "|b1",
+        _ => bits_descr(dtype),
+    }
+}
+
+fn bits_descr(dtype: DType) -> &'static str {
+    match dtype.element_bytes() {
+        1 => "|u1",
+        2 => "<u2",
+        4 => "<u4",
+        _ => "<u8",
+    }
+}
+
+/// Returns the header of an array of this type (`<f4`) and shape, in C order.
+fn npy_header(descr: &str, shape: &[u64]) -> Vec<u8> {
+    const ALIGNMENT: usize = 64;
+    const BEFORE_TEXT: usize = 10;
+    let extents: String = shape.iter().map(|extent| format!("{extent},")).collect();
+    let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({extents}), }}");
+    let length = BEFORE_TEXT.saturating_add(text.len()).saturating_add(1);
+    text.extend(std::iter::repeat_n(' ', length.next_multiple_of(ALIGNMENT).saturating_sub(length)));
+    text.push('\n');
+    let mut header = b"\x93NUMPY\x01\x00".to_vec();
+    // with rank 17 the header has fewer than 1,024 bytes
+    header.extend(u16::try_from(text.len()).unwrap_or(u16::MAX).to_le_bytes());
+    header.extend(text.into_bytes());
+    header
+}
+
+/// Reads all samples before anything is written, unless the schema makes that needless. Fails on
+/// nulls that the user has not allowed, and for NumPy on samples of different shapes. Returns the
+/// shape of the samples, with 0 for extents that vary if no sample was read.
+fn survey(args: &GetArgs, samples: &mut Samples, selection: &Selection) -> Outcome<Vec<u32>> {
+    let schema = samples.schema.clone();
+    let refuse_nulls = args.nulls == OnNull::Refuse && samples.has_nulls;
+    let same_shape = args.format == Format::Npy && schema.shape.is_ragged();
+    let mut first: Option<(u64, Vec<u32>)> = None;
+    let surveyed = if refuse_nulls || same_shape { Some(selection.iter()) } else { None };
+    for i in surveyed.into_iter().flatten() {
+        match samples.read(i)? {
+            entry if entry.is_null() && refuse_nulls => {
+                return Err(Failure::Usage(format!(
+                    "column {:?}: sample {i} is null, which this format cannot express; --nulls zero writes zeros for \
+                     it, --format json writes null",
+                    schema.name
+                )));
+            }
+            SampleEntry::Item(sample) if !sample.is_null() && same_shape => {
+                let (first_i, shape) = first.get_or_insert_with(|| (i, sample.shape().to_vec()));
+                if shape.as_slice() != sample.shape() {
+                    return Err(Failure::Usage(format!(
+                        "column {:?}: sample {first_i} has shape {shape:?}, sample {i} has {:?}; a NumPy array has one \
+                         shape: ask for one sample at a time, or use --format json",
+                        schema.name,
+                        sample.shape()
+                    )));
+                }
+            }
+            _ => {}
+        }
+    }
+    let fixed = |extent: &Extent| if let Extent::Fixed(extent) = extent { *extent } else { 0 };
+    Ok(first.map_or_else(|| schema.shape.extents().iter().map(fixed).collect(), |(_, shape)| shape))
+}

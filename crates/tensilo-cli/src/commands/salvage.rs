@@ -1,0 +1,485 @@
+//! `tensilo salvage`: lists what is lost in a damaged file or dataset, and writes the rest to a new
+//! one.
+//!
+//! The core finds every intact chunk, even without header, index or footer. Samples that a column
+//! has lost become nulls there, so that all samples keep their numbers. Chunks that neither an
+//! index nor a footer confirms are kept and listed as unconfirmed.
+//!
+//! A report has two forms, JSON and text, made of a [`SalvageReport`], or of [`FileLosses`].
+//! Of a dataset, each file is salvaged alone; samples are counted over the whole dataset.
+
+use super::dataset::{DatasetSize, dataset_id, set_time, summary};
+use crate::failure::{Exit, Failure, Outcome, verdict};
+use crate::open;
+use crate::options::EncodingArgs;
+use crate::output::{Data, Destination, Inputs, Output, shown, write_json};
+use crate::signals;
+use crate::terminal::{Progress, Unit};
+use crate::text::{self, Table};
+use clap::Args;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use tensilo::Summary;
+use tensilo::salvage::{Losses, RewriteOptions, SalvageOptions, Salvaged, salvage};
+use tensilo::sink::Sink;
+use tensilo_data::{Changes, Dataset, GroupFile, SalvagedFile, SampleGroup};
+
+const SALVAGE: &str = "\
+Examples:
+  tensilo salvage broken.tsl                    list the losses
+  tensilo salvage broken.tsl -o whole.tsl       and write the rest to a file
+  tensilo salvage broken.tsl -o whole.tsl --json | jq '.columns[].lost'
+  tensilo salvage train/ -o whole/              a new dataset of what is left
+
+Finds every intact chunk, even if header, index, footers or trailers are
+damaged, cut off or missing, or the writer was killed. Copies chunks as they
+are stored. A damaged chunk in blocks loses only the samples of its damaged
+blocks, if its front is intact. If the header and all footers are lost, nothing
+can be salvaged: the columns are then unknown. BROKEN.tsl is never changed.
+
+If index and footer are damaged too, nothing confirms that a chunk is not of an
+older file: its samples are kept, and listed as unconfirmed. OUT.tsl names them
+in the metadata \"tensilo.unconfirmed\" of their columns.
+
+Samples that a column has lost become nulls in that column, and all samples
+keep their numbers. With --leave-out, samples that any column has lost are left
+out, and the following samples get lower numbers. The encoding options only
+apply to chunks with such nulls or gaps.
+
+Every file of a dataset with a manifest is salvaged. The new dataset has the
+same groups and sample numbers. A file that is missing, destroyed or not the one in
+the manifest has nulls in all samples of its columns.
+
+Exits with 1 if a sample is lost or unconfirmed, or may be lost at the end; the
+output is complete nevertheless.
+
+JSON, schema tensilo.salvage/1 (members may be added; those named here stay):
+  schema, ok, file_bytes, sample_count
+  header_is_intact   if false, the schema comes from a footer
+  committed_samples  up to the last commit whose footer is intact, or null
+  end_is_known       false: there may have been more samples at the end
+  columns: [{ name, chunk_count, stored_bytes, lost_count,
+    lost     [[first, end], ...] sample numbers, end excluded
+    unconfirmed_count, unconfirmed  the same of samples that nothing confirms }]
+  output             null, or { path, file_bytes, sample_count, file_id,
+    content_id }
+Of a dataset, schema tensilo.salvage-dataset/1:
+  schema, ok, dataset_id, version, sample_count
+  files: [{ path, ok, samples,
+    message  why everything in the file is lost, or null
+    columns  [{ name, lost_count, lost, unconfirmed_count, unconfirmed }] by
+             sample numbers of the dataset }]
+  output   null, or { path, dataset_id, sample_count, files, file_bytes }";
+
+/// The arguments of `tensilo salvage`.
+#[derive(Args, Debug)]
+#[command(after_help = SALVAGE)]
+pub(crate) struct SalvageArgs {
+    /// A damaged tensilo file, the folder of a dataset, or a quoted glob of files
+    #[arg(value_name = "BROKEN.tsl")]
+    file: PathBuf,
+    /// The file to write, - is the standard output; of a dataset, the folder of the new one;
+    /// without it, only the losses are listed
+    #[arg(short, long, value_name = "OUT.tsl|OUT/")]
+    output: Option<PathBuf>,
+    /// Print a JSON document
+    #[arg(long)]
+    json: bool,
+    /// Leave out the samples that any column has lost, instead of making them null in that column
+    #[arg(long)]
+    leave_out: bool,
+    /// Replace OUT.tsl if it exists; write binary data to a terminal
+    #[arg(short, long, requires = "output")]
+    force: bool,
+    #[command(flatten)]
+    encoding: EncodingArgs,
+}
+
+/// Reports the losses, and writes the intact chunks to a new file.
+pub(crate) fn run(args: &SalvageArgs, quiet: bool) -> Outcome<Exit> {
+    if let Some(dataset) = open::dataset(&args.file)? {
+        return salvage_dataset(args, &dataset, quiet);
+    }
+    let inputs = Inputs::file(&args.file);
+    let destination = |path: &PathBuf| Destination::new(path, args.force, Data::Binary, inputs);
+    let destination = args.output.as_ref().map(destination).transpose()?;
+    let salvaged = salvaged(&args.file, quiet)?;
+    let written = destination.map(|destination| write(args, &salvaged, destination.create()?, quiet)).transpose()?;
+    let mut output =
+        written.as_ref().map_or_else(|| Box::new(Output::stdout()) as Box<dyn Write>, |it| it.sink.summary());
+    let report = SalvageReport { salvaged: &salvaged, written: args.output.as_deref().zip(written.as_ref()) };
+    let exit = if report.is_whole() { Exit::Done } else { Exit::Damaged };
+    let printed = match args.json {
+        true => write_json(&mut output, &report.document()),
+        false => report.write_text(quiet, &mut output).map_err(Failure::from),
+    };
+    verdict(exit, printed.and_then(|()| Ok(output.flush()?)))
+}
+
+fn salvaged(file: &Path, quiet: bool) -> Outcome<Salvaged> {
+    let about = |error| Failure::about(file, error);
+    let source = open::source(file)?;
+    let progress = Progress::new(Unit::Bytes, quiet);
+    let mut advance = |done, total| progress.set("looking for chunks", done, Some(total));
+    salvage(source, SalvageOptions::new().decode(true).progress(&mut advance)).map_err(about)
+}
+
+/// Writes what is left of a file, with nulls for what is lost.
+fn write<S: Sink>(args: &SalvageArgs, salvaged: &Salvaged, output: S, quiet: bool) -> Outcome<Summary<S>> {
+    let progress = Progress::new(Unit::Samples, quiet);
+    let mut advance = |done| progress.set("writing", done, Some(salvaged.reader.sample_count()));
+    let writer = args.encoding.writer_options().alignment(salvaged.reader.alignment());
+    let options = RewriteOptions::new().leave_out(args.leave_out).progress(&mut advance);
+    Ok(salvaged.write_to(output, &writer, options)?)
+}
+
+/// The result of a salvage, and the file that was written.
+pub(crate) struct SalvageReport<'a> {
+    pub(crate) salvaged: &'a Salvaged,
+    pub(crate) written: Option<(&'a Path, &'a Summary<Output>)>,
+}
+
+impl SalvageReport<'_> {
+    /// Returns whether every sample is there and confirmed.
+    fn is_whole(&self) -> bool {
+        let Salvaged { losses, unconfirmed, end_is_known, .. } = self.salvaged;
+        losses.is_empty() && unconfirmed.is_empty() && *end_is_known
+    }
+
+    /// Returns the JSON document of schema `tensilo.salvage/1`.
+    pub(crate) fn document(&self) -> Value {
+        let Salvaged { reader, losses, unconfirmed, .. } = self.salvaged;
+        let samples = losses.columns.iter().zip(&unconfirmed.columns);
+        let columns = reader.columns().zip(samples).map(|(column, ((name, lost), (_, unconfirmed)))| {
+            let facts = column.facts();
+            json!({
+                "name": name,
+                "chunk_count": facts.chunk_count,
+                "stored_bytes": facts.stored_bytes,
+                "lost_count": lost.count(),
+                "lost": pairs(lost.ranges()),
+                "unconfirmed_count": unconfirmed.count(),
+                "unconfirmed": pairs(unconfirmed.ranges()),
+            })
+        });
+        let output = self.written.map(|(path, summary)| {
+            json!({
+                "path": path.to_string_lossy(),
+                "file_bytes": summary.file_bytes,
+                "sample_count": summary.sample_count,
+                "file_id": summary.file_id.to_string(),
+                "content_id": summary.content_id.to_string(),
+            })
+        });
+        json!({
+            "schema": "tensilo.salvage/1",
+            "ok": self.is_whole(),
+            "file_bytes": reader.file_bytes(),
+            "sample_count": reader.sample_count(),
+            "header_is_intact": self.salvaged.header_is_intact,
+            "committed_samples": self.salvaged.committed_samples,
+            "end_is_known": self.salvaged.end_is_known,
+            "columns": columns.collect::<Vec<_>>(),
+            "output": output,
+        })
+    }
+
+    /// Writes a table of the columns, and remarks on the file.
+    fn write_text(&self, quiet: bool, output: &mut impl Write) -> io::Result<()> {
+        let Salvaged { reader, losses, unconfirmed, .. } = self.salvaged;
+        let mut table = Table::new(&["column", ">chunks", ">bytes", ">lost", "lost samples", "unconfirmed samples"]);
+        let samples = losses.columns.iter().zip(&unconfirmed.columns);
+        for (column, ((name, lost), (_, unconfirmed))) in reader.columns().zip(samples) {
+            let facts = column.facts();
+            table.row(vec![
+                text::excerpt(name),
+                facts.chunk_count.to_string(),
+                text::bytes(facts.stored_bytes),
+                lost.count().to_string(),
+                ranges(lost.ranges()),
+                ranges(unconfirmed.ranges()),
+            ]);
+        }
+        table.hide_blank();
+        table.write(output)?;
+        if quiet {
+            return Ok(());
+        }
+        writeln!(output)?;
+        self.remarks().iter().try_for_each(|remark| writeln!(output, "{remark}"))
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let Salvaged { reader, losses, unconfirmed, header_is_intact, committed_samples, end_is_known, .. } =
+            self.salvaged;
+        let mut remarks = Vec::new();
+        if !header_is_intact {
+            remarks.push("The header is damaged: the columns are those that a footer names.".to_owned());
+        }
+        match committed_samples {
+            None => remarks.push("No footer is intact.".to_owned()),
+            Some(committed) if *committed < reader.sample_count() => {
+                remarks.push(format!("Samples after {committed} come after the last commit whose footer is intact."));
+            }
+            Some(_) => {}
+        }
+        if !end_is_known {
+            remarks.push("The end of the file is missing or damaged: there may have been more samples.".to_owned());
+        }
+        let (any, all) = (losses.of_all().count(), reader.sample_count());
+        let unconfirmed = unconfirmed.of_all().count();
+        remarks.push(match any {
+            0 if unconfirmed == 0 => format!("All {all} samples are intact."),
+            0 => format!("All {all} samples can be read."),
+            _ => format!("Of {all} samples, {} are intact in all columns.", all.saturating_sub(any)),
+        });
+        if unconfirmed > 0 {
+            remarks.push(unconfirmed_remark(unconfirmed));
+        }
+        if let Some((path, summary)) = self.written {
+            let (samples, bytes) = (summary.sample_count, text::bytes(summary.file_bytes));
+            remarks.push(format!("{}: {samples} samples, {bytes}", shown(path)));
+        }
+        remarks
+    }
+}
+
+/// Reports the losses of all files, and writes a new dataset.
+fn salvage_dataset(args: &SalvageArgs, dataset: &Dataset, quiet: bool) -> Outcome<Exit> {
+    if args.leave_out || args.force {
+        let option = if args.force { "--force" } else { "--leave-out" };
+        return Err(Failure::Usage(format!("{option} is for a file; a dataset keeps the numbers of all samples")));
+    }
+    let mut changes = args.output.as_ref().map(|folder| begin(dataset, folder)).transpose()?;
+    let (mut losses, mut output) = (Vec::new(), Output::stdout());
+    for group in dataset.groups() {
+        let group = group?;
+        let mut written = Vec::new();
+        for (number, file) in group.files.iter().enumerate() {
+            let progress = Progress::new(Unit::Bytes, quiet);
+            let mut advance = |done, total| progress.set("looking for chunks", done, Some(total));
+            let options = SalvageOptions::new().decode(true).progress(&mut advance);
+            let salvaged = dataset.salvage_file(&group, number, options)?;
+            drop(progress);
+            let found = FileLosses::of(dataset, &group, file, &salvaged);
+            if let Some(changes) = &mut changes {
+                let lossy = found.columns.iter().filter(|column| !column.lost.is_empty());
+                lossy.for_each(|column| changes.make_nullable(column.number));
+                let output = changes.next_file()?;
+                let path = output.path().to_path_buf();
+                signals::remove_at_exit(output.temporary_path());
+                write(args, &salvaged.salvaged, output, quiet)?;
+                written.push((path, file.columns.clone()));
+            }
+            if !args.json && found.is_damaged() {
+                found.write_text(&mut output)?;
+            }
+            losses.push(found);
+        }
+        if let Some(changes) = &mut changes {
+            changes.append_group(&written)?;
+        }
+    }
+    let made = changes.map(|changes| changes.publish("salvage")).transpose()?;
+    let made = made.as_ref().zip(args.output.as_deref());
+    let is_whole = !losses.iter().any(FileLosses::is_damaged);
+    let printed = if args.json {
+        write_json(&mut output, &dataset_document(dataset, &losses, made)?)
+    } else if quiet {
+        Ok(())
+    } else {
+        write_sums(dataset, &losses, &mut output)?;
+        made.map_or(Ok(()), |(made, folder)| Ok(writeln!(output, "{}", summary(made, folder)?)?))
+    };
+    verdict(if is_whole { Exit::Done } else { Exit::Damaged }, printed.and_then(|()| output.finish()))
+}
+
+/// Begins a dataset with the columns, metadata and order of another.
+pub(crate) fn begin(dataset: &Dataset, folder: &PathBuf) -> Outcome<Changes> {
+    let mut changes = Dataset::create(folder)?;
+    set_time(&mut changes)?;
+    changes.declare(dataset.schema())?;
+    changes.set_order(dataset.order());
+    Ok(changes)
+}
+
+/// The lost and unconfirmed samples of a column of a file.
+pub(crate) struct ColumnLosses {
+    /// The name in the dataset.
+    name: String,
+    /// The number in the dataset.
+    pub(crate) number: usize,
+    /// Samples of the dataset.
+    pub(crate) lost: Vec<Range<u64>>,
+    /// Samples of the dataset that nothing confirms.
+    unconfirmed: Vec<Range<u64>>,
+}
+
+/// The losses of a file.
+pub(crate) struct FileLosses {
+    path: PathBuf,
+    samples: Range<u64>,
+    /// The reason why everything is lost.
+    message: Option<String>,
+    /// The columns that the file has.
+    pub(crate) columns: Vec<ColumnLosses>,
+}
+
+impl FileLosses {
+    /// Returns the losses of a file of a group.
+    pub(crate) fn of(dataset: &Dataset, group: &SampleGroup, file: &GroupFile, found: &SalvagedFile) -> Self {
+        let first = group.samples.start;
+        let columns = file.columns.iter().map(|(name, number)| {
+            let of_dataset = |losses: &Losses| -> Vec<Range<u64>> {
+                let samples = losses.columns.iter().find(|(column, _)| column == name);
+                let ranges = samples.into_iter().flat_map(|(_, samples)| samples.ranges());
+                ranges.map(|range| range.start.saturating_add(first)..range.end.saturating_add(first)).collect()
+            };
+            let (lost, unconfirmed) = (of_dataset(&found.salvaged.losses), of_dataset(&found.salvaged.unconfirmed));
+            let name = dataset.schema().columns.get(*number).map_or(name, |column| &column.name);
+            ColumnLosses { name: name.clone(), number: *number, lost, unconfirmed }
+        });
+        let (path, samples, columns) = (file.path.clone(), group.samples.clone(), columns.collect());
+        Self { path, samples, message: found.lost.as_ref().map(ToString::to_string), columns }
+    }
+
+    /// Returns whether anything of the file is lost or unconfirmed, of columns of the dataset.
+    fn is_damaged(&self) -> bool {
+        let is_damaged = |column: &ColumnLosses| !column.lost.is_empty() || !column.unconfirmed.is_empty();
+        self.message.is_some() || self.columns.iter().any(is_damaged)
+    }
+
+    /// Writes what is lost or unconfirmed.
+    fn write_text(&self, output: &mut impl Write) -> io::Result<()> {
+        if let Some(message) = &self.message {
+            let Range { start, end } = self.samples;
+            return writeln!(output, "{message}; samples {start}..{end} are lost in its columns");
+        }
+        writeln!(output, "{}:", shown(&self.path))?;
+        for ColumnLosses { name, lost, unconfirmed, .. } in &self.columns {
+            for (what, samples) in [("lost", lost), ("unconfirmed", unconfirmed)] {
+                if !samples.is_empty() {
+                    writeln!(output, "column {:?}: {what} {}", text::excerpt(name), ranges(samples))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn document(&self) -> Value {
+        let columns = self.columns.iter().map(|ColumnLosses { name, lost, unconfirmed, .. }| {
+            json!({
+                "name": name,
+                "lost_count": count(lost),
+                "lost": pairs(lost),
+                "unconfirmed_count": count(unconfirmed),
+                "unconfirmed": pairs(unconfirmed),
+            })
+        });
+        json!({
+            "path": self.path.to_string_lossy(),
+            "ok": !self.is_damaged(),
+            "samples": [self.samples.start, self.samples.end],
+            "message": self.message,
+            "columns": columns.collect::<Vec<Value>>(),
+        })
+    }
+}
+
+/// Returns the JSON document of schema `tensilo.salvage-dataset/1`, with the dataset that was
+/// written.
+pub(crate) fn dataset_document(
+    dataset: &Dataset,
+    files: &[FileLosses],
+    written: Option<(&Dataset, &Path)>,
+) -> Outcome<Value> {
+    let output = written.map(|(dataset, folder)| {
+        let size = DatasetSize::of(dataset)?;
+        Outcome::Ok(json!({
+            "path": folder.to_string_lossy(),
+            "dataset_id": dataset_id(dataset),
+            "sample_count": dataset.sample_count(),
+            "files": size.files,
+            "file_bytes": size.bytes,
+        }))
+    });
+    Ok(json!({
+        "schema": "tensilo.salvage-dataset/1",
+        "ok": !files.iter().any(FileLosses::is_damaged),
+        "dataset_id": dataset_id(dataset),
+        "version": dataset.version(),
+        "sample_count": dataset.sample_count(),
+        "files": files.iter().map(FileLosses::document).collect::<Vec<Value>>(),
+        "output": output.transpose()?,
+    }))
+}
+
+/// Writes the number of damaged files, and of samples in them.
+fn write_sums(dataset: &Dataset, files: &[FileLosses], output: &mut impl Write) -> io::Result<()> {
+    let samples = dataset.sample_count();
+    match (files.len(), files.iter().filter(|file| file.is_damaged()).count()) {
+        (all, 0) => writeln!(output, "All {samples} samples in {all} files are intact.")?,
+        (all, damaged) => {
+            let intact = samples.saturating_sub(count(&of_any(files, |column| &column.lost)));
+            writeln!(
+                output,
+                "{damaged} of {all} files are damaged. Of {samples} samples, {intact} are intact in all columns."
+            )?;
+        }
+    }
+    match count(&of_any(files, |column| &column.unconfirmed)) {
+        0 => Ok(()),
+        unconfirmed => writeln!(output, "{}", unconfirmed_remark(unconfirmed)),
+    }
+}
+
+/// Returns the union of the samples of all columns: ranges that do not overlap.
+fn of_any(files: &[FileLosses], samples: impl Fn(&ColumnLosses) -> &Vec<Range<u64>>) -> Vec<Range<u64>> {
+    let columns = files.iter().flat_map(|file| &file.columns);
+    let mut all: Vec<Range<u64>> = columns.flat_map(|column| samples(column).iter().cloned()).collect();
+    all.sort_unstable_by_key(|lost| lost.start);
+    let mut end = 0;
+    for lost in &mut all {
+        lost.start = lost.start.max(end).min(lost.end.max(end));
+        lost.end = lost.end.max(end);
+        end = lost.end;
+    }
+    all
+}
+
+/// Returns the number of samples in ranges that do not overlap.
+fn count(ranges: &[Range<u64>]) -> u64 {
+    ranges.iter().map(|range| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
+}
+
+/// The maximum number of lost ranges in a line of text. The JSON document has all.
+const RANGES: usize = 8;
+
+/// Returns `[[100, 200], [300, 301]]` for a JSON document.
+fn pairs(ranges: &[Range<u64>]) -> Vec<[u64; 2]> {
+    ranges.iter().map(|range| [range.start, range.end]).collect()
+}
+
+/// Returns the remark on samples that nothing confirms.
+fn unconfirmed_remark(count: u64) -> String {
+    format!(
+        "Nothing confirms {}, because the index or the footer is damaged too: they may come from an older file.",
+        text::count(count, "sample")
+    )
+}
+
+/// Returns `100..200, 300..301`.
+fn ranges(ranges: &[Range<u64>]) -> String {
+    let mut words: Vec<String> =
+        ranges.iter().take(RANGES).map(|range| format!("{}..{}", range.start, range.end)).collect();
+    match ranges.len().saturating_sub(RANGES) {
+        0 if words.is_empty() => "-".to_owned(),
+        0 => words.join(", "),
+        more => {
+            words.push(format!("and {more} more ranges (--json lists all)"));
+            words.join(", ")
+        }
+    }
+}

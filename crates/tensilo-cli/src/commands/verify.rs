@@ -1,0 +1,293 @@
+//! `tensilo verify`: checks every byte of a file or of all files of a dataset, and lists the damage.
+//!
+//! The core checks a file even if it is too damaged to be opened. The files of a dataset with a
+//! manifest are opened as the manifest lists them: one that was replaced is damaged, and one that
+//! has grown since is not. Files of a folder or a pattern without a manifest are independent.
+//!
+//! The verdict is the exit code. A reader that closes the pipe early does not change it.
+
+use crate::failure::{Exit, Failure, Outcome, foreign, verdict};
+use crate::open;
+use crate::options::threads;
+use crate::output::{Output, shown, write_json};
+use crate::terminal::{Progress, Unit, warning};
+use crate::text::{self, damage_line};
+use clap::Args;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use tensilo::Reader;
+use tensilo::facts::RegionKind;
+use tensilo::verify::{Damage, DamageKind, FileState, VerifyOptions, VerifyReport};
+use tensilo_data::{DataError, Dataset};
+
+const VERIFY: &str = "\
+Examples:
+  tensilo verify train.tsl           every byte: checksums, structure, padding
+  tensilo verify train.tsl --deep    also decode every chunk
+  tensilo verify train.tsl --json | jq '.damages[].samples'
+  tensilo verify train/              a dataset: its manifest and all its files
+  tensilo verify 'train/*.tsl'       all files that match
+
+Exits with 1 if anything is damaged, and with 5 if all samples of the last
+commit are intact, but a writer has not finished: it is at work, or was stopped.
+Also checks files that are too damaged to be opened.
+
+Of a chunk in blocks, only the damaged blocks are named, and the samples with a
+byte in them, unless its front is damaged too.
+
+JSON, schema tensilo.verify/1 (members may be added; those named here stay):
+  schema, ok, file_bytes, chunk_count, sample_count
+  state    ok, unfinished or damaged; ok is false for the last two
+  damages: [{ offset, bytes, message,
+    kind     damaged; or uncommitted: bytes that an append has not committed;
+             or unfinished: the last commit is intact, but the writer has not
+             written the final one
+    region   header, chunk, index page, ...; null if unknown
+    column   the column of the chunk or index, or null
+    samples  [first, end] of lost or doubtful samples, end excluded, or null;
+             of blocks, empty samples between them are not lost
+    rule     of the format specification, or null }]
+Of a dataset, schema tensilo.verify-dataset/1:
+  schema, ok, state, version
+  files: [{ path, and the members above; of a file that is not the one in the
+            manifest, a message instead }]";
+
+/// The arguments of `tensilo verify`.
+#[derive(Args, Debug)]
+#[command(after_help = VERIFY)]
+pub(crate) struct VerifyArgs {
+    /// A tensilo file, the folder of a dataset, or a quoted glob of files
+    file: PathBuf,
+    /// Print a JSON document
+    #[arg(long)]
+    json: bool,
+    /// Also decode every chunk, and check its content
+    #[arg(long)]
+    deep: bool,
+    /// Threads that check; the report does not depend on it [default: all cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+}
+
+impl VerifyArgs {
+    fn options(&self) -> VerifyOptions<'_> {
+        VerifyOptions::new().decode(self.deep).threads(threads(self.threads))
+    }
+}
+
+/// Verifies a file or a dataset, and prints every damage.
+pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> Outcome<Exit> {
+    if open::is_dataset(&args.file) {
+        let files = Dataset::files_without_manifest(&args.file);
+        return match files.map_err(|error| open::with_hint(&args.file, error))? {
+            Some(files) => verify_files(args, files, quiet),
+            None => verify_dataset(args, &Dataset::open(&args.file)?, quiet),
+        };
+    }
+    let report = verify(&args.file, args, quiet)?;
+    if let Some(foreign) = foreign(&args.file).filter(|_| !quiet && report.state() == FileState::Damaged) {
+        warning(&format!("{}: {foreign}", shown(&args.file)));
+    }
+    let mut output = Output::stdout();
+    let printed = match args.json {
+        true => write_json(&mut output, &document(&report)),
+        false => write_text(&report, args.deep, quiet, &mut output).map_err(Failure::from),
+    };
+    verdict(report.state().into(), printed.and_then(|()| output.finish()))
+}
+
+/// Verifies a file.
+fn verify(path: &Path, args: &VerifyArgs, quiet: bool) -> Outcome<VerifyReport> {
+    let source = open::source(path)?;
+    let progress = Progress::new(Unit::Bytes, quiet);
+    let mut advance = |bytes| progress.set("verifying", bytes, Some(source.byte_count()));
+    let report = tensilo::verify::verify(&source, args.options().progress(&mut advance));
+    report.map_err(|error| Failure::about(path, error))
+}
+
+/// Returns the JSON document of schema `tensilo.verify/1`.
+fn document(report: &VerifyReport) -> Value {
+    json!({
+        "schema": "tensilo.verify/1",
+        "ok": report.state() == FileState::Intact,
+        "state": report.state().name(),
+        "file_bytes": report.file_bytes,
+        "chunk_count": report.chunk_count,
+        "sample_count": report.sample_count,
+        "damages": report.damages.iter().map(damage_object).collect::<Vec<Value>>(),
+    })
+}
+
+fn damage_object(damage: &Damage) -> Value {
+    let range = &damage.file_range;
+    json!({
+        "kind": damage.kind.name(),
+        "offset": range.start,
+        "bytes": range.end.saturating_sub(range.start),
+        "region": damage.region.map(RegionKind::name),
+        "column": damage.column.as_deref(),
+        "samples": damage.samples.as_ref().map(|samples| [samples.start, samples.end]),
+        "rule": damage.error.rule(),
+        "message": damage.error.message(),
+    })
+}
+
+/// Writes the report. `deep`: chunks were decoded, so that those which need a damaged table are
+/// among the damages.
+fn write_text(report: &VerifyReport, deep: bool, quiet: bool, output: &mut impl Write) -> io::Result<()> {
+    for damage in &report.damages {
+        writeln!(output, "{}", damage_line(damage))?;
+    }
+    if quiet {
+        return Ok(());
+    }
+    if !deep && report.damages.iter().any(|damage| damage.region == Some(RegionKind::Table)) {
+        writeln!(output, "chunks that need a damaged table are lost with it; --deep names their samples")?;
+    }
+    let (bytes, chunks) = (report.file_bytes, report.chunk_count);
+    let samples =
+        report.sample_count.map_or_else(|| "no readable commit".to_owned(), |count| format!("{count} samples"));
+    match report.state() {
+        FileState::Intact => writeln!(output, "ok: {bytes} bytes, {chunks} chunks, {samples}"),
+        FileState::Unfinished => writeln!(
+            output,
+            "unfinished: {bytes} bytes, {chunks} chunks, {samples}; all of these are intact, but a writer is at work or \
+             was stopped"
+        ),
+        _ => {
+            let damaged = report.damages.iter().filter(|damage| damage.kind == DamageKind::Damaged);
+            let ranges = text::count(u64::try_from(damaged.count()).unwrap_or(u64::MAX), "range");
+            writeln!(output, "damaged: {ranges} in {bytes} bytes; {chunks} chunks are intact, {samples}")
+        }
+    }
+}
+
+/// A file of a dataset, checked: a report, or the reason why it is not the file that the manifest
+/// lists.
+type Checked = Result<VerifyReport, String>;
+
+/// Verifies all files that a manifest lists, and prints every damage.
+fn verify_dataset(args: &VerifyArgs, dataset: &Dataset, quiet: bool) -> Outcome<Exit> {
+    let mut report = DatasetReport::new(args);
+    match dataset.check_lineage() {
+        Ok(()) => {}
+        Err(ref error @ DataError::Corrupt { ref path, .. }) => report.add(path, &Err(error.to_string()))?,
+        Err(error) => return Err(error.into()),
+    }
+    for group in dataset.groups() {
+        let group = group?;
+        for (number, file) in group.files.iter().enumerate() {
+            let checked = match dataset.open_file(&group, number) {
+                Ok(reader) => Ok(verify_listed(&reader, args, quiet)?),
+                Err(error) => Err(error.to_string()),
+            };
+            report.add(&file.path, &checked)?;
+        }
+    }
+    report.finish(Some(dataset.version()), dataset.sample_count(), quiet)
+}
+
+/// Verifies files, and prints every damage. Each is one of its own: it may have other columns, or
+/// such damage that it cannot be opened.
+fn verify_files(args: &VerifyArgs, files: Vec<PathBuf>, quiet: bool) -> Outcome<Exit> {
+    let mut report = DatasetReport::new(args);
+    let mut samples = 0_u64;
+    for file in files {
+        let checked = verify(&file, args, quiet)?;
+        samples = samples.saturating_add(checked.sample_count.unwrap_or(0));
+        report.add(&file, &Ok(checked))?;
+    }
+    report.finish(None, samples, quiet)
+}
+
+fn verify_listed(reader: &Reader, args: &VerifyArgs, quiet: bool) -> Outcome<VerifyReport> {
+    let progress = Progress::new(Unit::Bytes, quiet);
+    let mut advance = |bytes| progress.set("verifying", bytes, Some(reader.file_bytes()));
+    let mut report = reader.verify(args.options().progress(&mut advance))?;
+    // the dataset reads an earlier commit of a file: there its writer had not finished
+    report.damages.retain(|damage| damage.kind == DamageKind::Damaged);
+    Ok(report)
+}
+
+/// The findings, which are printed file by file, or as one document.
+struct DatasetReport<'a> {
+    args: &'a VerifyArgs,
+    output: Output,
+    /// The numbers of intact, unfinished and damaged files.
+    files: [u64; 3],
+    bytes: u64,
+    documents: Vec<Value>,
+}
+
+impl<'a> DatasetReport<'a> {
+    fn new(args: &'a VerifyArgs) -> Self {
+        Self { args, output: Output::stdout(), files: [0; 3], bytes: 0, documents: Vec::new() }
+    }
+
+    fn add(&mut self, path: &Path, checked: &Checked) -> Outcome {
+        self.bytes = self.bytes.saturating_add(checked.as_ref().map_or(0, |report| report.file_bytes));
+        let state = checked.as_ref().map_or(FileState::Damaged, VerifyReport::state);
+        let [intact, unfinished, damaged] = &mut self.files;
+        *match state {
+            FileState::Intact => intact,
+            FileState::Unfinished => unfinished,
+            _ => damaged,
+        } += 1;
+        if self.args.json {
+            self.documents.push(file_document(&shown(path), checked));
+        } else if state != FileState::Intact {
+            match checked {
+                Ok(report) => {
+                    writeln!(self.output, "{}:", shown(path))?;
+                    write_text(report, self.args.deep, false, &mut self.output)?;
+                }
+                Err(message) => writeln!(self.output, "{message}")?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints the sums.
+    fn finish(mut self, version: Option<u64>, samples: u64, quiet: bool) -> Outcome<Exit> {
+        let (files, bytes) = (self.files.iter().sum::<u64>(), self.bytes);
+        let (state, count) = match self.files {
+            [_, 0, 0] => (FileState::Intact, 0),
+            [_, unfinished, 0] => (FileState::Unfinished, unfinished),
+            [_, _, damaged] => (FileState::Damaged, damaged),
+        };
+        let version_text = version.map_or(String::new(), |version| format!(", version {version}"));
+        let printed = if self.args.json {
+            let document = json!({
+                "schema": "tensilo.verify-dataset/1",
+                "ok": state == FileState::Intact,
+                "state": state.name(),
+                "version": version.unwrap_or(0),
+                "files": self.documents,
+            });
+            write_json(&mut self.output, &document)
+        } else if quiet {
+            Ok(())
+        } else {
+            let what = match state {
+                FileState::Intact => format!("{}, {bytes} bytes, {samples} samples", text::count(files, "file")),
+                _ => format!("{count} of {files} files; {samples} samples"),
+            };
+            writeln!(self.output, "{}: {what}{version_text}", state.name()).map_err(Failure::from)
+        };
+        verdict(state.into(), printed.and_then(|()| self.output.finish()))
+    }
+}
+
+fn file_document(path: &str, checked: &Checked) -> Value {
+    let mut object = match checked {
+        Ok(report) => document(report),
+        Err(message) => json!({ "ok": false, "message": message, "damages": [] }),
+    };
+    if let Some(members) = object.as_object_mut() {
+        members.shift_remove("schema");
+        members.shift_insert(0, "path".to_owned(), path.into());
+    }
+    object
+}

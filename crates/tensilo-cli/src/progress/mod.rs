@@ -1,6 +1,0 @@
-//! The progress bar.
-
-mod bar;
-mod line;
-
-pub(crate) use bar::{Progress, Unit};
