@@ -20,12 +20,11 @@ use crate::output::Output;
 use serde_json::Value;
 use std::io;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tensilo::salvage::{RewriteOptions, SalvageOptions, Salvaged, salvage as find_intact};
 use tensilo::sink::{AtomicFile, Sink};
-use tensilo::verify::{DamageKind, VerifyOptions, verify};
-use tensilo::{Error, ErrorKind, OpenOptions, Summary, WriterOptions};
-use tensilo_data::{Changes, DataError, Dataset, SampleGroup};
+use tensilo::{Error, Summary, WriterOptions};
+use tensilo_data::{DataError, Dataset};
 use tensilo_object::{Address, ObjectOptions, ObjectStorage};
 
 /// A function that is told the phase of some work, and what is done and in total as far as it is
@@ -132,13 +131,13 @@ fn rewrite<K: Sink>(salvaged: &Salvaged, output: K, tell: Tell<'_>) -> tensilo::
 /// Begins a file, or an object if the path is its address.
 fn create(path: &Path) -> Result<Output, DataError> {
     if !Address::is_path(path) {
-        return Ok(Output::File(Box::new(AtomicFile::create(path, false)?), path.to_path_buf()));
+        return Ok(Output::Whole(Box::new(AtomicFile::create(path, false)?), path.to_path_buf()));
     }
     let upload = Address::of_path(path)
         .and_then(|address| ObjectStorage::new(&address, ObjectOptions::new()).upload(&address, false));
     let failed = |error: tensilo_object::ObjectError| Error::io("creating the object", error.into_io());
     let upload = upload.map_err(|error| failed(error).with_path(path))?;
-    Ok(Output::Object(Box::new(upload), path.to_path_buf()))
+    Ok(Output::Whole(Box::new(upload), path.to_path_buf()))
 }
 
 /// Returns the error of the crates, without what the program would print about it.

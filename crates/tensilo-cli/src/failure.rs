@@ -294,7 +294,7 @@ fn no_values(column: &ColumnSchema) -> Option<String> {
         .map(|error| format!("{}; loaders and array files refuse this column", advice(&error)))
 }
 
-/// Describes the samples whose shape differs from that of all others; `None` if no sample does.
+/// Describes the samples whose shape differs from all others; `None` if no sample does.
 fn odd_samples(column: &ColumnSchema) -> Option<String> {
     let found = FoundShape::of(column)?;
     if found.odd_count == 0 {

@@ -14,7 +14,7 @@ use tensilo_object::Address;
 
 /// Opens the dataset that an argument names: a folder, a prefix of an object store, or files that
 /// match a pattern. Returns `None` for any other argument, which names a file. An argument that
-/// exists is no pattern.
+/// exists is not a pattern.
 pub(crate) fn dataset(path: &Path) -> Outcome<Option<Dataset>> {
     dataset_with(DatasetOptions::new(), path)
 }
@@ -29,7 +29,7 @@ pub(crate) fn dataset_with(options: DatasetOptions, path: &Path) -> Outcome<Opti
     })
 }
 
-/// Adds to an error what a folder that is no dataset is instead.
+/// Adds to an error what a folder is instead of a dataset.
 pub(crate) fn with_hint(folder: &Path, error: DataError) -> Failure {
     match (&error, hint(folder)) {
         (DataError::BadArgument(message), Some(hint)) => Failure::Usage(format!("{message}; {hint}")),
@@ -60,7 +60,7 @@ fn is_pattern(path: &Path) -> bool {
     !Address::is_path(path) && path.to_string_lossy().contains(['*', '?', '[']) && path.symlink_metadata().is_err()
 }
 
-/// Opens the bytes of a file by position, or those of an object. If another process changes or
+/// Opens the bytes of a file, by position, or of an object. If another process changes or
 /// truncates it, reads fail with an error instead of a crash.
 pub(crate) fn source(path: &Path) -> Outcome<Arc<dyn Source>> {
     tensilo_object::source_at(path).map_err(|error| Failure::about(path, error))

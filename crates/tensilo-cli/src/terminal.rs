@@ -109,11 +109,11 @@ impl Progress {
         if self.phase.replace(Some((phase, total))) != Some((phase, total)) {
             // the style first, because each later call draws
             self.bar.set_style(self.unit.style(total.is_some()));
+            self.bar.set_message(phase);
             match total {
                 Some(total) => self.bar.set_length(total),
                 None => self.bar.unset_length(),
             }
-            self.bar.set_message(phase);
             self.bar.reset();
         }
         self.bar.set_position(done);

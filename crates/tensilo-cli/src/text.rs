@@ -1,6 +1,6 @@
 //! Text for people: numbers with units, tables, and the lines that several commands print.
 //!
-//! Tables are those of `comfy_table` without borders: columns are two spaces apart, and numbers
+//! `comfy_table` lays out tables, without borders: columns are two spaces apart, and numbers
 //! align to the right. On a terminal, a table is as wide as the terminal: texts wrap within their
 //! column, numbers do not. In a pipe or a file, a table is as wide as its cells, so that nothing is
 //! wrapped or cut, and each row is one line for `grep` and `awk`.
@@ -183,8 +183,8 @@ pub(crate) fn or_dash<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> 
 
 /// Formats raw bytes divided by stored bytes; `-` if either is 0.
 pub(crate) fn ratio(raw_bytes: u64, stored_bytes: u64) -> String {
-    let ratio = quotient(raw_bytes, stored_bytes as f64).filter(|ratio| *ratio > 0.0); // an approximation
-    or_dash(ratio, |ratio| format!("{ratio:.2}"))
+    let ratio = quotient(raw_bytes, stored_bytes as f64); // an approximation
+    or_dash(ratio.filter(|ratio| *ratio > 0.0), |ratio| format!("{ratio:.2}"))
 }
 
 /// Formats the encodings of a column's chunks: `constant:1 exponent-tiers:12`; `-` if the column

@@ -17,9 +17,8 @@ use crate::codec::{
     zstandard::Dictionary,
 };
 use crate::format::{
-    chunk::{ChunkEntry, ChunkHead},
+    chunk::{ChunkEntry, ChunkHead, Part, PartTable},
     content::{Content, validity_bytes},
-    part_table::{Part, PartTable},
     schema::Layout,
 };
 use crate::le::{FILE_ORDER_IS_NATIVE, swap_to_native, u32_in, u64_of};

@@ -20,9 +20,8 @@ use crate::codec::{
     zstandard::EncodingDictionary,
 };
 use crate::format::{
-    chunk::{ChunkEntry, ChunkHead, PARTS},
+    chunk::{ChunkEntry, ChunkHead, PART_TABLE_BYTES, PARTS, Part, PartTable},
     content::Content,
-    part_table::{PART_TABLE_BYTES, Part, PartTable},
     region::HEAD_BYTES,
     schema::Layout,
 };

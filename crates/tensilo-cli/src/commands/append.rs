@@ -31,7 +31,7 @@ Examples:
   tensilo append train/ day-4.parquet --shard-bytes 1GiB
       new files of a dataset, in a new version
 
-Inputs are those of \"tensilo convert\". They must have the columns of the file:
+Inputs are as for \"tensilo convert\". They must have the columns of the file:
 the same names, types and shapes, in any order. All differences are listed.
 A nullable column may be missing, or have the type null: its samples are null.
 Columns that were rounded when the file was made are rounded again.

@@ -107,7 +107,7 @@ fn clear(args: &PlaceArgs, quiet: bool) -> Outcome {
     if quiet { Ok(()) } else { print_line(&format!("{}: removed {}", shown(cache.folder()), cached(&facts))) }
 }
 
-/// Returns the cache of the arguments, or that of the environment.
+/// Returns the cache of the arguments, or of the environment.
 fn cache(args: &PlaceArgs) -> Outcome<Cache> {
     let found = Cache::from_environment().map_err(|error| Failure::Usage(error.to_string()))?;
     match (&args.folder, found) {

@@ -60,7 +60,7 @@ inferred from. The shapes of a file never change: if later inputs may have
 other lengths, declare *. A sample that contradicts --shape is refused.
 
 Inputs must have the same columns, in any order. A nullable column may be
-missing. They are read in the order given; those of a folder or glob in the
+missing. They are read in the order given; files of a folder or glob in the
 order of their paths. In a folder, all *.parquet files are read; if there are
 none, *.arrow and *.feather files; if there are none, *.tsl files. Folders
 called key=value become columns; --skip key leaves such a column out. The same
@@ -84,8 +84,8 @@ pub(crate) struct ConvertArgs {
     /// The file to write; - is the standard output
     #[arg(short, long, value_name = "OUT.tsl")]
     output: PathBuf,
-    /// Write a dataset: a folder OUT of files of at most so many raw bytes each, such as 1GiB, with
-    /// a manifest
+    /// Write a dataset: a folder OUT of files of at most this many raw bytes each, such as 1GiB,
+    /// with a manifest
     #[arg(long, value_name = "N", value_parser = options::shard_bytes)]
     shard_bytes: Option<u64>,
     /// Round all float columns to bf16, except those that --cast names
@@ -147,7 +147,7 @@ pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
     Ok(())
 }
 
-/// Refuses an output whose name is not that of what would be written there.
+/// Refuses an output whose name does not fit what would be written there.
 fn check_output(args: &ConvertArgs) -> Outcome {
     let path = shown(&args.output);
     let refused = |message: String| Err(Failure::Usage(message));

@@ -106,8 +106,8 @@ enum DatasetCommand {
     Create {
         /// The folder
         folder: PathBuf,
-        /// Files in the folder, in this order [default: all *.tsl files in it, in the order of their
-        /// names]
+        /// Files in the folder, in this order [default: all *.tsl files in it, in the order of
+        /// their names]
         files: Vec<PathBuf>,
     },
     /// Append the samples of tensilo files that are in the folder; "tensilo append" takes others
@@ -186,7 +186,7 @@ enum DatasetCommand {
 struct RepackArgs {
     /// The folder of the dataset
     folder: PathBuf,
-    /// The maximum raw bytes of a file (those of its values, before encoding), such as 256MiB
+    /// The maximum bytes of the values in a file, before encoding, such as 256MiB
     #[arg(long, value_name = "N", value_parser = options::shard_bytes, default_value = "1GiB")]
     shard_bytes: u64,
     /// Every chunk begins at a multiple of this; 4096 allows O_DIRECT

@@ -48,7 +48,7 @@ Formats without all types of Arrow refuse what they cannot express:
 .npz          several such columns, uncompressed
 .safetensors  several such columns; bf16 stays bf16
 .tar          WebDataset: texts as .txt, integers as .cls, tensors as .npy,
-              bytes unchanged. The keys are those of the column __key__.
+              bytes unchanged. The column __key__ has the keys.
 .idx          Megatron: one column of lists of tokens without nulls. The tokens
               are written to the .bin file beside it.";
 
@@ -72,7 +72,7 @@ pub(crate) struct ExportArgs {
     /// types]
     #[arg(long, value_enum)]
     tensors: Option<OnTensors>,
-    /// Write the types that the file states, not those of the source it was made from
+    /// Write the types that the file states, not the types of the source it was made from
     #[arg(long)]
     stored_types: bool,
     /// Replace the output if it exists; write binary data to a terminal
@@ -191,8 +191,8 @@ enum AnyFormat {
 }
 
 impl AnyFormat {
-    /// Returns the format that the arguments ask for, by name or by the extension of the output, and
-    /// the extension of its files.
+    /// Returns the format that the arguments ask for, by name or by the extension of the output,
+    /// and the extension of its files.
     fn of(args: &ExportArgs) -> Outcome<(Self, OsString)> {
         let named = args.format.and_then(|format| Some(Path::new("x").with_extension(format.extension()?)));
         let path = named.as_deref().unwrap_or(&args.output);

@@ -42,8 +42,8 @@ one line. --wide prints more facts, in lines of any width.
 \"block\" is the average number of decoded bytes of a block, the part of a chunk
 that is read and checked individually. \"cold read\" is the cost of one random
 sample that is not cached: the bytes of its block and of the block index of its
-chunk; without blocks, those of its chunk. \"amplification\" is that cost divided
-by the average stored bytes of a sample.
+chunk; without blocks, all bytes of the chunk. \"amplification\" is that cost
+divided by the average stored bytes of a sample.
 
 --explain analyses one chunk of each column: the bits per element in each plane
 or tier, the size in every encoding, and the choice of each profile with its

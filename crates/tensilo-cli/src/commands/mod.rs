@@ -45,7 +45,7 @@ Examples:
   tensilo bench train.tsl --threads 8                   measure read speed
   tensilo bench train/ --loader                         ... of training batches
   tensilo dataset log train/                            list the versions
-  tensilo verify s3://bucket/train                      read from an object store
+  tensilo verify s3://bucket/train                      read an object store
   tensilo cache stat                                    show the local cache
 
 Exit codes:

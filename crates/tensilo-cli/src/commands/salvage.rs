@@ -49,8 +49,8 @@ out, and the following samples get lower numbers. The encoding options only
 apply to chunks with such nulls or gaps.
 
 Every file of a dataset with a manifest is salvaged. The new dataset has the
-same groups and sample numbers. A file that is missing, destroyed or not the one in
-the manifest has nulls in all samples of its columns.
+same groups and sample numbers. A file that is missing, destroyed or not the
+one in the manifest has nulls in all samples of its columns.
 
 Exits with 1 if a sample is lost or unconfirmed, or may be lost at the end; the
 output is complete nevertheless.

@@ -1,4 +1,4 @@
-//! `tensilo verify`: checks every byte of a file or of all files of a dataset, and lists the damage.
+//! `tensilo verify`: checks every byte of a file, or of all files of a dataset, and lists damage.
 //!
 //! The core checks a file even if it is too damaged to be opened. The files of a dataset with a
 //! manifest are opened as the manifest lists them: one that was replaced is damaged, and one that

@@ -207,7 +207,7 @@ fn decimals_are_strings() {
     assert_eq!(folder.json("get a.tsl -c x -i 0 --as bits")[0][0], json!(251));
 }
 
-/// The fields of two structs, of which one is in lists, as an import writes them.
+/// The fields of two structs, one in lists, as an import writes them.
 #[test]
 fn the_name_of_a_struct_gives_objects() {
     use arrow_array::{Array, ArrayRef, Int32Array, ListArray, RecordBatch, StructArray};

@@ -206,8 +206,9 @@ fn files_and_datasets_of_a_host_are_read_as_local_ones() {
         for line in lines {
             let (expected, found) =
                 (folder.done(&line.replace("FILE", name)), folder.done(&line.replace("FILE", &url)));
-            let neutral = |run: &Run, name: &str| String::from_utf8_lossy(&run.stdout).replace(name, "NAME");
-            assert_eq!(neutral(&found, &url), neutral(&expected, name), "{line}");
+            // a drawing has the end of the path
+            let neutral = |run: &Run| String::from_utf8_lossy(&run.stdout).replace(&url, name);
+            assert_eq!(neutral(&found), neutral(&expected), "{line}");
         }
     }
     // damage of an object is found

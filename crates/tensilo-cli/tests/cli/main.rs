@@ -281,7 +281,7 @@ fn damaged_file() -> Vec<u8> {
     bytes
 }
 
-/// Returns a file of 64 samples of 1 KiB in one chunk of 8 blocks, the second of which is damaged.
+/// Returns a file of 64 samples of 1 KiB in one chunk of 8 blocks. The second is damaged.
 fn file_with_damaged_block() -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[256]))]);
     let values: Vec<u32> = (0..64 * 256).collect();

@@ -215,7 +215,7 @@ fn a_process_that_waits_for_a_pipe_ends() {
     }
 }
 
-/// A standard output that nobody reads.
+/// A standard output without a reader.
 #[test]
 fn a_process_that_waits_for_a_reader_ends() {
     let inputs = Inputs::new();

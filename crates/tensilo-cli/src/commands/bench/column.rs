@@ -107,7 +107,7 @@ struct Counts {
 /// A thread: how it reads, and in which order.
 struct Worker {
     cursor: Cursor,
-    /// The memory of a batch of samples of a fixed shape; otherwise they are gathered into `buffer`.
+    /// The memory of a batch of samples of a fixed shape; others are gathered into `buffer`.
     fixed: Option<Vec<u8>>,
     buffer: ColumnBuffer,
     sequence: Sequence,
@@ -150,8 +150,8 @@ impl Worker {
         Ok(black_box(self.fixed.as_deref().unwrap_or_else(|| self.buffer.bytes())).len())
     }
 
-    /// Reads a batch, so that buffers have their final size, and a sample of each chunk, for at most
-    /// `time`. Returns whether all chunks were read.
+    /// Reads a batch, so that buffers have their final size, and a sample of each chunk, for at
+    /// most `time`. Returns whether all chunks were read.
     fn warm_up(&mut self, column: &Column, time: Duration) -> Result<bool> {
         let begun = Instant::now();
         self.sequence.clone().fill(&mut self.block);
@@ -230,7 +230,7 @@ impl Sequence {
         let mode = if pattern == Pattern::Shuffled { Mode::Shuffled } else { Mode::Sequential };
         let random = (pattern == Pattern::Random).then(|| u64::from(thread).wrapping_mul(0x9E6C_63D0_876A_3F35));
         let at = |thread: u32| {
-            let at = u128::from(count) * u128::from(thread) / u128::from(threads.max(1)); // below 2^96
+            let at = u128::from(count) * u128::from(thread) / u128::from(threads.max(1)); // < 2^96
             u64::try_from(at).unwrap_or(count) // at most `count`
         };
         let share = at(thread)..at(thread.saturating_add(1));

@@ -189,7 +189,7 @@ fn write_float<T: Copy + Debug + Into<f64>>(output: &mut dyn Write, value: T) ->
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Decimals {
     scale: i8,
-    /// Whether the innermost dimension is that of the bytes of a decimal.
+    /// Whether the innermost dimension has the bytes of a decimal.
     have_dimension: bool,
 }
 

@@ -43,8 +43,8 @@ impl Svg {
         );
     }
 
-    /// Draws a crossed box with a tooltip. An almost transparent fill makes all of it respond to the
-    /// pointer.
+    /// Draws a crossed box with a tooltip. An almost transparent fill makes all of it respond to
+    /// the pointer.
     fn cross(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), title: &str) {
         let (right, bottom, title) = (x + width, y + height, escape(title));
         self.0 += &format!(

@@ -1,7 +1,7 @@
 //! The division of a file into tiles, and the columns in each tile.
 //!
-//! Tiles are chunks, or equal ranges of the file. A chunk that lies in several equal tiles counts in
-//! each with the bytes that lie there. The column with the most bytes gives a tile its colour or
+//! Tiles are chunks, or equal ranges of the file. A chunk that lies in several equal tiles counts
+//! in each with the bytes that lie there. The column with the most bytes gives a tile its colour or
 //! letter; bytes outside chunks are structure. Only the index of the file is read.
 
 use crate::failure::{Failure, Outcome};
