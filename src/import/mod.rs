@@ -237,8 +237,7 @@ pub use input::file::InputReader;
 pub use input::file::InputStore;
 #[cfg(feature = "arrow")]
 pub use memory::{write_batches, write_reader};
-pub use options::{
-    AppendOptions, ConvertOptions, NullElements, PlannedInput, PlannedShard, Progress, ShardFiles, ShardPlan,
-};
+pub use options::{AppendOptions, ConvertOptions, PlannedInput, PlannedShard, Progress, ShardFiles, ShardPlan};
 #[cfg(feature = "arrow")]
 pub use other_formats::{FormatFile, InputFormat, RecordSource, mark_dtype, refused_field};
+pub use rows::NullElements;

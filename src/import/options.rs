@@ -4,6 +4,7 @@
 use super::input::file::{InputStore, OptionalStore};
 #[cfg(feature = "arrow")]
 use super::other_formats::OtherFormats;
+use super::rows::NullElements;
 use crate::format::FileId;
 use crate::write::Sink;
 use crate::{DType, Error, Schema, Shape, Summary, WriterOptions};
@@ -62,23 +63,6 @@ macro_rules! input_setters {
             self
         }
     };
-}
-
-/// The treatment of null elements inside tensors. A tensor has none, a list may.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum NullElements {
-    /// Stores a column with null elements as lists of elements, each of which may be null. Refuses
-    /// them where that cannot be: in columns whose shape is declared or given by the file that is
-    /// appended to, in tensors whose type is Arrow's, and in what `write_reader` reads.
-    #[default]
-    Keep,
-    /// Refuses the input. The error names column and row.
-    Refuse,
-    /// Stores NaN in float columns, and refuses null elements of other columns.
-    Nan,
-    /// Stores zero.
-    Zero,
 }
 
 /// The options of a conversion, see [`convert`](super::convert).

@@ -12,7 +12,6 @@
 //! item.
 
 use super::input_column::{ColumnKind, Level, UNKNOWN, open_count};
-use super::options::NullElements;
 use super::plan::{Column, ValueCaster};
 use crate::batch::ListBuffer;
 use crate::error::Advice;
@@ -211,6 +210,23 @@ pub(super) enum ItemBytes {
     Equal(usize),
     /// The offset of each item in the values, and the end of the last.
     Offsets(Vec<usize>),
+}
+
+/// The treatment of null elements inside tensors. A tensor has none, a list may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NullElements {
+    /// Stores a column with null elements as lists of elements, each of which may be null. Refuses
+    /// them where that cannot be: in columns whose shape is declared or given by the file that is
+    /// appended to, in tensors whose type is Arrow's, and in what `write_reader` reads.
+    #[default]
+    Keep,
+    /// Refuses the input. The error names column and row.
+    Refuse,
+    /// Stores NaN in float columns, and refuses null elements of other columns.
+    Nan,
+    /// Stores zero.
+    Zero,
 }
 
 /// Null elements inside tensors.

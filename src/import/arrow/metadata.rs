@@ -75,10 +75,10 @@ fn within_limits<'a>(entries: impl Iterator<Item = (&'a String, &'a String)>, dr
     metadata
 }
 
-/// A dictionary with more bytes saved_schema_of dictionary_values is not kept.
+/// A dictionary with more bytes of values is not kept.
 const DICTIONARY_BYTES: usize = 64 << 10;
 
-/// Returns the value saved_schema_of a schema in the metadata. `first_batch` reads the first batch saved_schema_of only these
+/// Returns the value of a schema in the metadata. `first_batch` reads the first batch of only these
 /// fields.
 pub(super) fn saved_schema_of(
     schema: &Schema,
@@ -100,7 +100,7 @@ fn has_dictionary(field: &Field) -> bool {
     }
 }
 
-/// Returns a field with the metadata to keep. `array` has samples saved_schema_of it. Long metadata saved_schema_of a column
+/// Returns a field with the metadata to keep. `array` has samples of it. Long metadata of a column
 /// are not kept twice.
 fn kept(field: &FieldRef, array: Option<&ArrayRef>, may_be_column: bool) -> FieldRef {
     let is_column = may_be_column && !matches!(decoded(field.data_type()), DataType::Struct(_));
@@ -123,7 +123,7 @@ fn kept(field: &FieldRef, array: Option<&ArrayRef>, may_be_column: bool) -> Fiel
         DataType::FixedSizeBinary(_) if field.metadata().contains_key(INT96) => {
             DataType::Timestamp(TimeUnit::Nanosecond, None)
         }
-        // dictionary_values with parts are exported as they are
+        // values with parts are exported as they are
         DataType::Dictionary(..) | DataType::RunEndEncoded(..) if decoded(field.data_type()).is_nested() => {
             let dictionary_values = Field::new(field.name(), decoded(field.data_type()).clone(), is_nullable(field));
             return kept(&Arc::new(dictionary_values.with_metadata(metadata)), None, may_be_column);
@@ -133,7 +133,7 @@ fn kept(field: &FieldRef, array: Option<&ArrayRef>, may_be_column: bool) -> Fiel
     Arc::new(field.as_ref().clone().with_data_type(data_type).with_metadata(metadata))
 }
 
-/// Returns the list_members saved_schema_of lists.
+/// Returns the members of lists.
 fn list_members(lists: &ArrayRef) -> Option<ArrayRef> {
     Some(match lists.data_type() {
         DataType::List(_) => lists.as_list_opt::<i32>()?.values().clone(),

@@ -263,10 +263,10 @@ const SAVED_STATE: &str = "state.json";
 const SAVED_DICT: &str = "dataset_dict.json";
 /// Both.
 pub(super) const SAVED_MARKS: [&str; 2] = [SAVED_STATE, SAVED_DICT];
-/// The most bytes of a document, far more than a list of saved_shards takes.
+/// The most bytes of a document, far more than a list of shards takes.
 const JSON_BYTES: u64 = 64 << 20;
 
-/// Returns the saved_shards of a saved dataset, in its order. `None`: the folder is another.
+/// Returns the shards of a saved dataset, in its order. `None`: the folder is another.
 ///
 /// Several datasets that were saved together (`DatasetDict`) are refused, because they are as many
 /// inputs.
@@ -294,11 +294,11 @@ pub(super) fn saved_shards(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
         let outside = || refuse(format!("{SAVED_STATE} has a shard {name:?}, which is not a file of this folder"));
         if is_plain { Ok(folder.join(name)) } else { Err(outside()) }
     };
-    let saved_shards = files.iter().map(shard).collect::<Result<Vec<PathBuf>>>()?;
-    if saved_shards.is_empty() {
-        return Err(refuse(format!("{SAVED_STATE} has no saved_shards")));
+    let shards = files.iter().map(shard).collect::<Result<Vec<PathBuf>>>()?;
+    if shards.is_empty() {
+        return Err(refuse(format!("{SAVED_STATE} has no shards")));
     }
-    Ok(Some(saved_shards))
+    Ok(Some(shards))
 }
 
 /// Reads a document in a folder. Returns `None` if it does not exist.
@@ -316,7 +316,7 @@ fn read_json(folder: &Path, name: &str) -> Result<Option<Value>> {
 }
 
 /// Returns the addresses that one input means: itself, those below a prefix, or those that match a
-/// pattern. What has no extension, or ends in `/`, is a prefix if there are stored_inputs below it.
+/// pattern. What has no extension, or ends in `/`, is a prefix if there are inputs below it.
 pub(super) fn stored_inputs(input: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
     let is_prefix = input.extension().is_none() || input.as_os_str().as_encoded_bytes().ends_with(b"/");
     let found = match input {

@@ -6,9 +6,8 @@
 
 use super::planned::{Origin, PlannedSource, fitted, sample_error};
 use crate::error::display_path;
-use crate::import::options::NullElements;
 use crate::import::plan::Column;
-use crate::import::rows::{Batch, ColumnRows};
+use crate::import::rows::{Batch, ColumnRows, NullElements};
 use crate::import::source::PassRows;
 use crate::le::u64_of;
 use crate::{ColumnSchema, Error, ErrorKind, Result};

@@ -3,9 +3,8 @@
 use crate::Error;
 use crate::Shape;
 use crate::import::input_column::Wanted;
-use crate::import::options::NullElements;
 use crate::import::plan::Column;
-use crate::import::rows::{ColumnRows, Problem};
+use crate::import::rows::{ColumnRows, NullElements, Problem};
 use crate::import::source::Source;
 use std::ops::Range;
 
