@@ -5,10 +5,11 @@
 //! come as lengths ([`ListBatch`]), or as they are read and collected ([`ListBuffer`]), with
 //! offsets.
 
+use crate::bytes::memory;
+use crate::bytes::pod::{self, Element};
 use crate::format::content::{bit, product_of_extents, validity_bytes};
 use crate::format::{ColumnSchema, DType};
-use crate::pod::{self, Element};
-use crate::{Error, Result, limits, memory};
+use crate::{Error, Result, limits};
 
 /// Consecutive samples of one column, for [`Writer::push_batch`](crate::Writer::push_batch).
 /// Borrows everything.

@@ -6,7 +6,7 @@
 //! parts of an error can be asked for. Where an option makes the call succeed, the error has an
 //! [`Advice`], because programs have other names for the option than this library.
 
-use crate::dtype::DType;
+use crate::element::dtype::DType;
 use std::fmt::{self, Write};
 use std::io;
 use std::ops::{ControlFlow, Range};

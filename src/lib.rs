@@ -52,13 +52,13 @@
 //!
 //! | | modules | |
 //! |---|---|---|
-//! | 6 | `import`, `export`, `rewrite`, `mmap`, `file`, `logical_type`, `saved_schema` | formats |
+//! | 6 | `import`, `export`, `rewrite`, `mmap`, `logical` | formats |
 //! | 5 | `read`, `write` | samples from chunks, chunks from samples; neither uses the other |
-//! | 4 | `open`, `pattern`, `foreign` | sources of bytes, and the last commit of a file |
+//! | 4 | `open` | sources of bytes, and the last commit of a file |
 //! | 3 | `codec` | chunks to stored bytes and back, and the choice of encodings |
-//! | 2 | `format`, `batch`, `value`, `arrow_type` | bytes to structures and back |
-//! | 1 | `kernel`, `checksum`, `pod`, `cast`, `decimal` | loops over elements |
-//! | 0 | `error`, `limits`, `le`, `dtype`, `memory`, `names`, `threads` | basics |
+//! | 2 | `format`, `batch`, `value` | bytes to structures and back |
+//! | 1 | `bytes`, `kernel` | memory, and loops over elements |
+//! | 0 | `element`, `error`, `limits`, `names`, `threads` | basics |
 //!
 //! # Features
 //!
@@ -94,40 +94,27 @@
 #![warn(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, clippy::expect_used)]
 #![cfg_attr(not(test), warn(clippy::panic, clippy::todo, clippy::unimplemented, clippy::unreachable, clippy::exit))]
 
-mod arrow_type;
 mod batch;
-mod cast;
-mod checksum;
+mod bytes;
 mod codec;
-#[cfg(feature = "import")]
-mod decimal;
-mod dtype;
+mod element;
 pub mod error;
 #[cfg(feature = "arrow")]
 pub mod export;
-mod file;
-mod foreign;
 mod format;
 #[cfg(feature = "import")]
 pub mod import;
 #[allow(unsafe_code, reason = "SIMD: calls of target features and vector loads, each with its argument")]
 mod kernel;
-mod le;
 pub mod limits;
-mod logical_type;
-mod memory;
+mod logical;
 #[cfg(feature = "mmap")]
 #[allow(unsafe_code, reason = "a mapped file can change under the reader: the caller promises that it does not")]
 mod mmap;
 mod names;
 mod open;
-#[cfg(feature = "glob")]
-mod pattern;
-mod pod;
 mod read;
 mod rewrite;
-#[cfg(feature = "import")]
-mod saved_schema;
 mod threads;
 mod value;
 mod write;
@@ -138,14 +125,14 @@ pub mod search {
 }
 
 pub use batch::ColumnBatch;
+pub use bytes::pod::Element;
 pub use codec::Profile;
 pub use error::{Error, ErrorKind, Result};
 pub use format::{CastSource, CastSpec, ColumnSchema, DType, Extent, Metadata, Schema, Shape};
 /// The crate that defines `bf16` and `f16`, in the version that this crate uses.
 pub use half;
-pub use logical_type::LogicalType;
+pub use logical::logical_type::LogicalType;
 pub use names::parse_byte_count;
-pub use pod::Element;
 #[cfg(feature = "rayon")]
 pub use read::ParallelCursor;
 pub use read::stages;
@@ -157,15 +144,15 @@ pub mod source {
     //! Sources of bytes to read from: memory, maps, files read by position, and implementations
     //! of [`Source`].
 
-    pub use crate::foreign::explain_missing;
     #[cfg(feature = "mmap")]
     pub use crate::mmap::MappedFile;
+    pub use crate::open::foreign::explain_missing;
+    #[cfg(feature = "glob")]
+    pub use crate::open::pattern::paths_matching;
     pub use crate::open::{
         CoalesceConfig, FileIdentity, InMemory, PositionedFile, RangeError, ReadMemory, Requests, Source,
         default_open_files, is_on_network, range_length,
     };
-    #[cfg(feature = "glob")]
-    pub use crate::pattern::paths_matching;
 }
 
 pub mod sink {

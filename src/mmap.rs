@@ -5,7 +5,7 @@
 //! promise that none does. Appends of this crate write after the last commit only. So a reader
 //! maps the file up to there, and the file can be appended to while it is mapped.
 
-use crate::le::u64_of;
+use crate::bytes::le::u64_of;
 use crate::open::{FileIdentity, InMemory, PositionedFile, Source};
 use crate::read::{OpenOptions, Reader};
 use crate::{Error, Result};

@@ -4,7 +4,7 @@
 //! similar one, or lists the first. A file can have many and long names, so only some are compared.
 
 use crate::Error;
-use crate::dtype::DType;
+use crate::element::dtype::DType;
 use std::str::FromStr;
 
 /// The most names that a message lists.

@@ -8,15 +8,16 @@
 //! them. Samples that nothing confirms are named in the metadata of the new file, as far as there
 //! is room.
 
+use crate::bytes::le::u64_of;
+use crate::bytes::memory;
 use crate::codec::RawChunk;
 use crate::error::go_on;
 use crate::format::content::validity_bytes;
-use crate::le::u64_of;
 use crate::read::{ChunkScratch, Column};
 use crate::read::{Losses, LostSamples, Salvaged};
 use crate::write::ChunkWriter;
 use crate::write::Sink;
-use crate::{Error, Result, Schema, Summary, WriterOptions, limits, memory};
+use crate::{Error, Result, Schema, Summary, WriterOptions, limits};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::ops::{ControlFlow, Range};

@@ -5,7 +5,7 @@
 //! vary. Lists contain values, to any depth. A writer makes a batch of it (`write/sample.rs`).
 
 use crate::DType;
-use crate::pod::{self, Element};
+use crate::bytes::pod::{self, Element};
 use std::borrow::Cow;
 use std::ops::Deref;
 

@@ -12,10 +12,10 @@
 //! rows at least.
 
 use super::zstandard::Dictionary;
-use crate::dtype::DType;
+use crate::bytes::le::u64_of;
+use crate::element::dtype::DType;
 use crate::format::{content::Content, schema::Layout};
 use crate::kernel::{Width, quotients::FloatFormat};
-use crate::le::u64_of;
 use crate::{Error, Result, limits};
 use half::{bf16, f16};
 use std::ops::Range;

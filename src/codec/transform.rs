@@ -4,9 +4,9 @@
 //! of tiers, planes and bins begin with the same 16 bytes; which transforms an encoding allows is
 //! its own rule. Fields that a transform does not use are zero, so that each has one form.
 
+use crate::bytes::le::structure;
 use crate::kernel::predict::{self, Prediction, Predictor, Weights};
 use crate::kernel::{Width, byte_planes};
-use crate::le::structure;
 use crate::{Error, Result};
 
 structure! {

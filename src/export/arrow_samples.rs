@@ -8,8 +8,8 @@
 
 use super::elements::ElementsBuilder;
 use super::field::{Parts, imported_type, plain_type};
-use crate::arrow_type::{in_arrow, stored_element};
 use crate::batch::ListBuffer;
+use crate::logical::arrow_type::{in_arrow, stored_element};
 use crate::{ColumnSchema, DType, Extent};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_data::{ArrayData, ArrayDataBuilder};

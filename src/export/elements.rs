@@ -8,8 +8,8 @@
 //! bytes, Parquet only as many as the digits of the type need: a value that has more is refused.
 
 use super::field::Parts;
-use crate::arrow_type::stored_element;
-use crate::le::u64_of;
+use crate::bytes::le::u64_of;
+use crate::logical::arrow_type::stored_element;
 use crate::{DType, Error, Result};
 use arrow_buffer::{ArrowNativeType, BooleanBufferBuilder, Buffer, IntervalMonthDayNano, MutableBuffer, i256};
 use arrow_data::ArrayData;

@@ -8,10 +8,10 @@
 //! Metadata of extension types are checked before they are passed on, because one malformed field
 //! would make readers refuse the whole file.
 
-use crate::arrow_type::{
+use crate::format::{CastFacts, ListLevel};
+use crate::logical::arrow_type::{
     self, ArrowType, CAST_TYPE, DIM_NAMES, FIXED_SHAPE_TENSOR, FOUND_SHAPE, VARIABLE_SHAPE_TENSOR, stored_element,
 };
-use crate::format::{CastFacts, ListLevel};
 use crate::{CastSource, ColumnSchema, DType, Error, Extent, Metadata, Result, Shape};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};

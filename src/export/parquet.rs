@@ -9,8 +9,8 @@
 //! made here ([`LogicalTypes`]).
 
 use crate::Error;
-use crate::arrow_type::members;
-use crate::saved_schema::{LOGICAL_TYPE, VARIANT, inside, logical_type, without_entry};
+use crate::logical::arrow_type::members;
+use crate::logical::saved_schema::{LOGICAL_TYPE, VARIANT, inside, logical_type, without_entry};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves};

@@ -12,10 +12,11 @@
 
 use super::field::{Form, Target, TensorForm, TypeChoice};
 use super::retype::Retype;
-use crate::arrow_type::{in_arrow, is_tensor, members};
 use crate::error::Advice;
 use crate::format::{CastFacts, FieldNode, path};
-use crate::{ColumnSchema, DType, Error, Extent, Metadata, Result, Schema, saved_schema};
+use crate::logical::arrow_type::{in_arrow, is_tensor, members};
+use crate::logical::saved_schema;
+use crate::{ColumnSchema, DType, Error, Extent, Metadata, Result, Schema};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, ListArray, StructArray};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};

@@ -11,9 +11,9 @@
 
 use super::dictionary::{DictionaryEncoder, can_relay, mismatch, relaid};
 use super::field::{CAST, Parts};
-use crate::arrow_type::{self, is_tensor, members, with_members};
-use crate::le::u64_of;
-use crate::saved_schema::{DICTIONARY, METADATA_BYTES, NAME};
+use crate::bytes::le::u64_of;
+use crate::logical::arrow_type::{self, is_tensor, members, with_members};
+use crate::logical::saved_schema::{DICTIONARY, METADATA_BYTES, NAME};
 use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, GenericListArray, GenericListViewArray, MapArray, OffsetSizeTrait,

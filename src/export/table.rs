@@ -8,8 +8,8 @@
 use super::elements::{exported_bytes, source_bytes};
 use super::field::{Form, Target};
 use super::retype::NULL_BYTES;
+use crate::bytes::le::u64_of;
 use crate::format::CastFacts;
-use crate::le::u64_of;
 use crate::open::FileIdentity;
 use crate::read::{List, RequestScratch};
 use crate::{Column, ColumnBuffer, ColumnSchema, Cursor, Error, Extent, Reader, Result, Sample, Schema, Shape};
@@ -292,7 +292,7 @@ fn each_item(list: &List<'_>, action: &mut dyn FnMut(&Sample<'_>)) -> Result<()>
 fn too_many_nulls(cursor: &Cursor, i: u64, bytes: u64) -> Error {
     let column = cursor.column();
     let column = column.schema();
-    let data_type = column.metadata.get(crate::arrow_type::KEY).map_or("", String::as_str);
+    let data_type = column.metadata.get(crate::logical::arrow_type::KEY).map_or("", String::as_str);
     let message = format!(
         "the null items of a list take {bytes} bytes as {data_type}; at most {NULL_BYTES} more than its other items are \
          supported; leave the column out"

@@ -6,7 +6,7 @@
 //! without its head.
 
 use super::region::{FileId, HEAD_BYTES, RegionHead, RegionKind, align, region_head};
-use crate::le::{structure, u64_of};
+use crate::bytes::le::{structure, u64_of};
 use crate::{Error, Result, limits};
 use std::ops::Range;
 

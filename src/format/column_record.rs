@@ -8,9 +8,10 @@
 //! have to cover all samples and chunks without gap.
 
 use super::index::Run;
-use crate::cast::CastFacts;
-use crate::le::{Fields, structure};
-use crate::{Error, Result, limits, memory};
+use crate::bytes::le::{Fields, structure};
+use crate::bytes::memory;
+use crate::element::cast::CastFacts;
+use crate::{Error, Result, limits};
 
 structure! {
     /// Chapter 7.1: the fields at the start of the facts of a column.

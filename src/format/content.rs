@@ -10,8 +10,8 @@
 //! bytes.
 
 use super::schema::Layout;
-use crate::dtype::DType;
-use crate::le::u32_in;
+use crate::bytes::le::u32_in;
+use crate::element::dtype::DType;
 use crate::{Error, Result, limits};
 use std::ops::Range;
 

@@ -12,8 +12,9 @@ use super::column_record::{ColumnRecord, malformed, short};
 use super::header::Flags;
 use super::region::{FileId, HEAD, RegionHead, RegionKind, hex, region_head};
 use super::schema_block::Schema;
-use crate::le::{Fields, structure};
-use crate::{Error, Result, limits, memory};
+use crate::bytes::le::{Fields, structure};
+use crate::bytes::memory;
+use crate::{Error, Result, limits};
 use sha2::{Digest, Sha256};
 use std::fmt;
 

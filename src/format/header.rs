@@ -9,7 +9,7 @@
 use super::path;
 use super::region::{FileId, RegionHead, RegionKind, region_head};
 use super::schema_block::Schema;
-use crate::le::structure;
+use crate::bytes::le::structure;
 use crate::{Error, Result};
 
 structure! {

@@ -9,7 +9,7 @@
 
 use super::chunk::ChunkEntry;
 use super::region::{FileId, HEAD, RegionHead, RegionKind, region_head};
-use crate::le::{structure, u64_of};
+use crate::bytes::le::{structure, u64_of};
 use crate::{Error, Result};
 use std::ops::Range;
 

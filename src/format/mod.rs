@@ -23,5 +23,5 @@ pub use region::{FileId, RegionKind};
 pub use schema::{CastSource, CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Shape};
 pub use schema_block::Schema;
 
-pub use crate::cast::CastFacts;
-pub use crate::dtype::DType;
+pub use crate::element::cast::CastFacts;
+pub use crate::element::dtype::DType;

@@ -9,8 +9,8 @@
 //! compiler checks that the two together take each byte once. Ids of files and commits are written
 //! as hexadecimal digits.
 
-use crate::checksum::crc;
-use crate::le::{Field, FieldValue, structure, u64_of};
+use crate::bytes::checksum::crc;
+use crate::bytes::le::{Field, FieldValue, structure, u64_of};
 use crate::{Error, Result, limits};
 use std::fmt;
 
@@ -29,7 +29,7 @@ structure! {
 
 /// The bytes of a head that depend on the kind of the region.
 mod kind_specific {
-    pub(super) const TAKEN: u64 = crate::le::bytes_taken(&[(4, 4), (32, 12), (48, 8)]);
+    pub(super) const TAKEN: u64 = crate::bytes::le::bytes_taken(&[(4, 4), (32, 12), (48, 8)]);
 }
 
 /// The length of a head. Regions begin at multiples of it.

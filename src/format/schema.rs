@@ -5,7 +5,7 @@
 //! chunks needs them: bytes of an item, varying extents, levels. Whoever has a layout need not
 //! check again: it only exists if an item is within the limits.
 
-use crate::dtype::DType;
+use crate::element::dtype::DType;
 use crate::{Error, Result, limits};
 use std::collections::BTreeMap;
 use std::fmt;

@@ -7,9 +7,10 @@
 //! Counts in a file are not believed: memory is bounded by the bytes that are there.
 
 use super::schema::{CastSource, CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Shape, nullable_levels};
-use crate::dtype::DType;
-use crate::le::{Fields, structure};
-use crate::{Error, Result, limits, memory};
+use crate::bytes::le::{Fields, structure};
+use crate::bytes::memory;
+use crate::element::dtype::DType;
+use crate::{Error, Result, limits};
 
 structure! {
     /// Chapter 3.2: the fields of a column record after its name.

@@ -208,12 +208,7 @@
 
 #[cfg(feature = "arrow")]
 pub mod arrow;
-mod files;
-mod found;
 mod input;
-mod input_column;
-#[cfg(feature = "arrow")]
-mod memory;
 mod native;
 mod options;
 #[cfg(feature = "arrow")]
@@ -227,17 +222,17 @@ mod source;
 
 #[cfg(feature = "arrow")]
 pub use arrow::united::TypeOrigin;
-pub use files::{
-    append, append_shards, convert, convert_into, convert_rows, convert_shards, convert_with, plan_appended_shards,
-    plan_shards,
-};
-pub use found::{FoundShape, OddSample, dropped_metadata};
 #[cfg(feature = "arrow")]
 pub use input::file::InputReader;
 pub use input::file::InputStore;
-#[cfg(feature = "arrow")]
-pub use memory::{write_batches, write_reader};
 pub use options::{AppendOptions, ConvertOptions, PlannedInput, PlannedShard, Progress, ShardFiles, ShardPlan};
 #[cfg(feature = "arrow")]
 pub use other_formats::{FormatFile, InputFormat, RecordSource, mark_dtype, refused_field};
 pub use rows::NullElements;
+pub use run::files::{
+    append, append_shards, convert, convert_into, convert_rows, convert_shards, convert_with, plan_appended_shards,
+    plan_shards,
+};
+pub use run::found::{FoundShape, OddSample, dropped_metadata};
+#[cfg(feature = "arrow")]
+pub use run::memory::{write_batches, write_reader};

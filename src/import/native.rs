@@ -7,16 +7,14 @@
 //! so files with and without null structs can be converted together.
 
 use super::input::file::InputFile;
-use super::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls, UNKNOWN, Wanted};
+use super::plan::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls, UNKNOWN, Wanted};
 use super::rows::{Batch, Bitmap, ColumnRows, ItemBytes, SharedBytes};
 use super::source::{Batches, PassRows, Source};
 use crate::batch::ListBuffer;
+use crate::bytes::le::u64_of;
 use crate::format::{followed_paths, path};
-use crate::le::u64_of;
-use crate::{
-    Column, ColumnBuffer, ColumnSchema, Cursor, Error, Extent, Metadata, OpenOptions, Result, Schema, limits,
-    saved_schema,
-};
+use crate::logical::saved_schema;
+use crate::{Column, ColumnBuffer, ColumnSchema, Cursor, Error, Extent, Metadata, OpenOptions, Result, Schema, limits};
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;

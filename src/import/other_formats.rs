@@ -6,7 +6,7 @@ use super::arrow::united::TypeOrigin;
 use super::input::file::OptionalStore;
 use super::input::file::{InputFile, InputReader};
 use super::source::PassRows;
-use crate::arrow_type::DTYPE;
+use crate::logical::arrow_type::DTYPE;
 use crate::{DType, Result};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, SchemaRef, UnionFields, UnionMode};

@@ -11,7 +11,7 @@
 //! [slices](Batch::slices) before that, because nulls of a fixed shape take as much memory as any
 //! item.
 
-use super::input_column::{ColumnKind, Level, UNKNOWN, open_count};
+use super::plan::input_column::{ColumnKind, Level, UNKNOWN, open_count};
 use super::plan::{Column, ValueCaster};
 use crate::batch::ListBuffer;
 use crate::error::Advice;

@@ -6,7 +6,7 @@
 
 #[cfg(feature = "arrow")]
 use super::arrow::united::TypeOrigin;
-use super::input_column::{InputColumn, Wanted};
+use super::plan::input_column::{InputColumn, Wanted};
 use super::rows::{Batch, ColumnRows, Outline};
 use crate::{Error, Metadata, Result};
 #[cfg(feature = "arrow")]

@@ -12,7 +12,8 @@
 //!
 //! [`Source::read_ranges`]: super::Source::read_ranges
 
-use crate::{Result, memory};
+use crate::Result;
+use crate::bytes::memory;
 use std::ops::Range;
 use std::{fmt, io};
 

@@ -7,8 +7,8 @@
 //! that fails is read again in single sectors.
 
 use super::source::{Source, fetch, slice};
+use crate::bytes::le::u64_of;
 use crate::format::region::{HEAD, HEAD_BYTES, RegionKind};
-use crate::le::u64_of;
 use crate::{Error, ErrorKind, Result};
 
 /// The smallest unit that a disk reads.

@@ -11,8 +11,11 @@
 //! (chapter 4.5), which are read when a chunk first needs them.
 
 pub(crate) mod coalesce;
+pub(crate) mod foreign;
 mod head_scan;
 mod identity;
+#[cfg(feature = "glob")]
+pub(crate) mod pattern;
 mod positioned;
 pub(crate) mod source;
 
@@ -26,6 +29,7 @@ pub use positioned::{PositionedFile, default_open_files, is_on_network};
 pub(crate) use source::FirstBytes;
 pub use source::{InMemory, ReadMemory, Source};
 
+use crate::bytes::memory;
 use crate::codec::{Dictionary, check_supported, encoding_name};
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::TableHead;
@@ -34,7 +38,7 @@ use crate::format::footer::{Footer, TableEntry};
 use crate::format::header::Header;
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align};
 use crate::format::{CastFacts, Schema, schema_block};
-use crate::{Error, Result, foreign, limits, memory};
+use crate::{Error, Result, limits};
 use head_scan::Candidate;
 use source::{fetch, fetch_array};
 use std::sync::{Arc, OnceLock};

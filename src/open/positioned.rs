@@ -11,7 +11,7 @@
 use super::FileIdentity;
 use super::coalesce::{CoalesceConfig, RangeError};
 use super::source::{Source, read_each};
-use crate::foreign::explain_missing;
+use crate::open::foreign::explain_missing;
 use crate::{Error, Result};
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -213,7 +213,7 @@ fn read_exact_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
 
 #[cfg(windows)]
 fn read_exact_at(file: &File, mut offset: u64, mut out: &mut [u8]) -> io::Result<()> {
-    use crate::le::u64_of;
+    use crate::bytes::le::u64_of;
     use std::os::windows::fs::FileExt;
     while !out.is_empty() {
         match file.seek_read(out, offset) {

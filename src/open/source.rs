@@ -12,8 +12,9 @@
 
 use super::FileIdentity;
 use super::coalesce::{CoalesceConfig, RangeError, range_length};
-use crate::le::u64_of;
-use crate::{Error, Result, memory};
+use crate::bytes::le::u64_of;
+use crate::bytes::memory;
+use crate::{Error, Result};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;

@@ -7,12 +7,13 @@
 
 use super::sample::check_type;
 use crate::batch::{ColumnBatch, ListBuffer, push_bit};
+use crate::bytes::le::u64_of;
+use crate::bytes::memory;
+use crate::bytes::pod::{self, AlignedBytes, Element};
 use crate::format::content::{bit, validity_bytes};
 use crate::format::schema::Layout;
 use crate::format::{ColumnSchema, DType, Shape};
-use crate::le::u64_of;
-use crate::pod::{self, AlignedBytes, Element};
-use crate::{Error, Result, memory};
+use crate::{Error, Result};
 use std::ops::Range;
 
 /// Samples of one column side by side, in the order of the request. The next call that fills the

@@ -12,18 +12,19 @@
 
 use super::buffer::ColumnBuffer;
 use super::sample::{List, Sample, check_type, nested, not_nested};
+use crate::bytes::le;
+use crate::bytes::le::u64_of;
+use crate::bytes::pod::{self, AlignedBytes, Element};
 use crate::codec::Body;
 use crate::format::content::{Content, check_unused_bits};
 use crate::format::region::HEAD;
-use crate::le::u64_of;
 use crate::open::source::read;
-use crate::pod::{self, AlignedBytes, Element};
 use crate::read::batch::gather::{Gatherer, RequestScratch, gather};
 use crate::read::chunk::chunk_bytes::{front_of, guessed_block, load_chunk, readable_alone};
 use crate::read::chunk::open_chunk::body_of;
 use crate::read::file::opened_column::OpenedColumn;
 use crate::read::file::state::{ChunkFront, ChunkLocation, in_chunk};
-use crate::{Error, ErrorKind, Result, le};
+use crate::{Error, ErrorKind, Result};
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -5,12 +5,12 @@
 //! list, its members. So what a caller gets obeys the format, whichever way the bytes came. A list
 //! finds its members when they are asked for, level by level, and allocates nothing.
 
+#[cfg(feature = "arrow")]
+use crate::bytes::le::u64_of;
+use crate::bytes::pod::{self, Element};
 use crate::format::content::{Content, Lists, check_unused_bits};
 use crate::format::schema::Layout;
 use crate::format::{ColumnSchema, DType, Extent};
-#[cfg(feature = "arrow")]
-use crate::le::u64_of;
-use crate::pod::{self, Element};
 use crate::read::file::opened_column::OpenedColumn;
 use crate::{Error, Result, limits};
 use std::fmt;

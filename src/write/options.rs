@@ -5,12 +5,12 @@
 //!
 //! A column can have a profile of its own. Sizes that are not set are those of the profile.
 
+use crate::bytes::le::u64_of;
 use crate::codec::{Profile, Search};
 use crate::format::FileId;
 use crate::format::Schema;
 #[cfg(feature = "import")]
 use crate::format::schema_block;
-use crate::le::u64_of;
 use crate::{Error, Result, limits};
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -9,12 +9,12 @@
 
 use super::pending_entries::{BatchPosition, PendingItems, PendingLists};
 use crate::batch::ColumnBatch;
+use crate::bytes::le::u64_of;
 use crate::codec::{self, RawChunk};
 use crate::format::column_record::ColumnRecord;
 use crate::format::content::validity_bytes;
 use crate::format::schema::Layout;
 use crate::format::{CastFacts, CastSource, ColumnSchema};
-use crate::le::u64_of;
 use crate::{Error, Profile, Result, WriterOptions, limits};
 
 /// A chunk that is to be encoded and written.

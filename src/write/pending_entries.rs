@@ -6,11 +6,12 @@
 //! all levels at once. Bitmaps are only kept of levels whose entries may be null.
 
 use crate::batch::{ColumnBatch, ListBatch, pushed_inner_bytes};
-use crate::cast::Caster;
+use crate::bytes::le;
+use crate::element::cast::Caster;
 use crate::format::ColumnSchema;
 use crate::format::content::{all_present, product_of_extents, push_item_shapes, validity_bytes};
 use crate::format::schema::Layout;
-use crate::{Result, le, limits};
+use crate::{Result, limits};
 use std::mem;
 use std::ops::Range;
 

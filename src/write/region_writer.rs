@@ -7,13 +7,13 @@
 //! when its chunks are.
 
 use super::sink::Sink;
+use crate::bytes::le::u64_of;
 use crate::codec::EncodedChunk;
 use crate::format::chunk::ChunkEntry;
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::ContentHasher;
 use crate::format::index::{self, PAGE_ENTRIES, Run};
 use crate::format::region::{FileId, RegionHead, RegionKind, next_offset};
-use crate::le::u64_of;
 use crate::{Error, Result};
 
 const ZEROS: [u8; 4096] = [0; 4096];

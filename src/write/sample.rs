@@ -6,10 +6,11 @@
 //! state follow from its length, if at most one varies.
 
 use crate::batch::{ColumnBatch, ListBuffer, check_type, push_bit, pushed_inner_bytes};
+use crate::bytes::memory;
 use crate::format::content::product_of_extents;
 use crate::format::{ColumnSchema, DType, Extent};
 use crate::value::{OneSample, Value, ValueContent};
-use crate::{Error, Result, limits, memory};
+use crate::{Error, Result, limits};
 
 /// Returns a batch of one sample. Its extents are in `extents`, unless the value has them. `zeros`
 /// has the bytes of a null.

@@ -10,7 +10,7 @@
 //! the tests have one that fails and loses power.
 
 use super::storage::{Disk, Occupant, Storage, StoredFile, left_behind};
-use crate::le::u64_of;
+use crate::bytes::le::u64_of;
 use crate::open::FileIdentity;
 use crate::{Error, Result};
 use std::io::{self, Write};

@@ -14,14 +14,14 @@ struct Layer {
 
 /// The layers, the lowest first. Modules of one layer may use each other, but not in a cycle.
 const LAYERS: [Layer; 7] = [
-    Layer { modules: &["error", "limits", "le", "dtype", "memory", "names", "threads"], about: "basics" },
-    Layer { modules: &["kernel", "checksum", "pod", "cast", "decimal"], about: "loops over elements" },
-    Layer { modules: &["format", "batch", "value", "arrow_type"], about: "bytes to structures and back" },
+    Layer { modules: &["element", "error", "limits", "names", "threads"], about: "basics" },
+    Layer { modules: &["bytes", "kernel"], about: "memory, and loops over elements" },
+    Layer { modules: &["format", "batch", "value"], about: "bytes to structures and back" },
     Layer { modules: &["codec"], about: "chunks to stored bytes and back, and the choice of encodings" },
-    Layer { modules: &["open", "pattern", "foreign"], about: "sources of bytes, and the last commit of a file" },
+    Layer { modules: &["open"], about: "sources of bytes, and the last commit of a file" },
     Layer { modules: &["read", "write"], about: "samples from chunks, chunks from samples; neither uses the other" },
     Layer {
-        modules: &["import", "export", "rewrite", "mmap", "file", "logical_type", "saved_schema"],
+        modules: &["import", "export", "rewrite", "mmap", "logical"],
         about: "formats",
     },
 ];

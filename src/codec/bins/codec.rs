@@ -16,6 +16,7 @@ use super::mapping::{MappedBlock, Mapping, Widths};
 use super::options::{Gaps, Marks, OutlierBlock};
 use super::plan::{BinChoice, Combination, PlannedPart};
 use super::tables::{BinTables, StoredBins, table_bytes, write_device_tables};
+use crate::bytes::memory;
 use crate::codec::{
     bits::{planes, split},
     blocked::{Block, BlockCodec, BlockEncoder, BlockLimits, VisitPlan, WORDS},
@@ -25,7 +26,7 @@ use crate::codec::{
     transform::Transform,
 };
 use crate::kernel::Width;
-use crate::{Error, Result, memory};
+use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 

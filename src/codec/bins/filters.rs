@@ -11,12 +11,12 @@
 
 use super::{cut, malformed_marks, malformed_option};
 use crate::Result;
+use crate::bytes::le::{Fields, structure};
 use crate::codec::{bits::ClassCodes, part::Geometry, transform::Transform};
 use crate::kernel::{
     Width,
     predict::{self, FilterBank, MOST_FILTERS, MOST_TAPS, SEGMENT},
 };
-use crate::le::{Fields, structure};
 use std::ops::Range;
 
 structure! {

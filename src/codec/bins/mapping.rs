@@ -14,6 +14,7 @@
 use super::malformed_mapped;
 use super::multiples::{MappedScratch, Multiple, Quotient, least, power_of_two};
 use super::palettes::{FoundPalettes, Palettes};
+use crate::bytes::le::Fields;
 use crate::codec::{
     bits::{append_extra_bits, mask, sum_extra_bits, wide, with_width},
     part::{Anatomy, FloatType, Geometry},
@@ -22,7 +23,6 @@ use crate::kernel::{
     Width,
     quotients::{self, NumberDetails},
 };
-use crate::le::Fields;
 use crate::{Error, Result};
 use half::{bf16, f16};
 use std::ops::Range;

@@ -14,6 +14,9 @@
 //! differences, so these need no exceptions.
 
 use super::{cut, malformed_mapped, malformed_mapping, number_width};
+use crate::Result;
+use crate::bytes::le::{Fields, structure};
+use crate::bytes::memory;
 use crate::codec::{
     bits::{ends_in_zeros, least_width, mask, signed, wide, with_width},
     part::{FloatType, Geometry},
@@ -22,8 +25,6 @@ use crate::kernel::{
     Width, extra_bits,
     quotients::{self, NumberDetails, QuotientTerms},
 };
-use crate::le::{Fields, structure};
-use crate::{Result, memory};
 
 // ---- quotients
 

@@ -18,6 +18,8 @@
 
 use super::filters::Filters;
 use super::{cut, malformed_marks, malformed_option};
+use crate::bytes::le::Fields;
+use crate::bytes::memory;
 use crate::codec::{
     bits::{ends_in_zeros, wide, with_width},
     choice::{Idea, Search},
@@ -25,8 +27,7 @@ use crate::codec::{
     transform::Transform,
 };
 use crate::kernel::Width;
-use crate::le::Fields;
-use crate::{Result, limits, memory};
+use crate::{Result, limits};
 use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -10,6 +10,9 @@
 //! values of two bytes a table indexed by value costs less than that look.
 
 use super::{cut, malformed_mapped, malformed_mapping, number_width};
+use crate::Result;
+use crate::bytes::le::Fields;
+use crate::bytes::memory;
 use crate::codec::{
     bits::{signed, wide, with_width},
     part::Geometry,
@@ -18,8 +21,6 @@ use crate::kernel::{
     Width,
     palettes::{self, PaletteTables},
 };
-use crate::le::Fields;
-use crate::{Result, memory};
 
 /// The bit of `palette_flags` that is set for floats.
 const FLOAT: u8 = 1;

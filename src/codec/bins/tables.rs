@@ -18,6 +18,8 @@
 use super::mapping::Mapping;
 use super::options::Options;
 use super::{cut, malformed_block, malformed_tables};
+use crate::bytes::le::{Fields, structure};
+use crate::bytes::memory;
 use crate::codec::{
     bits::{ClassCodes, with_width},
     part::{Anatomy, PartSpec},
@@ -27,8 +29,7 @@ use crate::kernel::{
     Width,
     bins::{BINS, BinModel, CLASSES, CodedBlock, GROUP, best},
 };
-use crate::le::{Fields, structure};
-use crate::{Error, Result, memory};
+use crate::{Error, Result};
 use std::sync::Arc;
 
 structure! {

@@ -15,13 +15,14 @@
 //! Between parts, encodings keep memory and choices in a scratch, and nothing else.
 
 use super::part::{Block, BlockEntry, BlockLimits, Codec, FrontWriter, StoredPart, check_count, outside};
+use crate::bytes::memory;
 use crate::codec::{
     choice::SampledPart,
     part::{Anatomy, Geometry, PartSpec, RawPart},
     scratch::{DecodeScratch, EncodeScratch},
 };
 use crate::kernel::prefetch;
-use crate::{Result, limits, memory};
+use crate::{Result, limits};
 use std::ops::Range;
 
 /// An encoding that writers use.

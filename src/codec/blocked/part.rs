@@ -12,14 +12,14 @@
 //! front and of each block are checked when the bytes are read; together they give the checksum of
 //! the body, which tells whether a front belongs to its chunk.
 
-use crate::checksum::{Crc, crc};
+use crate::bytes::checksum::{Crc, crc};
+use crate::bytes::le::{structure, u64_of};
 use crate::codec::{
     part::{Anatomy, Body, PartSpec},
     scratch::DecodeScratch,
 };
 use crate::format::{index::BLOCKS, region::HEAD_BYTES};
 use crate::kernel::prefetch;
-use crate::le::{structure, u64_of};
 use crate::{Error, Result};
 use std::ops::Range;
 

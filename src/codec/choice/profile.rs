@@ -4,6 +4,7 @@
 //! save more than a fast one. Each profile also has its block size and chunk size; text and bytes
 //! have candidates of their own.
 
+use crate::bytes::le::u64_of;
 use crate::codec::{
     base_name,
     bins::BinBlocks,
@@ -11,7 +12,6 @@ use crate::codec::{
     tiers::{ExponentBlocks, ResidualBlocks},
     zstandard::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks},
 };
-use crate::le::u64_of;
 use crate::{Error, Result};
 use std::fmt;
 use std::str::FromStr;

@@ -6,10 +6,11 @@
 //! block. Lost samples are kept as ranges, whose number is bounded by the bytes of the chunk.
 
 use super::decoder::{ChunkDecoder, StoredChunk, values_in_blocks};
+use crate::bytes::le::u64_of;
+use crate::bytes::memory;
 use crate::codec::blocked::StoredPart;
 use crate::format::content::Content;
-use crate::le::u64_of;
-use crate::{Error, ErrorKind, Result, memory};
+use crate::{Error, ErrorKind, Result};
 use std::ops::Range;
 
 /// The stored bytes of a chunk for each range of lost samples. It bounds the memory for a chunk of

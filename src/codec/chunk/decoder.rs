@@ -8,6 +8,8 @@
 //! A decoder keeps its memory from chunk to chunk. The body is given with each call and not kept,
 //! so that it may lie in a buffer that is reused.
 
+use crate::bytes::le::{FILE_ORDER_IS_NATIVE, swap_to_native, u32_in, u64_of};
+use crate::bytes::pod::AlignedBytes;
 use crate::codec::{
     RAW,
     blocked::{Encoding, StoredBlock, StoredPart},
@@ -21,8 +23,6 @@ use crate::format::{
     content::{Content, validity_bytes},
     schema::Layout,
 };
-use crate::le::{FILE_ORDER_IS_NATIVE, swap_to_native, u32_in, u64_of};
-use crate::pod::AlignedBytes;
 use crate::{Error, Result, limits};
 use std::ops::Range;
 use std::sync::Arc;

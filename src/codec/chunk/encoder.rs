@@ -7,6 +7,8 @@
 //!
 //! A writer that checks decodes each part and compares it before the chunk is written.
 
+use crate::bytes::le::u64_of;
+use crate::bytes::memory;
 use crate::codec::{
     RAW, RAW_BLOCKS, RAW_IN_BLOCKS,
     bins::BinChoice,
@@ -25,8 +27,7 @@ use crate::format::{
     region::HEAD_BYTES,
     schema::Layout,
 };
-use crate::le::u64_of;
-use crate::{Error, ErrorKind, Result, limits, memory};
+use crate::{Error, ErrorKind, Result, limits};
 use std::sync::Arc;
 
 /// The decoded parts of a chunk that is to be written, in the byte order of the file.

@@ -7,6 +7,8 @@
 
 use super::decoder::{ChunkDecoder, StoredChunk};
 use super::encoder::{ChunkEncoder, saves_enough};
+use crate::bytes::le::{swap_to_native, u64_of};
+use crate::bytes::memory;
 use crate::codec::{
     RAW, RAW_BLOCKS, base_name,
     blocked::{BlockCodec, Constant, Encoder, Encoding, seal},
@@ -17,8 +19,7 @@ use crate::codec::{
     written_by,
     zstandard::EncodingDictionary,
 };
-use crate::le::{swap_to_native, u64_of};
-use crate::{Error, Result, memory};
+use crate::{Error, Result};
 use std::sync::Arc;
 
 /// The result of an encoding for the values of a chunk.

@@ -14,6 +14,8 @@ use super::stream::{
     TABLE_BYTES, TierBlock, TierPlan, TierScratch, TierStream, TierTables, describe_head, histogram, overrun,
     write_block, wrong_length,
 };
+use crate::bytes::le::u64_of;
+use crate::bytes::memory;
 use crate::codec::{
     bits::{append_extra_bits, ends_in_zeros, join, split, sum_extra_bits},
     blocked::{Block, BlockCodec, BlockEncoder, BlockLimits, VisitPlan, WORDS},
@@ -23,8 +25,7 @@ use crate::codec::{
     transform::Transform,
 };
 use crate::kernel::{Width, extra_bits, prefetch, tiers::GROUP};
-use crate::le::u64_of;
-use crate::{Error, Result, memory};
+use crate::{Error, Result};
 use std::ops::Range;
 
 // ---- exponent-tiers

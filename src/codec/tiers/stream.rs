@@ -14,14 +14,15 @@
 //! with which all codes and literals of a part have the fewest bits. Ranks are by frequency. The
 //! head is the same for all blocks of a part; what escapes is counted for each.
 
+use crate::bytes::le::structure;
+use crate::bytes::memory;
 use crate::codec::{
     choice::{Idea, Search},
     part::Anatomy,
     transform::{TRANSFORM_BYTES, Transform},
 };
 use crate::kernel::tiers::{GROUP, GROUP_BYTES, best, code_bytes};
-use crate::le::structure;
-use crate::{Error, Result, memory};
+use crate::{Error, Result};
 use std::ops::Range;
 
 /// The words of a tier begin at a multiple of this in their block, and so in the file.

@@ -12,6 +12,8 @@
 //! level saves a part of what the quickest one leaves.
 
 use super::frame::{FrameEncodeScratch, FrameScratch, MOST_BYTES, Split, check_frame};
+use crate::bytes::le::structure;
+use crate::bytes::memory;
 use crate::codec::{
     bits::{join, planes, split},
     blocked::{Block, BlockCodec, BlockEncoder, NO_TABLE, VisitPlan, table_number},
@@ -21,8 +23,7 @@ use crate::codec::{
     transform::{TRANSFORM_BYTES, Transform},
 };
 use crate::kernel::{Width, bitshuffle};
-use crate::le::structure;
-use crate::{Error, Result, memory};
+use crate::{Error, Result};
 use std::ops::Range;
 
 // ---- zstd

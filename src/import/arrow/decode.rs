@@ -9,7 +9,7 @@
 
 use super::elements::plain_bytes;
 use crate::format::content::product_of_extents;
-use crate::import::input_column::Level;
+use crate::import::plan::input_column::Level;
 use crate::import::rows::Problem;
 use crate::limits;
 use arrow_array::builder::GenericByteBuilder;

@@ -16,7 +16,7 @@
 
 use super::types::element;
 use crate::DType;
-use crate::arrow_type::{StoredElement, stored_element};
+use crate::logical::arrow_type::{StoredElement, stored_element};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType, Int32Type, IntervalMonthDayNanoType,

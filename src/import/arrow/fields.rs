@@ -7,10 +7,10 @@
 use super::metadata;
 use super::paths::{ColumnPath, Step};
 use super::types::{decoded, is_null, is_nullable, is_variable_tensor, kind_of, marked_type};
-use crate::arrow_type::{members, with_members};
 use crate::format::{ListLevel, path};
-use crate::import::input_column::{ColumnKind, InputColumn, StructNulls};
-use crate::saved_schema::NAME;
+use crate::import::plan::input_column::{ColumnKind, InputColumn, StructNulls};
+use crate::logical::arrow_type::{members, with_members};
+use crate::logical::saved_schema::NAME;
 use crate::{Error, Metadata, limits};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use std::borrow::Cow;

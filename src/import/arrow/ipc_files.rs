@@ -6,11 +6,11 @@
 use super::paths::{ColumnPath, Listed, SchemaOrder};
 use super::records::{ArrowSource, Guarded, RecordBatches, Records, malformed};
 use super::schema_bytes::{mend_footer, mend_message, without_filler};
+use crate::bytes::le::u64_of;
 use crate::error::Advice;
 use crate::import::input::file::{InputFile, InputReader};
 use crate::import::input::formats::unknown;
 use crate::import::source::PassRows;
-use crate::le::u64_of;
 use crate::{Error, Result};
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{FileReader, StreamReader};

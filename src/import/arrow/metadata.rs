@@ -1,11 +1,13 @@
 //! The metadata of columns and file, and the schema of a source as it is kept for an export.
 
 use super::types::{ENCRYPTED, INT96, decoded, dim_names, element_type, expressed_by_shape, is_nullable};
-use crate::arrow_type::{ArrowType, CAST_TYPE, DIM_NAMES, DTYPE, FOUND_SHAPE, with_members};
 use crate::format::path;
-use crate::import::found::{DROPPED, add_dropped};
-use crate::saved_schema::{DICTIONARY, METADATA_BYTES, encoded};
-use crate::{Metadata, arrow_type, limits, saved_schema};
+use crate::import::run::found::{DROPPED, add_dropped};
+use crate::logical::arrow_type;
+use crate::logical::arrow_type::{ArrowType, CAST_TYPE, DIM_NAMES, DTYPE, FOUND_SHAPE, with_members};
+use crate::logical::saved_schema;
+use crate::logical::saved_schema::{DICTIONARY, METADATA_BYTES, encoded};
+use crate::{Metadata, limits};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, downcast_integer_array};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};

@@ -4,7 +4,7 @@
 //! IPC), or statistics of the fields without fields inside (Parquet). [`SchemaOrder`] finds the positions
 //! of what a [path](ColumnPath) leads to.
 
-use crate::arrow_type::members;
+use crate::logical::arrow_type::members;
 use arrow_schema::{DataType, Schema};
 use std::iter;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Sources of record batches: files of any format that Arrow expresses; see [`memory`](super::memory) for
+//! Sources of record batches: files of any format that Arrow expresses; see [`memory`](crate::import::run::memory) for
 //! batches that a program has already.
 //!
 //! [`ArrowSource`] makes columns of the fields of a schema, and rows of the columns of its batches, a
@@ -13,10 +13,10 @@ use super::metadata;
 use super::paths::ColumnPath;
 use super::rows::{Located, locate};
 use super::united::{TypeOrigin, adapted, null_bytes};
-use crate::arrow_type::TimeUnit;
-use crate::import::input_column::{ColumnKind, InputColumn, Wanted};
+use crate::import::plan::input_column::{ColumnKind, InputColumn, Wanted};
 use crate::import::rows::{Batch, ColumnRows, Outline, Problem};
 use crate::import::source::{Batches, PassRows, Source, guard};
+use crate::logical::arrow_type::TimeUnit;
 use crate::{Error, Metadata, Result};
 use arrow_array::{Array, ArrayRef, NullArray, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};

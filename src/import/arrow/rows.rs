@@ -12,13 +12,13 @@
 use super::decode::{AnyList, by_index, check_rows, decode, field_of};
 use super::elements::{Refused, Values, instants, plain_bytes, values};
 use super::paths::{ColumnPath, Step};
-use crate::arrow_type::{ArrowType, StoredElement, TimeUnit};
 use crate::batch::ListBuffer;
 use crate::error::Advice;
 use crate::format::content::product_of_extents;
-use crate::import::input_column::{ColumnKind, Level, UNKNOWN};
 use crate::import::plan::in_unit;
+use crate::import::plan::input_column::{ColumnKind, Level, UNKNOWN};
 use crate::import::rows::{Bitmap, ColumnRows, ItemBytes, NullElementBits, Outline, Problem, SharedBytes, row_of};
+use crate::logical::arrow_type::{ArrowType, StoredElement, TimeUnit};
 use crate::{DType, limits};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ByteArrayType, ByteViewType, Int32Type};

@@ -9,8 +9,8 @@
 //! UTF-8 become [`FILLER`], by which the decoded schema tells what to leave out. An integer of 128
 //! bits becomes a binary value of 16 bytes, which has the same buffers.
 
-use crate::arrow_type::with_members;
-use crate::le::u64_of;
+use crate::bytes::le::u64_of;
+use crate::logical::arrow_type::with_members;
 use arrow_ipc::{Field as EncodedField, FixedSizeBinary, Int, Schema as EncodedSchema, Type};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Metadata, Schema};

@@ -4,11 +4,11 @@
 //! tensor: a fixed one states its extent, any other leaves it to the samples. A field can be
 //! [marked](marked_type) with an element type that Arrow lacks.
 
-use crate::arrow_type::{
+use crate::import::plan::input_column::{ColumnKind, Level};
+use crate::logical::arrow_type::{
     ArrowType, DTYPE, FIXED_SHAPE_TENSOR as FIXED, StoredElement, VARIABLE_SHAPE_TENSOR as VARIABLE, is_tensor,
     stored_element,
 };
-use crate::import::input_column::{ColumnKind, Level};
 use crate::{DType, limits};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field, FieldRef};

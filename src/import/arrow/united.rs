@@ -15,9 +15,9 @@
 use super::decode::by_index;
 use super::fields::joined as joined_name;
 use super::types::{ENCRYPTED, INT96, fixed_extents, is_variable_tensor};
-use crate::arrow_type::{DTYPE, members, with_members};
 use crate::export::plain_fields;
 use crate::import::rows::Problem;
+use crate::logical::arrow_type::{DTYPE, members, with_members};
 use crate::{DType, Schema as FileSchema};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};

@@ -5,8 +5,8 @@
 //! is copied to an unnamed temporary file first. An input can also be in a [store](InputStore), which says
 //! itself if it was replaced.
 
-use crate::foreign::FIRST_BYTES;
-use crate::le::u64_of;
+use crate::bytes::le::u64_of;
+use crate::open::foreign::FIRST_BYTES;
 use crate::open::{FileIdentity, PositionedFile, Source};
 use crate::{Error, Result};
 use std::fs::{File, Metadata};
@@ -308,7 +308,7 @@ mod parquet {
     //! The interface from which the Parquet decoder reads.
 
     use super::InputReader;
-    use crate::le::u64_of;
+    use crate::bytes::le::u64_of;
     use ::parquet::errors::{ParquetError, Result};
     use ::parquet::file::reader::{ChunkReader, Length};
     use bytes::Bytes;

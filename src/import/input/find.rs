@@ -8,9 +8,9 @@
 
 use super::file::InputStore;
 use super::tables;
-use crate::foreign::explain_missing;
 use crate::open::check_regular;
-use crate::pattern::{AS_IN_A_SHELL, has_wildcard, paths_matching};
+use crate::open::foreign::explain_missing;
+use crate::open::pattern::{AS_IN_A_SHELL, has_wildcard, paths_matching};
 use crate::{Error, Result};
 use glob::Pattern;
 use serde_json::Value;

@@ -7,13 +7,13 @@ use super::file::InputFile;
 use super::find::{files, stored_inputs};
 use super::partition::Partition;
 use super::{formats, partition, threads};
+use crate::bytes::le::u64_of;
 #[cfg(feature = "arrow")]
 use crate::import::arrow::united::{TypeOrigin, UnitedSchema, aligned, column_count, fields_of_file};
-use crate::import::input_column::{InputColumn, Wanted};
 use crate::import::options::InputOptions;
+use crate::import::plan::input_column::{InputColumn, Wanted};
 use crate::import::rows::{Batch, ColumnRows, Outline};
 use crate::import::source::{Batches, PassRows, SharedSource, Source, guard};
-use crate::le::u64_of;
 use crate::open::{FileIdentity, default_open_files, refuse_same};
 use crate::write::id_of;
 use crate::{Error, Metadata, Result, Schema};

@@ -3,11 +3,12 @@
 //! If the file has a column of this name itself, that is kept, and must have the value of the folder in
 //! every row. So values are compared with text, as folders have them.
 
-use crate::arrow_type::{ArrowType, TimeUnit};
-use crate::import::input_column::{ColumnKind, InputColumn, Wanted};
+use crate::bytes::le::u64_of;
+use crate::import::plan::input_column::{ColumnKind, InputColumn, Wanted};
 use crate::import::rows::{Batch, Bitmap, ColumnRows, ItemBytes, SharedBytes};
-use crate::le::u64_of;
-use crate::{DType, Error, Metadata, Result, Schema, arrow_type};
+use crate::logical::arrow_type;
+use crate::logical::arrow_type::{ArrowType, TimeUnit};
+use crate::{DType, Error, Metadata, Result, Schema};
 use half::{bf16, f16};
 use std::borrow::Cow;
 use std::collections::HashMap;

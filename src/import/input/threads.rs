@@ -242,7 +242,7 @@ impl<T> Drop for BatchReceiver<T> {
 mod tests {
     use super::*;
     use crate::Metadata;
-    use crate::import::input_column::{InputColumn, Wanted};
+    use crate::import::plan::input_column::{InputColumn, Wanted};
     use crate::import::rows::{ColumnRows, Outline};
     use crate::import::source::{PassRows, Source};
     use std::path::Path;

@@ -4,8 +4,8 @@
 //! which skips the rows that were read before: it decompresses their pages once more. So a row
 //! group with rows of very different sizes must not change it often.
 
+use crate::bytes::le::u64_of;
 use crate::import::arrow::decode::SLICE_BYTES;
-use crate::le::u64_of;
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::basic::Type;
 use ::parquet::file::metadata::RowGroupMetaData;

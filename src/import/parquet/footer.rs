@@ -11,7 +11,7 @@
 
 use super::thrift::{BINARY, I32, I64, LIST, STOP, STRUCT, Thrift};
 use crate::import::arrow::schema_bytes::mend_message;
-use crate::import::found::fitting;
+use crate::import::run::found::fitting;
 use crate::{Error, Result, limits};
 use ::parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
 use arrow_ipc::convert::try_fb_to_schema;

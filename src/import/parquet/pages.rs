@@ -4,8 +4,8 @@
 //! So the claims of a page are compared with the bytes that the file has.
 
 use super::thrift::{BOOL, I32, STOP, STRUCT, Thrift};
+use crate::bytes::le::u64_of;
 use crate::import::input::file::InputReader;
-use crate::le::u64_of;
 use crate::{Error, Result};
 use ::parquet::basic::{Compression, Encoding};
 use ::parquet::column::page::{Page, PageReader};

@@ -16,11 +16,11 @@
 
 use super::pages;
 use crate::Error;
-use crate::arrow_type::with_members;
 use crate::import::arrow::elements::PARQUET_BYTES;
 use crate::import::arrow::types::{ENCRYPTED, INT96, decoded};
 use crate::import::input::file::InputReader;
-use crate::saved_schema::{VARIANT, entry};
+use crate::logical::arrow_type::with_members;
+use crate::logical::saved_schema::{VARIANT, entry};
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use ::parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema, parquet_to_arrow_schema};
 use ::parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit as ParquetUnit, Type as Physical};

@@ -6,9 +6,9 @@
 //! [schema](Column::schema).
 
 use super::value_cast::ValueCast;
-use crate::arrow_type::{self, ArrowType, CAST_TYPE, FOUND_SHAPE, TimeUnit};
 use crate::format::{CastFacts, path};
-use crate::import::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls, Wanted};
+use crate::import::plan::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls, Wanted};
+use crate::logical::arrow_type::{self, ArrowType, CAST_TYPE, FOUND_SHAPE, TimeUnit};
 use crate::rewrite::UNCONFIRMED;
 use crate::{CastSpec, ColumnSchema, DType, Error, Extent, Metadata, Result, Shape};
 

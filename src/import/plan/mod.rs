@@ -1,6 +1,7 @@
 //! The plan of a conversion: the columns of the new file, with their types and shapes.
 
 mod column;
+pub(super) mod input_column;
 mod merge;
 mod select;
 mod value_cast;

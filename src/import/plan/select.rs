@@ -5,10 +5,11 @@
 
 use super::column::Column;
 use crate::format::path::{self, Component};
-use crate::import::input_column::{InputColumn, Level};
 use crate::import::options::ConvertOptions;
+use crate::import::plan::input_column::{InputColumn, Level};
 use crate::import::source::Source;
-use crate::{DType, Error, Extent, Metadata, Result, Shape, saved_schema};
+use crate::logical::saved_schema;
+use crate::{DType, Error, Extent, Metadata, Result, Shape};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 

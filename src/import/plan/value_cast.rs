@@ -1,8 +1,8 @@
 //! Casts that an import makes, because the writer cannot: of decimals, for which there is no type
 //! of elements, and to integers, which are exact or refused.
 
-use crate::cast::{Caster, Number};
-use crate::decimal::Decimal;
+use crate::element::cast::{Caster, Number};
+use crate::element::decimal::Decimal;
 use crate::format::CastFacts;
 use crate::{CastSource, CastSpec, DType};
 use std::fmt;

@@ -5,11 +5,11 @@
 //! what is wrong with other columns.
 
 use super::planned::{Origin, PlannedSource, fitted, sample_error};
+use crate::bytes::le::u64_of;
 use crate::error::display_path;
 use crate::import::plan::Column;
 use crate::import::rows::{Batch, ColumnRows, NullElements};
 use crate::import::source::PassRows;
-use crate::le::u64_of;
 use crate::{ColumnSchema, Error, ErrorKind, Result};
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};

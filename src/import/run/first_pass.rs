@@ -11,15 +11,15 @@
 
 use super::planned::{Origin, sample_error};
 use crate::Result;
-use crate::arrow_type::{self, ArrowType, FOUND_SHAPE, TimeUnit};
+use crate::bytes::le::u64_of;
 use crate::error::{Advice, go_on};
-use crate::import::found::FoundShape;
-use crate::import::input_column::{ColumnKind, Level, UNKNOWN, open_count};
 use crate::import::options::Progress;
+use crate::import::plan::input_column::{ColumnKind, Level, UNKNOWN, open_count};
 use crate::import::plan::{Column, Plan, in_unit};
 use crate::import::rows::{Batch, NullElements, Outline, Problem};
+use crate::import::run::found::FoundShape;
 use crate::import::source::{PassRows, Source, located, total_rows};
-use crate::le::u64_of;
+use crate::logical::arrow_type::{self, ArrowType, FOUND_SHAPE, TimeUnit};
 use crate::{Extent, Shape};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

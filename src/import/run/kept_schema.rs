@@ -4,8 +4,10 @@
 #[cfg(feature = "arrow")]
 use crate::export::plain_fields;
 use crate::format::path;
-use crate::import::found::{add_dropped, fitting};
-use crate::{Metadata, Schema, arrow_type, limits, saved_schema};
+use crate::import::run::found::{add_dropped, fitting};
+use crate::logical::arrow_type;
+use crate::logical::saved_schema;
+use crate::{Metadata, Schema, limits};
 #[cfg(feature = "arrow")]
 use arrow_schema::FieldRef;
 #[cfg(feature = "arrow")]

@@ -4,8 +4,12 @@
 mod append;
 mod convert;
 mod diagnosis;
+pub(super) mod files;
 mod first_pass;
+pub(super) mod found;
 mod kept_schema;
+#[cfg(feature = "arrow")]
+pub(super) mod memory;
 mod planned;
 mod target;
 

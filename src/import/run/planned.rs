@@ -2,8 +2,8 @@
 
 use crate::Error;
 use crate::Shape;
-use crate::import::input_column::Wanted;
 use crate::import::plan::Column;
+use crate::import::plan::input_column::Wanted;
 use crate::import::rows::{ColumnRows, NullElements, Problem};
 use crate::import::source::Source;
 use std::ops::Range;

@@ -6,15 +6,15 @@
 //! file each.
 
 use super::planned::PlannedSource;
+use crate::bytes::le::u64_of;
 use crate::error::go_on;
 use crate::format::CastFacts;
 use crate::import::input::OpenInput;
-use crate::import::input_column::Wanted;
 use crate::import::options::Progress;
 use crate::import::options::{PlannedInput, PlannedShard, ShardFiles, ShardPlan};
+use crate::import::plan::input_column::Wanted;
 use crate::import::rows::fixed_row_bytes;
 use crate::import::source::{PassRows, Source, check_unchanged, located, total_rows};
-use crate::le::u64_of;
 use crate::write::Sink;
 use crate::{ColumnBatch, ColumnSchema, Error, Result, Schema, Writer, WriterOptions};
 use std::iter::repeat_n;

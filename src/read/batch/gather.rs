@@ -11,8 +11,8 @@
 
 use super::tasks::{Fetch, PlannedColumn, Task, TaskBytes, TaskList};
 use super::waves::{FetchScratch, fetch, run_at_hand};
+use crate::bytes::le::{self, u64_of};
 use crate::codec::Body;
-use crate::le::{self, u64_of};
 use crate::open::Source;
 use crate::open::source::read;
 use crate::read::buffer::ColumnBuffer;

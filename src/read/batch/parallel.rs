@@ -7,7 +7,7 @@
 
 use super::plan::{ReadPlan, Step};
 use super::waves::{FetchScratch, fetch};
-use crate::pod::{self, Element};
+use crate::bytes::pod::{self, Element};
 use crate::read::buffer::ColumnBuffer;
 use crate::read::decode::decoder::TaskDecoder;
 use crate::read::decode::output::Destination;

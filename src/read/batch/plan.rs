@@ -11,13 +11,14 @@
 
 use super::tasks::{TaskBytes, TaskList};
 use super::waves::FirstError;
+use crate::bytes::memory;
 use crate::open::Requests;
 use crate::open::coalesce::{RangeError, bytes_of, range_length};
 use crate::open::source::{ReadMemory, Source, read_error};
 use crate::read::file::column::Column;
 use crate::read::file::opened_column::OpenedColumn;
 use crate::read::file::state::OpenedFile;
-use crate::{Error, Result, memory};
+use crate::{Error, Result};
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;

@@ -14,16 +14,17 @@ pub use crate::read::decode::output::{BlockSamples, VisitBlocks};
 pub use crate::read::decode::parts::PlanPart;
 
 use super::tasks::{Task, TaskBytes, TaskList, at_sample};
+use crate::bytes::le::FILE_ORDER_IS_NATIVE;
+use crate::bytes::memory;
+use crate::bytes::pod::AlignedBytes;
 use crate::format::content::check_unused_bits;
-use crate::le::FILE_ORDER_IS_NATIVE;
-use crate::pod::AlignedBytes;
 use crate::read::buffer::{ColumnBuffer, outside};
 use crate::read::decode::decoder::TaskDecoder;
 use crate::read::decode::output::{
     Destination, FixedBlocks, FixedOutput, VisitedBlocks, WholeOutput, begin_without_values, check_delivered, too_many,
 };
 use crate::read::file::opened_column::OpenedColumn;
-use crate::{Error, Result, memory};
+use crate::{Error, Result};
 
 /// Decodes chunks, and keeps the memory for it. Each thread has one.
 #[derive(Default)]

@@ -11,15 +11,16 @@
 //! pages and fronts must be read for that. So planning has steps, and each prefetches what the next
 //! one reads.
 
+use crate::bytes::le::u64_of;
+use crate::bytes::memory;
 use crate::codec::Body;
 use crate::format::region::HEAD;
-use crate::le::u64_of;
 use crate::open::source::check_inside;
 use crate::read::chunk::chunk_bytes::{chunk_bytes, front_of, front_ranges, readable_alone};
 use crate::read::chunk::open_chunk::{OpenChunk, whole_chunk_pays};
 use crate::read::file::opened_column::OpenedColumn;
 use crate::read::file::state::{ChunkFront, ChunkLocation, in_chunk};
-use crate::{Error, Result, memory};
+use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 

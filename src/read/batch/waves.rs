@@ -8,10 +8,11 @@
 //! first sample that fails determines the error, wherever its bytes are.
 
 use super::tasks::{Fetch, Task, TaskBytes};
+use crate::bytes::memory;
 use crate::open::coalesce::{bytes_of, range_length};
 use crate::open::source::{check_inside, read_error, slice};
 use crate::open::{RangeError, Requests, Source};
-use crate::{Error, Result, memory};
+use crate::{Error, Result};
 use std::ops::Range;
 
 /// Memory for requests grows by multiples of this.

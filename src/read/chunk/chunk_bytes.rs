@@ -12,6 +12,8 @@
 //! byte is checked twice unless the policy asks for that. A raw chunk of fixed samples that was
 //! checked before needs none of this: its samples are read alone.
 
+use crate::bytes::le::u64_of;
+use crate::bytes::memory;
 use crate::codec::{
     Body, FRONT_HEAD_BYTES, LEAST_IN_BLOCKS, StoredPart, check_front, encoding, first_block_elements, front_bytes,
     parts, values_in_blocks,
@@ -19,11 +21,10 @@ use crate::codec::{
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::content::Content;
 use crate::format::region::{HEAD_BYTES, RegionHead, RegionKind};
-use crate::le::u64_of;
 use crate::open::source::{check_inside, read, slice};
 use crate::read::file::opened_column::{OpenedColumn, disagree};
 use crate::read::file::state::{ChunkFront, ChunkLocation, Verification, in_chunk};
-use crate::{Error, Result, memory};
+use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -6,16 +6,17 @@
 //! handed to an encoder in the byte order of the file; nulls can be added between them.
 
 use crate::batch::ListBuffer;
+use crate::bytes::le::{self, u64_of};
+use crate::bytes::memory;
 use crate::codec::{Body, ChunkDecoder, EncodedChunk, RawChunk, StoredChunk, decode_intact};
 use crate::format::content::{Content, validity_bytes};
 use crate::format::region::RegionHead;
 use crate::format::schema::Layout;
-use crate::le::{self, u64_of};
 use crate::read::buffer::ColumnBuffer;
 use crate::read::chunk::chunk_bytes::fetch_chunk;
 use crate::read::decode::staging::{chunk_parts, push_sample, stage_null, stage_sample};
 use crate::read::file::opened_column::OpenedColumn;
-use crate::{Error, Result, memory};
+use crate::{Error, Result};
 
 /// Memory for chunks, used again for each.
 pub(crate) struct ChunkScratch {

@@ -7,14 +7,15 @@
 use super::chunk_bytes::{
     chunk_bytes, chunk_head, fetch_chunk, first_read_bytes, is_in_blocks, read_front, reads_blocks,
 };
+use crate::bytes::le::u64_of;
+use crate::bytes::memory;
 use crate::codec::{
     Anatomy, Body, Choice, ChunkDecoder, Section, StoredChunk, Trial, Values, encoding_name, values_in_blocks,
 };
 use crate::format::region::{HEAD, HEAD_BYTES};
-use crate::le::u64_of;
 use crate::read::file::opened_column::OpenedColumn;
 use crate::read::file::state::{ChunkFront, ChunkLocation, in_chunk};
-use crate::{Profile, Result, memory};
+use crate::{Profile, Result};
 use std::ops::Range;
 
 /// Facts of a chunk: its samples, its range in the file and its encoding.

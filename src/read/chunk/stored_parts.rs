@@ -8,6 +8,7 @@
 //! Most samples that are viewed or gathered take this way. So the check is one look at a record
 //! once the chunk was checked, and a chunk that has nothing but values needs no part table.
 
+use crate::bytes::le;
 use crate::codec::{Body, PartSpec, StoredPart, encoding, front_bytes, parts};
 use crate::format::chunk::{ChunkHead, Part};
 use crate::format::content::Content;
@@ -16,7 +17,7 @@ use crate::open::source::slice;
 use crate::read::chunk::chunk_bytes::{check_blocks, chunk_in_memory};
 use crate::read::file::opened_column::OpenedColumn;
 use crate::read::file::state::ChunkLocation;
-use crate::{Error, Result, le};
+use crate::{Error, Result};
 use std::ops::Range;
 
 /// The parts of a chunk as ranges of its body.

@@ -12,6 +12,8 @@ use super::output::{
     Destination, FixedOutput, SamplePlace, WholeOutput, begin_buffer, check_delivered, check_length, copy_values,
 };
 use super::staging::{RaggedOutput, RaggedScratch, RaggedValues, Staging, copy_extents, stage_sample};
+use crate::Result;
+use crate::bytes::memory;
 use crate::codec::Body;
 use crate::format::region::HEAD_BYTES;
 use crate::read::batch::tasks::{Fetch, Selection, Task, TaskBytes, TaskList, at_sample};
@@ -21,7 +23,6 @@ use crate::read::chunk::open_chunk::{Kept, OpenChunk};
 use crate::read::chunk::stored_parts::{body_in, check_stored, plain_chunk};
 use crate::read::file::opened_column::OpenedColumn;
 use crate::read::file::state::{Verification, in_chunk};
-use crate::{Result, memory};
 use std::ops::Range;
 use std::sync::Arc;
 

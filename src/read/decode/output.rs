@@ -9,11 +9,11 @@
 //! instead, as they are stored ([`VisitedBlocks`]). Blocks of encodings that devices do not decode
 //! are decoded here, and handed out as raw elements: who takes blocks needs no other way for them.
 
+use crate::bytes::le::{self, u64_of};
+use crate::bytes::pod::AlignedBytes;
 use crate::codec::{Body, StoredBlock};
 use crate::format::content::check_unused_bits;
 use crate::format::schema::Layout;
-use crate::le::{self, u64_of};
-use crate::pod::AlignedBytes;
 use crate::read::batch::tasks::{Selection, TaskList, at_sample};
 use crate::read::buffer::{ColumnBuffer, outside};
 use crate::read::chunk::open_chunk::OpenChunk;

@@ -12,12 +12,13 @@
 use super::decoder::TaskDecoder;
 use super::output::{Destination, SplitOutput, begin_buffer, check_delivered, check_length};
 use super::staging::{RaggedOutput, RaggedScratch, RaggedValues, StagedValues, Staging, sample_extents};
-use crate::pod::AlignedBytes;
+use crate::bytes::memory;
+use crate::bytes::pod::AlignedBytes;
 use crate::read::batch::plan::{FetchedBytes, ReadPlan};
 use crate::read::batch::stages::Decoder;
 use crate::read::batch::tasks::{Selection, Task, TaskBytes};
 use crate::read::buffer::ColumnBuffer;
-use crate::{Error, Result, memory};
+use crate::{Error, Result};
 use std::ops::Range;
 
 /// Some tasks of a plan, and the destinations of their samples. See [`ReadPlan::decode_by`].

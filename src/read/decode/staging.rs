@@ -11,13 +11,14 @@
 
 use super::output::VisitedBlocks;
 use crate::batch::push_bit;
+use crate::bytes::le::u64_of;
+use crate::bytes::memory;
+use crate::bytes::pod::AlignedBytes;
 use crate::format::content::{Content, all_present, push_item_shapes};
 use crate::format::schema::Layout;
-use crate::le::u64_of;
-use crate::pod::AlignedBytes;
 use crate::read::batch::tasks::Selection;
 use crate::read::buffer::{ColumnBuffer, outside};
-use crate::{Error, Result, memory};
+use crate::{Error, Result};
 use std::ops::Range;
 
 /// A ragged sample that was decoded: its values.

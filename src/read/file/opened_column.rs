@@ -11,16 +11,17 @@
 
 use super::records::CheckedUnits;
 use super::state::{ChunkFront, ChunkLocation, ColumnIndex, IndexPage, OpenedFile, Verification};
+use crate::bytes::le::u64_of;
+use crate::bytes::memory;
 use crate::codec::{Dictionary, Tables, encoding};
 use crate::format::ColumnSchema;
 use crate::format::index::{ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHead, Run, parse_entry};
 use crate::format::region::{HEAD, RegionHead, RegionKind};
 use crate::format::schema::Layout;
-use crate::le::u64_of;
 use crate::open::coalesce::range_length;
 use crate::open::source::FileBytes;
 use crate::open::{check_encodings, no_table};
-use crate::{Error, ErrorKind, Result, memory};
+use crate::{Error, ErrorKind, Result};
 use std::ops::Range;
 use std::sync::Arc;
 

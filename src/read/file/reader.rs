@@ -14,7 +14,7 @@ use super::records::SlotCache;
 use super::state::{CACHED_PAGES, ColumnIndex, OpenedFile, Verification};
 use crate::format::region::HEAD;
 use crate::format::{ContentId, FileId, Schema};
-use crate::open::{self, FileIdentity, FirstBytes, InMemory, Source, TableSlot};
+use crate::open::{self, FileIdentity, FirstBytes, InMemory, PositionedFile, Source, TableSlot};
 use crate::read::cursor::Rows;
 use crate::read::verify::{VerifyOptions, VerifyReport, verify};
 use crate::{Error, ErrorKind, Result, limits};
@@ -76,6 +76,16 @@ impl OpenOptions {
     /// Returns the limit of [`OpenOptions::max_chunk_bytes`].
     fn chunk_bytes_limit(&self) -> u32 {
         self.max_chunk_bytes.unwrap_or(limits::CHUNK_BYTES)
+    }
+
+    /// Opens a file that is read by position.
+    pub fn open_file(self, path: impl AsRef<Path>) -> Result<Reader> {
+        let path = path.as_ref();
+        let open = || {
+            let source: Arc<dyn Source> = Arc::new(PositionedFile::open(path)?);
+            self.open_through(source.clone(), Some(path), |_| Ok(source))
+        };
+        open().map_err(|error| error.with_path(path))
     }
 
     /// Opens a file from any source.
@@ -157,6 +167,12 @@ pub struct Reader(Arc<OpenedFile>);
 impl Reader {
     pub(in crate::read) fn new(file: OpenedFile) -> Self {
         Self(Arc::new(file))
+    }
+
+    /// Opens a file that is read by position (`pread`): safe, and right on network file systems.
+    /// Samples cannot be viewed without copying.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        OpenOptions::new().open_file(path)
     }
 
     /// Opens a file that is in memory. The reader owns `bytes`: give it an `Arc<[u8]>` to share

@@ -10,6 +10,8 @@
 //! front of a chunk in blocks is kept for the requests that follow ([`ChunkFront`]).
 
 use super::records::{Bitmap, CheckedBlocks, SlotCache};
+use crate::bytes::le::u64_of;
+use crate::bytes::memory;
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::column_record::ColumnRecord;
 use crate::format::index::Run;
@@ -17,11 +19,10 @@ use crate::format::region::HEAD;
 use crate::format::schema::Layout;
 use crate::format::{ColumnSchema, ContentId, FileId, Schema};
 use crate::kernel::prefetch;
-use crate::le::u64_of;
 use crate::open::source::FileBytes;
 use crate::open::{FileIdentity, Source, TableSlot, refuse_same};
 use crate::read::losses::{LostSamples, lost_error};
-use crate::{Error, ErrorKind, Result, memory};
+use crate::{Error, ErrorKind, Result};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -9,6 +9,8 @@
 use super::evidence::{Evidence, Verdict};
 use super::links::Foreign;
 use super::scan::{FoundRegion, Identity, ScanProgress};
+use crate::bytes::le::u64_of;
+use crate::bytes::memory;
 use crate::codec::{self, Body, ChunkDecoder, DamagedChunk, Dictionary, SideFacts, StoredChunk, Tables, parts};
 use crate::format::ColumnSchema;
 use crate::format::chunk::{ChunkEntry, ChunkHead};
@@ -17,10 +19,9 @@ use crate::format::footer::{Footer, TableHead, Trailer};
 use crate::format::index::{ENTRY_BYTES, PageHead, parse_entry};
 use crate::format::region::{FileId, HEAD, RegionHead, RegionKind};
 use crate::format::schema::Layout;
-use crate::le::u64_of;
 use crate::open::source::{Source, fetch};
 use crate::open::{TableSlot, body, no_table};
-use crate::{Error, ErrorKind, Result, limits, memory};
+use crate::{Error, ErrorKind, Result, limits};
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -21,16 +21,17 @@
 
 use super::links::Claim;
 use super::scan::{FoundRegion, Identity};
+use crate::bytes::le::u64_of;
+use crate::bytes::memory;
 use crate::format::ContentId;
 use crate::format::chunk::{ChunkEntry, ChunkHead};
 use crate::format::footer::{ContentHasher, Footer, TableEntry, TableHead, Trailer};
 use crate::format::index::{ENTRY_BYTES, PAGE_ENTRIES, PageHead, Run, entry_to_bytes, parse_entry};
 use crate::format::region::{HEAD, RegionHead, RegionKind};
-use crate::le::u64_of;
 use crate::open::body;
 use crate::open::source::Source;
 use crate::read::losses::LostSamples;
-use crate::{ErrorKind, Result, memory};
+use crate::{ErrorKind, Result};
 use std::ops::Range;
 
 /// What the rest of the file says about a chunk.

@@ -26,8 +26,9 @@
 //! the new one, and then this returns old values.
 
 use super::scan::FoundRegion;
+use crate::Result;
+use crate::bytes::memory;
 use crate::format::region::{HEAD, RegionHead, RegionKind};
-use crate::{Result, memory};
 use std::ops::Range;
 
 /// What index and footers say about a region.

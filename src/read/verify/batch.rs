@@ -6,8 +6,8 @@
 
 use super::body::{BodyCheck, BodyFinding, MetTables};
 use super::walk::{Met, SpanBytes, Walk};
+use crate::bytes::le::u64_of;
 use crate::format::region::{RegionHead, RegionKind};
-use crate::le::u64_of;
 use crate::limits::INDEX_PAGE_BYTES;
 use crate::{Error, threads};
 use std::mem;

@@ -10,18 +10,19 @@
 //! other threads have met.
 
 use super::walk::SpanBytes;
-use crate::checksum::Crc;
+use crate::bytes::checksum::Crc;
+use crate::bytes::le::u64_of;
+use crate::bytes::memory;
 use crate::codec::{Body, ChunkDecoder, DamagedChunk, Dictionary, SideFacts, StoredChunk, Tables, encoding};
 use crate::format::FileId;
 use crate::format::chunk::ChunkHead;
 use crate::format::footer::TableHead;
 use crate::format::region::{RegionHead, RegionKind};
 use crate::format::schema::Layout;
-use crate::le::u64_of;
 use crate::open::source::{Source, check_inside, fetch};
 use crate::open::{TableSlot, no_table};
 use crate::read::batch::waves::{FetchScratch, fetch_one};
-use crate::{Error, ErrorKind, Result, memory};
+use crate::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

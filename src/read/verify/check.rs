@@ -17,14 +17,15 @@ use super::body::{BodyCheck, BodyFinding, MetTables, load_body};
 use super::commit::CommitCheck;
 use super::report::{Damage, DamageKind, Damages, VerifyOptions, VerifyReport, passing};
 use super::walk::{Met, SpanBytes, Walk, span_bytes};
+use crate::bytes::le::u64_of;
+use crate::bytes::memory;
 use crate::codec::DamagedChunk;
 use crate::error::go_on;
 use crate::format::chunk::ChunkHead;
 use crate::format::region::{HEAD, RegionHead, RegionKind, next_offset};
-use crate::le::u64_of;
 use crate::open::source::{Source, fetch};
 use crate::open::{OpenedHeader, open_header, open_last_commit};
-use crate::{Error, ErrorKind, Result, memory};
+use crate::{Error, ErrorKind, Result};
 use std::error::Error as _;
 use std::io;
 

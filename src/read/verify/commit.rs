@@ -9,6 +9,7 @@
 //! recorded as lost.
 
 use super::report::{Damages, Lost, LostBytes, gaps, samples_of_page};
+use crate::bytes::le::u64_of;
 use crate::codec::{SideFacts, encoding};
 use crate::format::Flags;
 use crate::format::chunk::{ChunkEntry, ChunkHead};
@@ -16,7 +17,6 @@ use crate::format::column_record::ColumnRecord;
 use crate::format::footer::{ContentHasher, ContentId, Footer, TableEntry, TableHead, Trailer};
 use crate::format::index::{ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHead, Run, parse_entry, samples_per_chunk};
 use crate::format::region::{HEAD, RegionHead, RegionKind, align};
-use crate::le::u64_of;
 use crate::open::OpenedHeader;
 use crate::{Error, Result};
 use std::ops::Range;

@@ -9,8 +9,8 @@
 //! that hold many regions, and the walk reads heads itself only where a span lacks them.
 
 use super::report::{Damage, DamageKind, passing};
+use crate::bytes::le::u64_of;
 use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align, next_offset};
-use crate::le::u64_of;
 use crate::open::source::{Source, check_inside};
 use crate::open::{BlockSizes, HeadScan, OpenedHeader};
 use crate::{Error, Result};

@@ -6,7 +6,7 @@
 //! parsed from their digits, which the standard library does correctly, and integers of any length
 //! give the remainder.
 
-use crate::cast::Number;
+use crate::element::cast::Number;
 use std::cmp::Ordering;
 use std::fmt;
 

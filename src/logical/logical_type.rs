@@ -8,8 +8,8 @@
 //! cannot tell the unit of counts either. [`Cursor`](crate::Cursor) and
 //! [`Writer`](crate::Writer) work with the stored elements, whatever they stand for.
 
-use crate::arrow_type::ArrowType;
 use crate::error::Advice;
+use crate::logical::arrow_type::ArrowType;
 use crate::{ColumnSchema, DType, Error, Extent, Result};
 use std::fmt;
 
@@ -135,7 +135,8 @@ impl fmt::Display for LogicalType {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Shape, arrow_type};
+    use crate::Shape;
+    use crate::logical::arrow_type;
 
     fn column(dtype: DType, extents: &[u32], text: &str) -> ColumnSchema {
         let mut column = ColumnSchema::tensor("x", dtype, Shape::fixed(extents));

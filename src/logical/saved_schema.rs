@@ -45,7 +45,7 @@ pub(crate) const NAME: &str = "tensilo.name";
 #[cfg(feature = "arrow")]
 mod fields {
     use super::{DICTIONARY, KEY, NAME};
-    use crate::arrow_type::{VARIABLE_SHAPE_TENSOR, members, with_members};
+    use crate::logical::arrow_type::{VARIABLE_SHAPE_TENSOR, members, with_members};
     use crate::{Metadata, limits};
     use arrow_ipc::convert::try_fb_to_schema;
     use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};

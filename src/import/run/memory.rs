@@ -1,9 +1,8 @@
 //! Record batches that a program has already.
 
-use super::arrow::records::{ArrowSource, Guarded, RecordBatches, Records, malformed};
-use super::options::ConvertOptions;
-use super::run;
-use super::source::PassRows;
+use crate::import::arrow::records::{ArrowSource, Guarded, RecordBatches, Records, malformed};
+use crate::import::options::ConvertOptions;
+use crate::import::source::PassRows;
 use crate::write::Sink;
 use crate::{Error, Result, Summary};
 use arrow_array::{RecordBatch, RecordBatchReader};
@@ -36,7 +35,7 @@ pub fn write_batches<K: Sink>(
     options: &ConvertOptions,
 ) -> Result<Summary<K>> {
     let source = ArrowSource::new(schema, BatchSlice { schema: Arc::clone(schema), batches })?;
-    run::run(&[&source], sink, options, &mut |_| ControlFlow::Continue(()))
+    super::run(&[&source], sink, options, &mut |_| ControlFlow::Continue(()))
 }
 
 /// Writes all batches of a reader to a sink, in one pass: a file, a stream, a query's result, or
@@ -50,7 +49,7 @@ pub fn write_batches<K: Sink>(
 pub fn write_reader<K: Sink>(reader: impl RecordBatchReader, sink: K, options: &ConvertOptions) -> Result<Summary<K>> {
     let schema = reader.schema();
     let source = ArrowSource::new(&schema, Once { schema: Arc::clone(&schema), reader: RefCell::new(Some(reader)) })?;
-    run::run_once(&source, sink, options)
+    super::run_once(&source, sink, options)
 }
 
 struct BatchSlice<'a> {

@@ -1,8 +1,8 @@
 //! Facts of a conversion in the metadata of its file: shapes that were found by looking at samples,
 //! and what was left out.
 
-use crate::arrow_type::FOUND_SHAPE;
-use crate::le::u64_of;
+use crate::bytes::le::u64_of;
+use crate::logical::arrow_type::FOUND_SHAPE;
 use crate::{ColumnSchema, Extent, Metadata, Schema, Shape};
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -107,7 +107,7 @@ impl FoundShape {
     }
 
     /// Makes the shape from all samples with another shape, `odd`.
-    pub(super) fn new(shape: Shape, sample_count: u64, odd: impl IntoIterator<Item = (u64, Shape)>) -> Self {
+    pub(in crate::import) fn new(shape: Shape, sample_count: u64, odd: impl IntoIterator<Item = (u64, Shape)>) -> Self {
         let mut odd: Vec<OddSample> = odd.into_iter().map(|(sample, shape)| OddSample { sample, shape }).collect();
         let odd_count = u64_of(odd.len());
         odd.truncate(LISTED);

@@ -4,8 +4,9 @@
 //! `half` could make its types `Pod`, too, but that would bring a derive macro and another `syn` to
 //! every build.
 
-use crate::dtype::DType;
-use crate::{Result, memory};
+use crate::Result;
+use crate::bytes::memory;
+use crate::element::dtype::DType;
 use bytemuck::Pod;
 use half::slice::{HalfBitsSliceExt as _, HalfFloatSliceExt as _};
 use half::{bf16, f16};

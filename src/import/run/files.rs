@@ -1,10 +1,9 @@
 //! Conversions of files: to one file, to several, or to a part of one.
 
-use super::input::OpenInput;
-use super::options::{AppendOptions, ConvertOptions, PlannedInput, Progress, ShardFiles, ShardPlan};
-use super::source::Source;
-use super::{input, run};
 use crate::error::Advice;
+use crate::import::input::{self, OpenInput};
+use crate::import::options::{AppendOptions, ConvertOptions, PlannedInput, Progress, ShardFiles, ShardPlan};
+use crate::import::source::Source;
 use crate::write::{AtomicFile, Sink};
 use crate::{Error, ErrorKind, Result, Schema, Summary};
 use std::ops::{ControlFlow, Range};
@@ -85,7 +84,7 @@ pub fn convert_shards<F: ShardFiles>(
 ) -> std::result::Result<(), F::Error> {
     let conversion = Conversion::open(inputs, options)?;
     let complete = |error| conversion.advised(error);
-    run::run_shards(&conversion.sources(), files, shard_bytes, &conversion.options, progress, &complete)
+    super::run_shards(&conversion.sources(), files, shard_bytes, &conversion.options, progress, &complete)
 }
 
 /// Plans the conversion of [`convert_shards`], so that other processes, or other machines, can
@@ -104,7 +103,7 @@ pub fn plan_shards(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<ShardPlan> {
     let conversion = Conversion::open(inputs, options)?;
-    run::plan_shards(&input::with_columns(&conversion.inputs), shard_bytes, &conversion.options, progress)
+    super::plan_shards(&input::with_columns(&conversion.inputs), shard_bytes, &conversion.options, progress)
 }
 
 /// Converts some rows of planned inputs to one file.
@@ -129,7 +128,7 @@ pub fn convert_rows<K: Sink>(
     options: &AppendOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<K>> {
-    run::convert_rows(inputs, &rows, schema, table, sink, options, progress)
+    super::convert_rows(inputs, &rows, schema, table, sink, options, progress)
 }
 
 /// The open inputs of a conversion, and its options with their origin.
@@ -160,7 +159,7 @@ impl Conversion {
 
     fn run<K: Sink>(&self, sink: K, progress: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<Summary<K>> {
         input::check_output(&self.inputs, sink.identity(), sink.path())?;
-        run::run(&self.sources(), sink, &self.options, progress)
+        super::run(&self.sources(), sink, &self.options, progress)
     }
 
     /// Returns whether an error may be due to nulls that the statistics of an input deny.
@@ -196,7 +195,7 @@ pub fn append(
     options: &AppendOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<u64> {
-    run::append(inputs, file, options, progress)
+    super::append(inputs, file, options, progress)
 }
 
 /// Converts inputs to several files, one after the other, of the columns of a table that has more
@@ -214,7 +213,7 @@ pub fn append_shards<F: ShardFiles>(
     options: &AppendOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> std::result::Result<(), F::Error> {
-    run::append_shards(inputs, schema, table, files, shard_bytes, options, progress)
+    super::append_shards(inputs, schema, table, files, shard_bytes, options, progress)
 }
 
 /// Plans the conversion of [`append_shards`], as [`plan_shards`] does that of [`convert_shards`].
@@ -227,5 +226,5 @@ pub fn plan_appended_shards(
     options: &AppendOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<ShardPlan> {
-    run::plan_append(inputs, schema, table, shard_bytes, options, progress)
+    super::plan_append(inputs, schema, table, shard_bytes, options, progress)
 }

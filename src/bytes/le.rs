@@ -99,7 +99,7 @@ macro_rules! structure {
     ) => {
         $(#[$meta])*
         $visibility mod $name {
-            use $crate::le::{Field, bytes_taken};
+            use $crate::bytes::le::{Field, bytes_taken};
 
             /// The length of the structure in bytes.
             #[allow(dead_code, reason = "heads of regions have a constant of their own")]

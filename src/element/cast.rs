@@ -5,7 +5,7 @@
 //! beside the nearest float. So the first rounding is to odd, after which the second gives the
 //! right result. The errors are recorded in [`CastFacts`], which the footer states.
 
-use crate::dtype::DType;
+use crate::element::dtype::DType;
 use half::{bf16, f16};
 
 /// The errors that a cast made in the values of a column (chapter 7.6 of the specification).

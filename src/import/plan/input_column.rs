@@ -1,21 +1,21 @@
 //! A column of an input, as far as its schema states it.
 
-#[cfg(feature = "arrow")]
-use crate::arrow_type::StoredElement;
-use crate::arrow_type::TimeUnit;
 use crate::format::{CastFacts, ListLevel, path};
 #[cfg(feature = "arrow")]
 use crate::limits;
+#[cfg(feature = "arrow")]
+use crate::logical::arrow_type::StoredElement;
+use crate::logical::arrow_type::TimeUnit;
 use crate::{CastSpec, DType, Extent, Metadata, Shape};
 use std::fmt;
 use std::iter;
 
 /// An extent that an item does not state: the item is null, or has no rows in that dimension.
-pub(super) const UNKNOWN: u32 = u32::MAX;
+pub(in crate::import) const UNKNOWN: u32 = u32::MAX;
 
 /// A column of an input.
 #[derive(Clone, Debug)]
-pub(super) struct InputColumn {
+pub(in crate::import) struct InputColumn {
     /// The names of the structs around it and its own, separated by dots.
     pub name: String,
     /// The kind, or the reason why the column cannot be stored.
@@ -30,20 +30,20 @@ pub(super) struct InputColumn {
 
 impl InputColumn {
     /// Returns the path, if the column is in a struct or is one.
-    pub(super) fn path(&self) -> Option<&str> {
+    pub(in crate::import) fn path(&self) -> Option<&str> {
         self.metadata.get(path::KEY).map(String::as_str)
     }
 
     /// Returns whether the column is that of a struct with fields, so that it is written only with
     /// them.
-    pub(super) fn follows_fields(&self) -> bool {
+    pub(in crate::import) fn follows_fields(&self) -> bool {
         self.struct_nulls.is_some_and(|nulls| nulls.has_fields)
     }
 }
 
 /// A column of a pass, and what the plan has found out of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(in crate::import) struct Wanted {
     /// The position among the columns of the source.
     pub position: usize,
     /// The outer dimensions that are lists.
@@ -54,7 +54,7 @@ pub(super) struct Wanted {
 
 /// The struct whose nulls a column has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StructNulls {
+pub(in crate::import) struct StructNulls {
     /// Whether the struct has fields. Only the column of its nulls tells of one that has none.
     pub has_fields: bool,
     /// Whether the struct itself may be null, and not only a struct around it.
@@ -66,14 +66,14 @@ pub(super) struct StructNulls {
 impl StructNulls {
     /// Makes the column of a struct of an input that has no such column.
     #[cfg(feature = "arrow")]
-    pub(super) fn new(has_fields: bool, may_be_null: bool) -> Self {
+    pub(in crate::import) fn new(has_fields: bool, may_be_null: bool) -> Self {
         Self { has_fields, may_be_null, is_written: !has_fields }
     }
 }
 
 /// A column of a tensilo file.
 #[derive(Clone, Debug)]
-pub(super) struct StoredColumn {
+pub(in crate::import) struct StoredColumn {
     pub shape: Shape,
     /// The cast that rounded the values when they were first stored, and the facts of it.
     pub cast: Option<(CastSpec, CastFacts)>,
@@ -81,7 +81,7 @@ pub(super) struct StoredColumn {
 
 /// The form in which the samples of a column are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ColumnKind {
+pub(in crate::import) struct ColumnKind {
     /// The type of the values that are pushed.
     pub dtype: DType,
     /// Levels of lists that are no dimensions of a tensor, outermost first: the column is nested.
@@ -103,7 +103,7 @@ pub(super) struct ColumnKind {
 
 /// One level of lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Level {
+pub(in crate::import) enum Level {
     /// A dimension whose extent the samples state.
     Open,
     /// Dimensions that the type states: one for a fixed-size list, several for a tensor, none for
@@ -122,7 +122,7 @@ impl Level {
 
 impl ColumnKind {
     /// Makes the kind of samples of one element, or of strings.
-    pub(super) fn scalar(dtype: DType) -> Self {
+    pub(in crate::import) fn scalar(dtype: DType) -> Self {
         Self {
             dtype,
             lists: Vec::new(),
@@ -136,7 +136,7 @@ impl ColumnKind {
 
     /// Makes the kind of tensors of these elements in these levels of lists.
     #[cfg(feature = "arrow")]
-    pub(super) fn tensors(element: StoredElement, mut levels: Vec<Level>) -> Result<Self, String> {
+    pub(in crate::import) fn tensors(element: StoredElement, mut levels: Vec<Level>) -> Result<Self, String> {
         levels.extend(element.extent.map(|extent| Level::Fixed(vec![extent])));
         let kind = Self { levels, element_extent: element.extent, ..Self::scalar(element.dtype) };
         if kind.rank() > limits::RANK {
@@ -147,7 +147,7 @@ impl ColumnKind {
 
     /// Makes complex numbers of f32 in an innermost dimension of two; others stay as they are.
     #[cfg(feature = "arrow")]
-    pub(super) fn in_pairs(mut self) -> Self {
+    pub(in crate::import) fn in_pairs(mut self) -> Self {
         if let (DType::F32, Some(Level::Fixed(extents))) = (self.dtype, self.levels.last_mut())
             && extents.pop_if(|extent| *extent == 2).is_some()
         {
@@ -158,7 +158,7 @@ impl ColumnKind {
 
     /// Returns the kind of the halves of complex numbers, before [`ColumnKind::in_pairs`].
     #[cfg(feature = "arrow")]
-    pub(super) fn of_halves(&self) -> Self {
+    pub(in crate::import) fn of_halves(&self) -> Self {
         let mut kind = Self { dtype: DType::F32, ..self.clone() };
         if let Some(Level::Fixed(extents)) = kind.levels.last_mut() {
             extents.push(2);
@@ -167,39 +167,39 @@ impl ColumnKind {
     }
 
     /// Returns the levels that are lists in the input.
-    pub(super) fn list_levels(&self) -> &[Level] {
+    pub(in crate::import) fn list_levels(&self) -> &[Level] {
         let own = usize::from(self.element_extent.is_some());
         self.levels.get(..self.levels.len().saturating_sub(own)).unwrap_or(&[])
     }
 
     /// Makes the kind of the nulls of a struct, which have no elements.
-    pub(super) fn struct_nulls(lists: Vec<ListLevel>) -> Self {
+    pub(in crate::import) fn struct_nulls(lists: Vec<ListLevel>) -> Self {
         Self { lists, levels: vec![Level::Fixed(vec![0])], ..Self::scalar(DType::Bool) }
     }
 
     /// Returns whether a column of this kind looks like the nulls of a struct.
-    pub(super) fn is_like_struct_nulls(&self) -> bool {
+    pub(in crate::import) fn is_like_struct_nulls(&self) -> bool {
         self.dtype == DType::Bool && self.levels == [Level::Fixed(vec![0])]
     }
 
     /// Returns the number of dimensions.
-    pub(super) fn rank(&self) -> usize {
+    pub(in crate::import) fn rank(&self) -> usize {
         self.levels.iter().map(Level::rank).sum()
     }
 
     /// Returns the number of dimensions that the type leaves open.
-    pub(super) fn open_count(&self) -> usize {
+    pub(in crate::import) fn open_count(&self) -> usize {
         open_count(&self.levels)
     }
 
     /// Returns whether outer dimensions can become lists: so many that each is a level of its own.
-    pub(super) fn can_unfold(&self, dimensions: usize) -> bool {
+    pub(in crate::import) fn can_unfold(&self, dimensions: usize) -> bool {
         let outer = self.list_levels().get(..dimensions);
         !self.variable_tensor && outer.is_some_and(|levels| levels.iter().all(|level| level.rank() == 1))
     }
 
     /// Makes lists of the outermost dimensions, and returns these.
-    pub(super) fn unfold(&mut self, dimensions: usize) -> Vec<Level> {
+    pub(in crate::import) fn unfold(&mut self, dimensions: usize) -> Vec<Level> {
         let unfolded: Vec<Level> = self.levels.drain(..dimensions.min(self.levels.len())).collect();
         let known = self.nullable_members.drain(..dimensions.min(self.nullable_members.len()));
         let nullable = known.chain(iter::repeat(true)).take(unfolded.len());
@@ -209,7 +209,7 @@ impl ColumnKind {
 
     /// Returns the shape with these extents for the dimensions that the type leaves open. Those that
     /// are missing vary.
-    pub(super) fn shape_with(&self, mut open: impl Iterator<Item = Extent>) -> Shape {
+    pub(in crate::import) fn shape_with(&self, mut open: impl Iterator<Item = Extent>) -> Shape {
         let mut extents = Vec::new();
         for level in &self.levels {
             match level {
@@ -221,19 +221,19 @@ impl ColumnKind {
     }
 
     /// Returns the shape of one item. An extent that is [`UNKNOWN`] varies.
-    pub(super) fn item_shape(&self, open: &[u32]) -> Shape {
+    pub(in crate::import) fn item_shape(&self, open: &[u32]) -> Shape {
         let extent = |&extent: &u32| if extent == UNKNOWN { Extent::Varying } else { Extent::Fixed(extent) };
         self.shape_with(open.iter().map(extent))
     }
 
     /// Returns whether the type allows nulls inside a sample.
-    pub(super) fn may_have_nulls_inside(&self) -> bool {
+    pub(in crate::import) fn may_have_nulls_inside(&self) -> bool {
         self.nullable_members.contains(&true)
     }
 }
 
 /// Returns the number of levels whose extents the samples state.
-pub(super) fn open_count(levels: &[Level]) -> usize {
+pub(in crate::import) fn open_count(levels: &[Level]) -> usize {
     levels.iter().filter(|level| matches!(level, Level::Open)).count()
 }
 
