@@ -77,16 +77,12 @@
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod dataset;
-mod division;
 mod error;
 mod io_pool;
 mod loader;
 mod machine;
 mod manifest;
 mod order;
-mod receipt;
-mod state;
-mod substitute;
 #[allow(unsafe_code, reason = "maps of files, and memory that the kernel writes to: each with its argument")]
 mod sys;
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
@@ -97,7 +93,6 @@ pub use dataset::{
     Changes, DataFile, Dataset, DatasetOptions, FoundSample, Garbage, GroupFile, Io, JobFile, SalvagedFile,
     SampleGroup, WriteJob,
 };
-pub use division::{Division, Positions, Tail};
 pub use error::DataError;
 pub use loader::{
     Batch, BatchAllocator, BatchColumn, BatchIterator, BatchMap, BatchMemory, Interrupt, Loader, LoaderMetrics,
@@ -105,10 +100,7 @@ pub use loader::{
 };
 #[cfg(feature = "cuda")]
 pub use loader::{DeviceBatch, DeviceIterator, ResidentColumn, ResidentSamples};
-pub use order::{Mode, Order, Permutation, RunsAndWindows};
-pub use receipt::Receipt;
-pub use state::State;
-pub use substitute::substitute;
+pub use order::{Division, Mode, Order, Permutation, Positions, Receipt, RunsAndWindows, State, Tail, substitute};
 #[cfg(feature = "cuda")]
 pub use sys::device::DeviceAllocator;
 #[cfg(all(target_os = "linux", feature = "io-uring"))]

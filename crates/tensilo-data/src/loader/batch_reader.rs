@@ -15,7 +15,7 @@ use super::setup::Setup;
 use super::transform::map;
 use super::unread::Unread;
 use crate::error::Result;
-use crate::receipt::Receipt;
+use crate::order::Receipt;
 use std::sync::Arc;
 
 /// Reads batches, in memory that is reused.

@@ -5,7 +5,7 @@ use super::deliver::batch::BatchColumn;
 use super::metrics::Count;
 use super::unread::Unread;
 use crate::error::{DataError, Result};
-use crate::substitute::{ATTEMPTS, substitute};
+use crate::order::{ATTEMPTS, substitute};
 
 impl BatchReader {
     /// Replaces the samples that are damaged, and returns their places in the batch. `scratch` is

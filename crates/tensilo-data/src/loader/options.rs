@@ -11,11 +11,10 @@ use super::sample_reader::SampleReader;
 use super::setup::{Setup, Threads, check_steps};
 use super::transform::map::BatchMap;
 use super::transform::padding::Padding;
-use crate::division::{Division, Tail};
 #[cfg(feature = "cuda")]
 use crate::error::DataError;
 use crate::error::Result;
-use crate::order::Mode;
+use crate::order::{Division, Mode, Tail};
 use crate::view::View;
 use std::error::Error;
 use std::fmt;

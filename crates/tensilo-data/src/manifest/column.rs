@@ -1,7 +1,7 @@
 //! Chapter 4: columns and layouts.
 
-use super::broken::{Broken, need};
 use super::json::{Number, present, unique};
+use super::{Broken, need};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use tensilo::nested::ListLevel;

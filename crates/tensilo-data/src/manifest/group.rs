@@ -1,11 +1,15 @@
 //! Chapter 5: groups of samples, and their files.
+//!
+//! A group is a run of consecutive samples, and one or more files that have them, each with other
+//! columns. A file has a path relative to the folder of the dataset (M-1.3), and the length, footer
+//! and content id of the commit that is read.
 
-use super::broken::{Broken, need};
 use super::column::{IdentifiedColumn, Layout};
 use super::json::{Hex, LARGEST, Number};
-use super::relative_path;
+use super::{Broken, need};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// The JSON of a group.
 #[derive(Deserialize, Serialize)]
@@ -73,7 +77,7 @@ impl GroupText {
         let mut found = BTreeSet::new();
         let mut files = Vec::with_capacity(self.files.len());
         for file in self.files {
-            relative_path::check(&file.path)?;
+            check_path(&file.path)?;
             let index = usize::try_from(file.layout.0).unwrap_or(usize::MAX);
             let layout = columns.layouts.get(index).ok_or_else(|| {
                 let count = columns.layouts.len();
@@ -116,4 +120,26 @@ pub(super) fn sum(numbers: impl IntoIterator<Item = u64>) -> Result<u64, Broken>
 
 fn described(files: &[ListedFile]) -> &str {
     files.first().map_or("a group", |file| &file.path)
+}
+
+/// The maximum length of a path (M-1.3).
+const MOST_PATH_BYTES: usize = 1024;
+
+/// Checks a path of a manifest (M-1.3).
+pub(crate) fn check_path(path: &str) -> Result<(), Broken> {
+    let is_refused = |c: char| c == '\\' || c == ':' || c.is_ascii_control();
+    let is_good = path.len() <= MOST_PATH_BYTES
+        && !path.contains(is_refused)
+        && path.split('/').all(|component| !matches!(component, "" | "." | ".."))
+        && path.split('/').next().is_some_and(|first| !first.eq_ignore_ascii_case("manifest"));
+    need(is_good, "M-1.3", || {
+        format!(
+            "the path {path:?} of a file is not relative, is in manifest/, or has components or characters that are not allowed"
+        )
+    })
+}
+
+/// Returns the path of a file in `folder`, given the path of a manifest.
+pub(crate) fn join(folder: &Path, path: &str) -> PathBuf {
+    path.split('/').fold(folder.to_path_buf(), |folder, component| folder.join(component))
 }

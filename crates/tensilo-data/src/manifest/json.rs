@@ -1,5 +1,6 @@
 //! The values of a sealed text, as strictly as chapter 2 has them: `serde_json` alone would take
-//! the last of two equal members.
+//! the last of two equal members. They are written so that people can read and compare them: a line
+//! for each member of a list.
 
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -127,4 +128,16 @@ where
 /// Reads an optional member, which is not `null` where it is.
 pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
+}
+
+/// Returns a value as JSON in one line.
+pub(super) fn line(value: &impl Serialize) -> String {
+    // only maps whose keys are not texts fail
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// Returns a list as JSON with a line for each member.
+pub(super) fn lines<T: Serialize>(members: impl IntoIterator<Item = T>) -> String {
+    let lines: Vec<String> = members.into_iter().map(|member| line(&member)).collect();
+    if lines.is_empty() { "[]".to_owned() } else { format!("[\n{}\n]", lines.join(",\n")) }
 }

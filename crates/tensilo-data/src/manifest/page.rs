@@ -1,10 +1,8 @@
 //! Chapter 6: pages of groups.
 
-use super::broken::{Broken, need};
 use super::group::{self, Columns, Group, GroupText};
-use super::json::{Hex, Number};
-use super::sealed;
-use super::text::lines;
+use super::json::{Hex, Number, lines};
+use super::{Broken, need, sealed};
 use serde::{Deserialize, Serialize};
 
 const FORMAT: &str = "tensilo dataset page 1";

@@ -1,7 +1,7 @@
 //! Chapter 2: sealed texts.
 
-use super::broken::{Broken, need};
 use super::json::{Hex, NOT_A_NUMBER};
+use super::{Broken, need};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};

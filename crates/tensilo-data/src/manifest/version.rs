@@ -1,12 +1,10 @@
 //! Chapter 3: versions.
 
-use super::broken::{Broken, need};
 use super::column::{self, ColumnText, IdentifiedColumn, Layout, LayoutText};
 use super::group::{self, Columns, Group, GroupText};
-use super::json::{Hex, Number, present, unique};
+use super::json::{Hex, Number, line, lines, present, unique};
 use super::page::{EntryText, PageEntry};
-use super::sealed;
-use super::text::{line, lines};
+use super::{Broken, need, sealed};
 use crate::order::RunsAndWindows;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;

@@ -1,13 +1,21 @@
-//! Chapters 1 to 3 of `ORDER.md`: which sample is at which position of an epoch.
+//! `ORDER.md`: which samples a training job takes, and in which order.
+//!
+//! An [`Order`] finds the sample at any position of an epoch (chapters 1 to 3), and a [`Division`]
+//! the positions of a rank in a step (chapter 4). [`substitute`] chooses other samples instead of
+//! damaged ones (chapter 8). All of it is arithmetic, the same on every machine: no list of samples
+//! is kept, sent or shuffled.
 
+mod division;
 mod mode;
-mod numbers;
 mod permutation;
+mod state;
 mod windowed;
 
+pub use division::{Division, Positions, Tail};
 pub use mode::{Mode, RunsAndWindows};
-pub(crate) use numbers::{Purpose, key};
 pub use permutation::Permutation;
+pub(crate) use permutation::{Purpose, key};
+pub use state::{Receipt, State};
 
 use crate::error::{DataError, Result};
 use std::ops::Range;
@@ -167,4 +175,14 @@ impl Runs<'_> {
             KindOfRuns::Sequential { run, .. } => (position / run).saturating_add(SEQUENTIAL_AHEAD),
         }
     }
+}
+
+/// The most attempts to find a substitute.
+pub(crate) const ATTEMPTS: u64 = 64;
+
+/// Returns the sample of a view of `n` samples that takes the place of sample `v`, which is
+/// damaged: that of the first attempt whose sample is not damaged. Attempts are counted from 0, and
+/// there are 64. Every rank finds the same. `None` if the view is empty.
+pub fn substitute(n: u64, seed: u64, epoch: u64, v: u64, attempt: u64) -> Option<u64> {
+    key(Purpose::Substitute, [seed, epoch, v, attempt]).checked_rem(n)
 }

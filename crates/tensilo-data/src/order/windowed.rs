@@ -2,8 +2,7 @@
 //! windows of runs.
 
 use super::mode::RunsAndWindows;
-use super::numbers::{Purpose, key};
-use super::permutation::Permutation;
+use super::permutation::{Permutation, Purpose, key};
 use std::ops::Range;
 
 /// Samples that are found together, with memory on the stack.

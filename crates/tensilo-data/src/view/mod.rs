@@ -1,12 +1,29 @@
 //! Chapter 5 of `ORDER.md`: views that orders apply to.
+//!
+//! A view numbers the samples that a job takes from 0: all of a dataset, some ([`selection`]), or
+//! those of several datasets with weights ([`mixture`]). Its identity is a hash of what it was made
+//! from, which a state has, so that a job does not go on with another view.
 
 mod datasets;
-mod identity;
 mod mixture;
-mod sample_list;
-mod split;
+mod selection;
 
 pub use datasets::View;
 pub use mixture::{Component, Mixture};
-pub use sample_list::SampleList;
-pub use split::Split;
+pub use selection::{SampleList, Split};
+
+use crate::order::{Purpose, key};
+
+/// The kind of a view.
+#[derive(Clone, Copy)]
+pub(super) enum ViewKind {
+    List = 1,
+    Split = 2,
+    Mixture = 3,
+}
+
+/// Returns the identity of a view.
+pub(super) fn identity(kind: ViewKind, words: impl IntoIterator<Item = u64>) -> u64 {
+    // a number below 4
+    key(Purpose::View, std::iter::once(kind as u64).chain(words))
+}

@@ -3,7 +3,7 @@
 use super::memory::{BatchMemory, PageAligned, Pool};
 use crate::error::{DataError, Result};
 use crate::loader::transform::padding::{PadPlan, Padding};
-use crate::receipt::Receipt;
+use crate::order::Receipt;
 use std::fmt;
 use std::sync::Arc;
 use tensilo::nested::ListBuffer;

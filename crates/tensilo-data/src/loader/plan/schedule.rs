@@ -1,12 +1,9 @@
 //! The steps of a loader, and the samples of each.
 
-use crate::division::Division;
 use crate::error::{DataError, Result};
 use crate::loader::deliver::memory::too_large;
 use crate::loader::setup::{Setup, check_steps};
-use crate::order::{Mode, Order};
-use crate::receipt::Receipt;
-use crate::state::State;
+use crate::order::{Division, Mode, Order, Receipt, State};
 use crate::view::View;
 use std::fmt;
 use std::ops::Range;

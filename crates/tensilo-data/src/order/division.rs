@@ -1,4 +1,7 @@
 //! Chapter 4 of `ORDER.md`: steps, and how ranks divide them.
+//!
+//! A step takes the next positions of an epoch, and each rank a batch of them. Only the last step
+//! can be shorter: [`Tail`] says how it ends.
 
 use crate::error::{DataError, Result};
 use std::fmt;
