@@ -78,22 +78,22 @@
 
 mod dataset;
 mod error;
-mod io_pool;
+mod io;
 mod loader;
-mod machine;
 mod manifest;
 mod order;
 #[allow(unsafe_code, reason = "maps of files, and memory that the kernel writes to: each with its argument")]
 mod sys;
-#[cfg(all(target_os = "linux", feature = "io-uring"))]
-mod uring_file;
 mod view;
 
 pub use dataset::{
-    Changes, DataFile, Dataset, DatasetOptions, FoundSample, Garbage, GroupFile, Io, JobFile, SalvagedFile,
-    SampleGroup, WriteJob,
+    Changes, DataFile, Dataset, DatasetOptions, FoundSample, Garbage, GroupFile, JobFile, SalvagedFile, SampleGroup,
+    WriteJob,
 };
 pub use error::DataError;
+pub use io::Io;
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+pub use io::UringFile;
 pub use loader::{
     Batch, BatchAllocator, BatchColumn, BatchIterator, BatchMap, BatchMemory, Interrupt, Loader, LoaderMetrics,
     LoaderOptions, OnDamage, Padding, ReadAhead, SampleReader,
@@ -103,8 +103,6 @@ pub use loader::{DeviceBatch, DeviceIterator, ResidentColumn, ResidentSamples};
 pub use order::{Division, Mode, Order, Permutation, Positions, Receipt, RunsAndWindows, State, Tail, substitute};
 #[cfg(feature = "cuda")]
 pub use sys::device::DeviceAllocator;
-#[cfg(all(target_os = "linux", feature = "io-uring"))]
-pub use uring_file::UringFile;
 pub use view::{Component, Mixture, SampleList, Split, View};
 
 /// The examples of the guide, compiled and run.

@@ -1,7 +1,6 @@
 //! The place that a path names: a folder, a file, or what an object store has.
 
 use super::folder::Folder;
-use super::io::{Io, IoChoice};
 #[cfg(feature = "object")]
 pub(super) use super::objects::remote;
 use super::options::DatasetOptions;
@@ -9,6 +8,7 @@ use super::options::DatasetOptions;
 use super::remote::{Remote, RemoteOptions};
 use super::store::Store;
 use crate::error::{DataError, Result};
+use crate::io::{Io, IoChoice};
 use std::path::Path;
 use std::sync::Arc;
 use tensilo::source::Source;

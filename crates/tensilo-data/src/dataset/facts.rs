@@ -1,7 +1,7 @@
 //! The facts of a file that a manifest lists, found in the file.
 
-use super::io::{Opener, Opening};
 use crate::error::{DataError, Result};
+use crate::io::{Opener, Opening};
 use crate::manifest::{Hex, ListedFile};
 use std::path::Path;
 use tensilo::facts::FileId;

@@ -1,8 +1,7 @@
 //! A new dataset whose columns are declared, and whose groups have several files each.
 
 use super::changes::Changes;
-use super::layouts;
-use super::listed_reader;
+use super::{layouts, listed_reader};
 use crate::error::{DataError, Result};
 use crate::manifest::{Group, Layout};
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Opening a file that a manifest lists.
 
-use super::io::{Opener, Opening};
 use crate::error::Result;
+use crate::io::{Opener, Opening};
 use crate::manifest::{Broken, Hex, IdentifiedColumn, Layout, ListedFile, need};
 use std::path::Path;
 use tensilo::{ColumnSchema, OpenOptions, Reader};

@@ -15,7 +15,6 @@ mod groups;
 mod handle;
 #[cfg(feature = "import")]
 mod import;
-mod io;
 mod job;
 mod layouts;
 mod listed_reader;
@@ -37,8 +36,6 @@ mod store;
 mod table;
 #[cfg(test)]
 mod tests;
-#[cfg(all(target_os = "linux", feature = "io-uring"))]
-mod uring_io;
 mod without_manifest;
 
 pub use changes::Changes;
@@ -46,9 +43,6 @@ pub use data_file::DataFile;
 pub(crate) use found::{FoundColumns, FoundFile, FoundGroup};
 pub use garbage::Garbage;
 pub use handle::{Dataset, FoundSample, GroupFile, SampleGroup};
-pub use io::Io;
-#[cfg(feature = "mmap")]
-pub(crate) use io::{IoChoice, Opener};
 pub use job::{JobFile, WriteJob};
 pub use options::DatasetOptions;
 pub use salvage::SalvagedFile;

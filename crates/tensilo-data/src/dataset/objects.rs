@@ -1,10 +1,10 @@
 //! A dataset below a prefix of an object store.
 
 use super::data_file::DataFile;
-use super::io::{Io, IoChoice, Opener, Opening};
 use super::remote::Remote;
 use super::store::Store;
 use crate::error::{DataError, Result};
+use crate::io::{Io, IoChoice, Opener, Opening};
 use crate::manifest::join;
 use std::io;
 use std::ops::Range;

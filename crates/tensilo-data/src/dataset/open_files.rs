@@ -1,8 +1,8 @@
 //! The open files of a dataset, of which there is a bounded number.
 
-use super::io::{IoChoice, Opener, Opening};
 use super::place::FilePlace;
 use crate::error::Result;
+use crate::io::{IoChoice, Opener, Opening};
 use std::collections::HashMap;
 use std::fmt;
 use std::process;

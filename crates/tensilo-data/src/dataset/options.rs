@@ -1,7 +1,7 @@
 //! The options for opening a dataset.
 
-use super::io::{Io, IoChoice, Opener};
 use super::remote::RemoteOptions;
+use crate::io::{Io, IoChoice, Opener};
 use std::path::Path;
 use tensilo::{OpenOptions, Reader};
 

@@ -1,7 +1,7 @@
 //! A place of datasets that is no folder of the system: a prefix of an object store.
 
-use super::io::IoChoice;
 use super::store::Store;
+use crate::io::IoChoice;
 use std::sync::Arc;
 
 /// The options for requests to stores.

@@ -1,10 +1,10 @@
 //! Chapter 10: files without a manifest.
 
 use super::facts::FileFacts;
-use super::io::{IoChoice, Opening};
 use super::listed_reader;
 use super::store::Store;
 use crate::error::{DataError, Result};
+use crate::io::{IoChoice, Opening};
 use crate::manifest::{Group, IdentifiedColumn, Layout, Version, content_ids, dataset_id};
 use crate::order::RunsAndWindows;
 use std::fs;

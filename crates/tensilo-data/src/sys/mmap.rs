@@ -1,6 +1,7 @@
 //! Memory maps of files.
 
-use crate::dataset::{DatasetOptions, Io, IoChoice, Opener};
+use crate::dataset::DatasetOptions;
+use crate::io::{Io, IoChoice, Opener};
 
 /// Returns the choice of memory maps. Only functions whose callers make the promise of
 /// [`DatasetOptions::mmap`] may use it.

@@ -2,11 +2,11 @@
 //! them at the speed of sequential reading, and an object store many at the same time. Sequential
 //! orders have runs for object stores only, since a system sees by itself how they go on.
 
+use crate::io;
 use crate::loader::plan::files::{self, WantedGroup, find_group};
 use crate::loader::plan::schedule::{Schedule, StepStart};
 use crate::loader::policies::ReadAhead;
 use crate::loader::setup::Setup;
-use crate::machine;
 use crate::order::{Order, Runs};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -227,5 +227,5 @@ fn pieces_of(setup: &Setup, span: &Span) -> Vec<Piece> {
 /// Returns whether the files of all datasets do not stay in the page cache.
 fn is_larger_than_memory(setup: &Setup) -> bool {
     let stored = setup.view.datasets().iter().map(|dataset| dataset.stored_bytes());
-    machine::is_larger_than_memory(stored.fold(0, u64::saturating_add))
+    io::is_larger_than_memory(stored.fold(0, u64::saturating_add))
 }

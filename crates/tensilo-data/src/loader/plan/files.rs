@@ -2,7 +2,7 @@
 
 use crate::dataset::{Dataset, FoundColumns, FoundGroup};
 use crate::error::{DataError, Result};
-use crate::io_pool::IoPool;
+use crate::io::IoPool;
 use crate::loader::setup::Setup;
 use tensilo::stages::ReadPlan;
 

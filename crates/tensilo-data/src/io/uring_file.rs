@@ -1,4 +1,9 @@
-//! Files that are read by io_uring.
+//! Files that are read by io_uring: all ranges of a batch at the same time.
+//!
+//! Each thread has a ring of its own, and reads in waves of bounded memory. The kernel writes to
+//! memory that the ring owns, and the bytes are copied from there: if the ring cannot wait for its
+//! reads, it leaks that memory and not the caller's. What io_uring does not read, or where there is
+//! none, is read by position.
 
 use crate::sys::{AlignedMemory, ReadAt, Ring};
 use std::cell::RefCell;

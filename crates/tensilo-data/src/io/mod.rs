@@ -1,0 +1,277 @@
+//! How files are read: as the caller says, or as suits file system and size.
+//!
+//! An [`IoChoice`] is an I/O method ([`Io`]), the reason for it, and the function that opens files
+//! ([`Opener`]). Nothing above this module knows how bytes arrive: a reader of the core reads maps,
+//! `pread`, io_uring (`uring_file`) and objects alike. If the caller does not choose, `choose`
+//! looks at the file system and the kernel, and `for_shuffled` at the size of the files and at the
+//! memory of this machine.
+//!
+//! An [`IoPool`] opens and reads several files at the same time.
+
+mod pool;
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+mod uring_file;
+
+pub(crate) use pool::IoPool;
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+pub use uring_file::UringFile;
+
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+use rustix::fs::FsWord;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::{fmt, fs};
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+use tensilo::source::is_on_network;
+use tensilo::{OpenOptions, Reader};
+
+/// The I/O method that reads the files of a dataset.
+///
+/// [`DatasetOptions`](crate::DatasetOptions) chooses it, and [`Dataset::io`](crate::Dataset::io)
+/// returns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Io {
+    /// `pread`: one range after the other; ranges with small gaps are coalesced.
+    Pread,
+    /// Memory maps.
+    Mmap,
+    /// io_uring with buffered I/O: all ranges of a batch at the same time.
+    IoUring,
+    /// io_uring with direct I/O (`O_DIRECT`), which bypasses the page cache.
+    Direct,
+    /// Requests to an object store, all ranges of a batch at the same time.
+    Object,
+    /// A function of the caller ([`DatasetOptions::open_with`](crate::DatasetOptions::open_with)).
+    Custom,
+}
+
+impl Io {
+    /// Returns the name, as in the options of Python and the program, and in JSON documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pread => "pread",
+            Self::Mmap => "mmap",
+            Self::IoUring => "io_uring",
+            Self::Direct => "direct",
+            Self::Object => "object",
+            Self::Custom => "custom",
+        }
+    }
+}
+
+/// How files are read, the reason for it, and the function that opens them.
+#[derive(Clone, Debug)]
+pub(crate) struct IoChoice {
+    pub kind: Io,
+    pub opener: Opener,
+    /// Why it was chosen; `None` if the caller chose it.
+    pub chosen: Option<&'static str>,
+}
+
+/// A function that opens a file, and where that takes a round trip one that begins it.
+#[derive(Clone)]
+pub(crate) struct Opener {
+    open: Arc<OpenFile>,
+    begin: Option<Arc<BeginOpening>>,
+}
+
+type OpenFile = dyn Fn(&Path, OpenOptions) -> tensilo::Result<Reader> + Send + Sync;
+
+/// Begins to open a file, given the range from its footer to its end, if that is known.
+type BeginOpening = dyn Fn(&Path, Option<Range<u64>>) -> Opening + Send + Sync;
+
+/// The opening of a file that was begun: waits, and returns the reader. If it is dropped, nothing
+/// more is asked for.
+pub(crate) type Opening = Box<dyn FnOnce(OpenOptions) -> tensilo::Result<Reader> + Send>;
+
+impl fmt::Debug for Opener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Opener")
+    }
+}
+
+impl Opener {
+    pub(crate) fn new(open: impl Fn(&Path, OpenOptions) -> tensilo::Result<Reader> + Send + Sync + 'static) -> Self {
+        Self { open: Arc::new(open), begin: None }
+    }
+
+    /// Returns an opener of files that take a round trip to open.
+    #[cfg(feature = "object")]
+    pub(crate) fn remote(begin: impl Fn(&Path, Option<Range<u64>>) -> Opening + Send + Sync + 'static) -> Self {
+        let begin = Arc::new(begin);
+        let open = begin.clone();
+        let end_of = |options: &OpenOptions| options.told_first_bytes().map(|bytes| bytes..bytes);
+        let open = move |path: &Path, options: OpenOptions| open(path, end_of(&options))(options);
+        Self { open: Arc::new(open), begin: Some(begin) }
+    }
+
+    pub(crate) fn open(&self, path: &Path, options: OpenOptions) -> tensilo::Result<Reader> {
+        (self.open)(path, options)
+    }
+
+    /// Opens a file, unless that was begun.
+    pub(crate) fn open_begun(
+        &self,
+        path: &Path,
+        options: OpenOptions,
+        begun: Option<Opening>,
+    ) -> tensilo::Result<Reader> {
+        match begun {
+            Some(opening) => opening(options),
+            None => self.open(path, options),
+        }
+    }
+
+    /// Begins to open a file, and returns at once; `None` if opening takes no round trip.
+    pub(crate) fn begin(&self, path: &Path, end: Option<Range<u64>>) -> Option<Opening> {
+        self.begin.as_ref().map(|begin| begin(path, end))
+    }
+}
+
+impl IoChoice {
+    /// Returns the choice of the caller.
+    pub(crate) fn explicit(kind: Io, opener: Opener) -> Self {
+        Self { kind, opener, chosen: None }
+    }
+
+    pub(crate) fn pread() -> Self {
+        Self::explicit(Io::Pread, Opener::new(|path, options| options.open_file(path)))
+    }
+
+    /// Returns the same choice, made by the library for this reason.
+    pub(crate) fn chosen_as(self, why: &'static str) -> Self {
+        Self { chosen: Some(why), ..self }
+    }
+
+    pub(crate) fn reason(&self) -> &'static str {
+        self.chosen.unwrap_or("asked for")
+    }
+}
+
+/// The types of file systems in memory, as `statfs` tells them: tmpfs and ramfs.
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+const IN_MEMORY: [FsWord; 2] = [0x0102_1994, 0x8584_58F6];
+
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+impl IoChoice {
+    pub(crate) fn io_uring() -> Self {
+        let open = |path: &Path, options: OpenOptions| options.open(UringFile::open(path)?);
+        Self::explicit(Io::IoUring, Opener::new(open))
+    }
+
+    pub(crate) fn direct() -> Self {
+        let open = |path: &Path, options: OpenOptions| options.open(UringFile::open_direct(path)?);
+        Self::explicit(Io::Direct, Opener::new(open))
+    }
+
+    /// Chooses how to read files at a path.
+    pub(crate) fn choose(path: &Path) -> Self {
+        if is_of(&IN_MEMORY, path) {
+            return Self::pread().chosen_as("the file system is in memory");
+        }
+        if UringFile::unavailable().is_some() {
+            return Self::pread().chosen_as("this system has no io_uring, or forbids it");
+        }
+        Self::io_uring().chosen_as("it reads all ranges of a batch at the same time")
+    }
+
+    /// Returns whether files at a path that have so many bytes in all stay in the page cache.
+    pub(crate) fn stays_cached(path: &Path, file_bytes: impl FnOnce() -> u64) -> bool {
+        !is_on_network(path) && !is_larger_than_memory(file_bytes())
+    }
+
+    /// Returns another way that suits samples in any order better, of files at a path that have so
+    /// many bytes in all: direct I/O, if the page cache would keep little of them. Windows of runs
+    /// stay in it, and so need it.
+    pub(crate) fn for_shuffled(&self, path: &Path, file_bytes: impl FnOnce() -> u64) -> Option<Self> {
+        let is_suitable = self.chosen.is_some() && self.kind == Io::IoUring && !is_on_network(path);
+        if !is_suitable || !is_larger_than_memory(file_bytes()) {
+            return None;
+        }
+        let open = |path: &Path, options: OpenOptions| {
+            // some file systems refuse direct I/O
+            let file = UringFile::open_direct(path).or_else(|_| UringFile::open(path));
+            options.open(file?)
+        };
+        let why = "samples are shuffled, and the page cache would keep little of files larger than half of the memory";
+        Some(Self::explicit(Io::Direct, Opener::new(open)).chosen_as(why))
+    }
+}
+
+#[cfg(not(all(target_os = "linux", feature = "io-uring")))]
+impl IoChoice {
+    /// Chooses how to read files at a path.
+    pub(crate) fn choose(_: &Path) -> Self {
+        Self::pread().chosen_as("this build has no io_uring")
+    }
+
+    /// Returns whether files at a path that have so many bytes in all stay in the page cache.
+    pub(crate) fn stays_cached(_: &Path, _: impl FnOnce() -> u64) -> bool {
+        false // not known
+    }
+
+    /// Returns another way that suits samples in any order better, of files at a path that have so
+    /// many bytes in all.
+    pub(crate) fn for_shuffled(&self, _: &Path, _: impl FnOnce() -> u64) -> Option<Self> {
+        None
+    }
+}
+
+/// Returns whether a file system is one of these.
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+fn is_of(file_systems: &[FsWord], path: &Path) -> bool {
+    rustix::fs::statfs(path).is_ok_and(|found| file_systems.contains(&found.f_type))
+}
+
+/// Returns the bytes of memory of the machine; `None` if it does not tell.
+fn memory_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Returns whether files of so many bytes do not stay in the page cache while a job reads them:
+/// they have more than half of the memory.
+pub(crate) fn is_larger_than_memory(file_bytes: u64) -> bool {
+    memory_bytes().is_some_and(|memory| file_bytes > memory / 2)
+}
+
+#[cfg(all(test, target_os = "linux", feature = "io-uring"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shuffled_files_are_read_with_direct_io_if_they_do_not_stay_cached() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let chosen = IoChoice::choose(here);
+        assert!(chosen.chosen.is_some());
+        if UringFile::unavailable().is_some() || is_of(&IN_MEMORY, here) {
+            assert_eq!(chosen.kind, Io::Pread);
+            assert!(chosen.for_shuffled(here, || u64::MAX).is_none());
+            return;
+        }
+        assert_eq!(chosen.kind, Io::IoUring);
+        let shuffled = |choice: &IoChoice, bytes| choice.for_shuffled(here, || bytes).map(|choice| choice.kind);
+        assert_eq!(shuffled(&chosen, 1), None);
+        let due = if is_on_network(here) { None } else { Some(Io::Direct) };
+        assert_eq!(shuffled(&chosen, u64::MAX), due);
+        assert_eq!(shuffled(&IoChoice::io_uring(), u64::MAX), None, "asked for");
+    }
+
+    #[test]
+    fn files_stay_cached_if_they_are_local_and_fit() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        assert_eq!(IoChoice::stays_cached(here, || 1), !is_on_network(here));
+        assert!(!IoChoice::stays_cached(here, || u64::MAX));
+    }
+
+    #[test]
+    fn files_in_memory_are_read_with_pread() {
+        let memory = Path::new("/dev/shm");
+        if is_of(&IN_MEMORY, memory) {
+            assert_eq!(IoChoice::choose(memory).kind, Io::Pread);
+        }
+    }
+}
