@@ -1,15 +1,70 @@
-//! Finding the group of a sample.
+//! The groups of a version: finding the one that has a sample, and what it lists.
+//!
+//! A version has most groups in pages, and knows the samples of each page. So a sample is found by
+//! two binary searches, and only the page between them is read: when one of its groups is first
+//! requested. Pages stay in memory, about 150 bytes for each file; one that a manifest lists
+//! several times is kept once. A process that was forked while a thread read a page does not wait
+//! for that thread: it reads the page itself.
 
-use super::open::read_text;
-use super::place::FilePlace;
-use super::store::Store;
+use super::versions::Place;
 use crate::error::{DataError, Result};
-use crate::manifest::{Broken, Group, MOST_PAGE_BYTES, PageEntry, Version, join};
+use crate::manifest::{Group, Version};
 use std::collections::HashMap;
 use std::ops::Range;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tensilo::facts::ContentId;
+
+/// A run of consecutive samples of a dataset, and the files that contain them.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SampleGroup {
+    /// The samples.
+    pub samples: Range<u64>,
+    /// The files. No two have the same column.
+    pub files: Vec<GroupFile>,
+    pub(super) placed: PlacedGroup,
+}
+
+/// A file of a [`SampleGroup`], as the manifest lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GroupFile {
+    /// The path.
+    pub path: PathBuf,
+    /// The length of the file at the commit that the dataset reads.
+    pub bytes: u64,
+    /// The content id of that commit.
+    pub content_id: ContentId,
+    /// The columns that it has: the name in the file, and the number in the schema of the dataset.
+    pub columns: Vec<(String, usize)>,
+}
+
+/// A group, and its place in a dataset.
+#[derive(Clone, Debug)]
+pub(super) struct PlacedGroup {
+    pub group: Arc<Group>,
+    pub samples: Range<u64>,
+    /// The numbers of the page and of the group in it.
+    pub key: (usize, usize),
+}
+
+/// A file of a group: the numbers of the page, of the group in it, and of the file in that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct FilePlace {
+    pub page: usize,
+    pub group: usize,
+    pub file: usize,
+}
+
+impl PlacedGroup {
+    /// Returns the place of a file of the group.
+    pub(super) fn file_place(&self, file: usize) -> FilePlace {
+        let (page, group) = self.key;
+        FilePlace { page, group, file }
+    }
+}
 
 /// The groups of a version. Those of a page are read when one of them is first asked for, and kept:
 /// about 150 bytes for each file.
@@ -39,23 +94,6 @@ struct Page {
     /// The first sample of each group, counted from that of the page, and the end of the last one.
     starts: Vec<u64>,
     groups: Vec<Arc<Group>>,
-}
-
-/// A group, and its place in a dataset.
-#[derive(Clone, Debug)]
-pub(super) struct PlacedGroup {
-    pub group: Arc<Group>,
-    pub samples: Range<u64>,
-    /// The numbers of the page and of the group in it.
-    pub key: (usize, usize),
-}
-
-impl PlacedGroup {
-    /// Returns the place of a file of the group.
-    pub(super) fn file_place(&self, file: usize) -> FilePlace {
-        let (page, group) = self.key;
-        FilePlace { page, group, file }
-    }
 }
 
 impl Slot {
@@ -208,21 +246,4 @@ impl Groups {
 
 fn none(sample: u64) -> DataError {
     DataError::BadArgument(format!("no group has sample {sample}"))
-}
-
-/// A version, and the place where it is.
-pub(super) struct Place<'a> {
-    pub store: &'a dyn Store,
-    pub folder: &'a Path,
-    pub version: &'a Version,
-}
-
-impl Place<'_> {
-    /// Reads a page of the version.
-    pub(super) fn read_page(&self, entry: &PageEntry) -> Result<Vec<Group>> {
-        let path = entry.path();
-        let place = |broken: Broken| broken.of(&join(self.folder, &path));
-        let bytes = read_text(self.store, self.folder, &path, MOST_PAGE_BYTES, "reading a page of the manifest")?;
-        entry.parse(&bytes, self.version.columns()).map_err(place)
-    }
 }

@@ -1,24 +1,33 @@
 //! An open dataset: the handle that callers keep.
+//!
+//! A [`Dataset`] is a reference to what was opened: one version, which never changes, its groups
+//! ([`Groups`]) and the files that are open ([`OpenFiles`]). A sample is found in three steps: its
+//! group, the file of the group that has the column, and its number in that file. A loader does
+//! this for many samples of a group at the same time, and can begin to open files before it needs
+//! them.
+//!
+//! Other handles to the same version, for a process that was forked or for another way of reading,
+//! share no open file and no lock with this one.
 
-use super::dataset_place::{location, remote};
-use super::folder::Folder;
-use super::found::{FoundColumns, FoundFile, FoundGroup};
-use super::groups::{Groups, Place, PlacedGroup};
-use super::listed_reader::{self, Listing};
-use super::location::Location;
+use super::groups::{GroupFile, Groups, PlacedGroup, SampleGroup};
+use super::listed_file::{self, Listing};
 use super::open_files::OpenFiles;
-use super::options::DatasetOptions;
+use super::salvage::{self, SalvagedFile};
 use super::store::Store;
-use super::{open, without_manifest};
+use super::store::folder::Folder;
+use super::store::location::{ReadOptions, location, remote};
+use super::versions::{self, Place};
+use super::without_manifest;
 use crate::error::{DataError, Result};
 use crate::io::{Io, IoChoice, IoPool, Opening};
-use crate::manifest::{Group, Hex, ListedFile, Version};
+use crate::manifest::{Group, Hex, ListedFile, Version, join};
 use crate::order::RunsAndWindows;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tensilo::facts::ContentId;
+use tensilo::salvage::SalvageOptions;
 use tensilo::{Column, Reader, Schema};
 
 /// Files that are read as one sequence of samples: a version of a dataset with a manifest, or a
@@ -41,13 +50,49 @@ pub(super) struct OpenedDataset {
     pub store: Arc<dyn Store>,
     pub location: Location,
     /// The options that it was opened with.
-    pub options: DatasetOptions,
+    pub options: ReadOptions,
     /// Its inline groups are in `groups`.
     pub version: Version,
     pub digest: Hex,
     pub schema: Schema,
     pub groups: Groups,
     pub files: OpenFiles,
+}
+
+/// The place of the files of a dataset.
+#[derive(Clone, Debug)]
+pub(super) enum Location {
+    /// A folder, to which paths are relative.
+    Folder(PathBuf),
+    /// Any: paths are those that the caller gave.
+    Anywhere,
+}
+
+impl Location {
+    fn folder(&self) -> &Path {
+        match self {
+            Self::Folder(folder) => folder,
+            Self::Anywhere => Path::new(""),
+        }
+    }
+
+    fn path(&self, file: &ListedFile) -> PathBuf {
+        match self {
+            Self::Folder(folder) => join(folder, &file.path),
+            Self::Anywhere => PathBuf::from(&*file.path),
+        }
+    }
+
+    /// Returns a path on the file system of the files: the folder, or the first file.
+    fn any_path(&self, groups: &Groups, place: &Place<'_>) -> PathBuf {
+        match self {
+            Self::Folder(folder) => folder.clone(),
+            Self::Anywhere => {
+                let first = groups.of_page(place, 0).into_iter().flatten().next();
+                first.and_then(|group| group.group.files.first().map(|file| self.path(file))).unwrap_or_default()
+            }
+        }
+    }
 }
 
 /// A sample of a column, found in a file.
@@ -63,86 +108,30 @@ pub struct FoundSample {
     pub samples: Range<u64>,
 }
 
-/// A run of consecutive samples of a dataset, and the files that contain them.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct SampleGroup {
-    /// The samples.
+/// A group of samples, whose files may not be open.
+pub(crate) struct FoundGroup(pub(super) PlacedGroup);
+
+impl FoundGroup {
+    pub(crate) fn samples(&self) -> &Range<u64> {
+        &self.0.samples
+    }
+}
+
+/// Some columns of a group of samples.
+pub(crate) struct FoundColumns {
+    /// The samples of the group.
     pub samples: Range<u64>,
-    /// The files. No two have the same column.
-    pub files: Vec<GroupFile>,
-    placed: PlacedGroup,
+    /// The files that have any of the columns.
+    pub files: Vec<FoundFile>,
+    /// The columns that no file has, so that all samples are null: places in the request.
+    pub absent: Vec<usize>,
 }
 
-/// A file of a [`SampleGroup`], as the manifest lists it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct GroupFile {
-    /// The path.
-    pub path: PathBuf,
-    /// The length of the file at the commit that the dataset reads.
-    pub bytes: u64,
-    /// The content id of that commit.
-    pub content_id: ContentId,
-    /// The columns that it has: the name in the file, and the number in the schema of the dataset.
-    pub columns: Vec<(String, usize)>,
-}
-
-impl DatasetOptions {
-    /// Opens the dataset in a folder: the newest version of its manifest, or the one that the
-    /// options name. Without a manifest, its `*.tsl` files are the dataset, in the order of their
-    /// names. A file is a dataset, too.
-    ///
-    /// With the feature `object`, the folder may be a prefix of an object store, and the file an
-    /// object: `s3://bucket/train`.
-    ///
-    /// Cost: with a manifest, the reading of one text, whatever the number of files. Without, the
-    /// opening of all files.
-    pub fn open(self, folder: impl AsRef<Path>) -> Result<Dataset> {
-        let folder = folder.as_ref();
-        let remote = remote(folder, &self.remote)?;
-        let is_remote = remote.is_some();
-        if remote.map_or_else(|| folder.is_file(), |remote| remote.is_file) {
-            return self.open_files([folder]);
-        }
-        let (store, options) = location(folder, self)?;
-        let versions = open::versions(&*store, folder)?;
-        let number = match (options.version, versions.last()) {
-            (Some(version), _) if versions.contains(&version) => version,
-            (Some(version), newest) => {
-                let has = newest.map_or("no version".to_owned(), |newest| format!("versions up to {newest}"));
-                let folder = tensilo::error::display_path(folder);
-                return Err(DataError::BadArgument(format!(
-                    "{folder}: version {version} does not exist; the dataset has {has}"
-                )));
-            }
-            (None, Some(&newest)) => newest,
-            (None, None) if is_remote => return options.open_all(without_manifest::files_below(&*store, folder)?),
-            (None, None) => return options.open_all(without_manifest::files_in(folder)?),
-        };
-        let (version, digest) = open::read(&*store, folder, number)?;
-        let location = Location::Folder(folder.to_path_buf());
-        Ok(Dataset::new(store, location, version, digest, options))
-    }
-
-    /// Opens files as a dataset, in this order. All have the columns of the first one.
-    ///
-    /// Cost: the opening of all files.
-    pub fn open_files<P: AsRef<Path>>(self, files: impl IntoIterator<Item = P>) -> Result<Dataset> {
-        let files: Vec<PathBuf> = files.into_iter().map(|file| file.as_ref().to_path_buf()).collect();
-        let first = files.first().map_or(Path::new(""), PathBuf::as_path);
-        match remote(first, &self.remote)? {
-            Some(remote) => self.for_remote(first, remote.io)?.open_all(files),
-            None => self.open_all(files),
-        }
-    }
-
-    /// Opens files whose place is known.
-    fn open_all(self, files: Vec<PathBuf>) -> Result<Dataset> {
-        let version = without_manifest::version(&files, &self.io_of_new_files())?;
-        let store = Arc::new(Folder(PathBuf::new()));
-        Ok(Dataset::new(store, Location::Anywhere, version, Hex::default(), self))
-    }
+/// Columns of one file.
+pub(crate) struct FoundFile {
+    pub columns: Vec<Column>,
+    /// The place of each in the request.
+    pub places: Vec<usize>,
 }
 
 impl Dataset {
@@ -151,7 +140,7 @@ impl Dataset {
         location: Location,
         mut version: Version,
         digest: Hex,
-        options: DatasetOptions,
+        options: ReadOptions,
     ) -> Self {
         let columns = version.columns.iter().map(|column| column.schema.clone()).collect();
         let schema = Schema { columns, metadata: version.metadata.clone() };
@@ -166,9 +155,68 @@ impl Dataset {
         Self(Arc::new(OpenedDataset { store, location, options, version, digest, schema, groups, files }))
     }
 
-    /// Opens the newest version of the dataset in a folder, see [`DatasetOptions::open`].
+    /// Opens the newest version of the dataset in a folder, see
+    /// [`DatasetOptions::open`](crate::DatasetOptions::open).
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
-        DatasetOptions::new().open(folder)
+        Self::open_version(folder.as_ref(), None, ReadOptions::default())
+    }
+
+    /// Opens a version of the dataset in a folder, or the newest one, see
+    /// [`DatasetOptions::open`](crate::DatasetOptions::open).
+    pub(super) fn open_version(folder: &Path, version: Option<u64>, options: ReadOptions) -> Result<Self> {
+        let remote = remote(folder, &options.remote)?;
+        let is_remote = remote.is_some();
+        if remote.map_or_else(|| folder.is_file(), |remote| remote.is_file) {
+            return Self::open_files([folder], options);
+        }
+        let (store, options) = location(folder, options)?;
+        let versions = versions::list(&*store, folder)?;
+        let number = match (version, versions.last()) {
+            (Some(version), _) if versions.contains(&version) => version,
+            (Some(version), newest) => {
+                let has = newest.map_or("no version".to_owned(), |newest| format!("versions up to {newest}"));
+                let folder = tensilo::error::display_path(folder);
+                return Err(DataError::BadArgument(format!(
+                    "{folder}: version {version} does not exist; the dataset has {has}"
+                )));
+            }
+            (None, Some(&newest)) => newest,
+            (None, None) if is_remote => {
+                return Self::open_all(without_manifest::files_below(&*store, folder)?, options);
+            }
+            (None, None) => return Self::open_all(without_manifest::files_in(folder)?, options),
+        };
+        let (version, digest) = versions::read(&*store, folder, number)?;
+        let location = Location::Folder(folder.to_path_buf());
+        Ok(Self::new(store, location, version, digest, options))
+    }
+
+    /// Opens files as a dataset, in this order.
+    pub(super) fn open_files<P: AsRef<Path>>(files: impl IntoIterator<Item = P>, options: ReadOptions) -> Result<Self> {
+        let files: Vec<PathBuf> = files.into_iter().map(|file| file.as_ref().to_path_buf()).collect();
+        let first = files.first().map_or(Path::new(""), PathBuf::as_path);
+        match remote(first, &options.remote)? {
+            Some(remote) => {
+                let options = options.for_remote(first, remote.io)?;
+                Self::open_all(files, options)
+            }
+            None => Self::open_all(files, options),
+        }
+    }
+
+    /// Opens files whose place is known.
+    fn open_all(files: Vec<PathBuf>, options: ReadOptions) -> Result<Self> {
+        let version = without_manifest::version(&files, &options.io_of_new_files())?;
+        let store = Arc::new(Folder(PathBuf::new()));
+        Ok(Self::new(store, Location::Anywhere, version, Hex::default(), options))
+    }
+
+    /// Returns the files that are read as a dataset without a manifest: those of a folder, in the
+    /// order of their names, or else those that match a pattern, as
+    /// [`DatasetOptions::open_glob`](crate::DatasetOptions::open_glob) has it. Returns `None` for a
+    /// folder that has a manifest. Opens no file.
+    pub fn files_without_manifest(path: impl AsRef<Path>) -> Result<Option<Vec<PathBuf>>> {
+        without_manifest::files(path.as_ref())
     }
 
     /// Returns the id, which the dataset keeps for its life. A [`State`](crate::State) has it.
@@ -222,7 +270,7 @@ impl Dataset {
     /// Returns the versions that the folder has, in ascending order; none without a manifest.
     pub fn versions(&self) -> Result<Vec<u64>> {
         match &self.0.location {
-            Location::Folder(folder) => open::versions(&*self.0.store, folder),
+            Location::Folder(folder) => versions::list(&*self.0.store, folder),
             Location::Anywhere => Ok(Vec::new()),
         }
     }
@@ -237,6 +285,19 @@ impl Dataset {
         self.0.open_listed(&group.placed, listed, None)
     }
 
+    /// Salvages a file of a group, see [`tensilo::salvage`]. `file` is counted from 0.
+    ///
+    /// Samples keep their numbers in the group. A file that is missing, or of which nothing is
+    /// left, has the columns that the manifest knows, and has lost all samples. So has a valid file
+    /// that is not the one in the manifest: its samples are of something else. A damaged file that
+    /// may be another one has [unconfirmed] samples: nothing confirms them but an index with the
+    /// content id in the manifest.
+    ///
+    /// [unconfirmed]: tensilo::salvage::Salvaged::unconfirmed
+    pub fn salvage_file(&self, group: &SampleGroup, file: usize, options: SalvageOptions<'_>) -> Result<SalvagedFile> {
+        salvage::salvage_file(self.schema(), group, file, options)
+    }
+
     /// Checks where the dataset comes from, which opening it does not (M-3.5 of the specification):
     /// the id is that of the version before, whose digest is the one that the manifest states. Of a
     /// version that was made from no other, the id is that of its files. Without a manifest, or if
@@ -247,7 +308,7 @@ impl Dataset {
         let opened = &*self.0;
         if let Location::Folder(folder) = &opened.location {
             let groups = || (0..opened.groups.page_count()).map(|page| opened.groups_of_page(page));
-            open::check_lineage(&*opened.store, folder, &opened.version, groups())?;
+            versions::check_lineage(&*opened.store, folder, &opened.version, groups())?;
         }
         Ok(())
     }
@@ -318,20 +379,51 @@ impl Dataset {
     pub fn find(&self, column: usize, sample: u64) -> Result<FoundSample> {
         self.0.find(column, sample)
     }
+
+    /// Returns the same dataset, read as suits samples in any order.
+    pub(crate) fn for_shuffled(&self) -> Self {
+        let OpenedDataset { location, groups, files, .. } = &*self.0;
+        let path = location.any_path(groups, &self.0.place());
+        match files.io().for_shuffled(&path, || self.stored_bytes()) {
+            Some(io) => self.with_files(files.with_io(io)),
+            None => self.clone(),
+        }
+    }
+
+    /// Returns the same dataset, which shares no lock with this one: for a process that was forked,
+    /// in which a lock may be held by a thread that this process does not have.
+    pub(crate) fn reopened(&self) -> Self {
+        self.with_files(self.0.files.reopened())
+    }
+
+    /// Returns the same dataset, which opens files in another way and shares no lock with this one.
+    fn with_files(&self, files: OpenFiles) -> Self {
+        let OpenedDataset { store, location, version, digest, schema, groups, .. } = &*self.0;
+        Self(Arc::new(OpenedDataset {
+            options: self.0.options.clone(),
+            store: store.clone(),
+            location: location.clone(),
+            version: version.clone(),
+            digest: *digest,
+            schema: schema.clone(),
+            groups: groups.reopened(),
+            files,
+        }))
+    }
 }
 
 impl OpenedDataset {
-    pub(super) fn place(&self) -> Place<'_> {
+    fn place(&self) -> Place<'_> {
         Place { store: &*self.store, folder: self.folder(), version: &self.version }
     }
 
     /// Returns the folder to which the paths of the manifest are relative.
-    pub(super) fn folder(&self) -> &Path {
+    fn folder(&self) -> &Path {
         self.location.folder()
     }
 
     /// Returns the path of a file.
-    pub(super) fn path(&self, file: &ListedFile) -> PathBuf {
+    fn path(&self, file: &ListedFile) -> PathBuf {
         self.location.path(file)
     }
 
@@ -414,12 +506,12 @@ impl OpenedDataset {
     }
 
     /// Returns the reader of a file of a group. Opens it unless it is open.
-    pub(super) fn reader(&self, group: &PlacedGroup, number: usize, file: &ListedFile) -> Result<Reader> {
+    fn reader(&self, group: &PlacedGroup, number: usize, file: &ListedFile) -> Result<Reader> {
         self.files.get(group.file_place(number), |begun| self.open_listed(group, file, begun))
     }
 
     /// Opens a file, and checks it against the manifest.
-    pub(super) fn open_listed(&self, group: &PlacedGroup, file: &ListedFile, begun: Option<Opening>) -> Result<Reader> {
+    fn open_listed(&self, group: &PlacedGroup, file: &ListedFile, begun: Option<Opening>) -> Result<Reader> {
         let path = self.path(file);
         let layout = self.version.layouts.get(file.layout).ok_or_else(|| {
             // not so: the parser has checked it
@@ -427,6 +519,6 @@ impl OpenedDataset {
         })?;
         let samples = group.samples.end.saturating_sub(group.samples.start);
         let listing = Listing { file, samples, layout, columns: &self.version.columns };
-        listed_reader::open(self.files.opener(), &path, &listing, begun)
+        listed_file::open(self.files.opener(), &path, &listing, begun)
     }
 }

@@ -1,6 +1,11 @@
 //! The open files of a dataset, of which there is a bounded number.
+//!
+//! Opening an object takes a round trip. So if several threads request the same file, one opens it
+//! and the others wait, and an opening can begin before any thread waits for it. The file that was
+//! used least recently is closed first. In a process that was forked, files are opened each time: a
+//! lock may be held by a thread that this process does not have.
 
-use super::place::FilePlace;
+use super::groups::FilePlace;
 use crate::error::Result;
 use crate::io::{IoChoice, Opener, Opening};
 use std::collections::HashMap;

@@ -1,6 +1,14 @@
-//! The options for opening a dataset.
+//! The options for opening a dataset, and what can be begun with them.
+//!
+//! They say which version is read, and how files are read ([`ReadOptions`]). Opening, creating,
+//! jobs and the removal of old versions all begin here; `Dataset::open` and its like are the same
+//! with the defaults. Memory maps are set in `sys`, because that is unsafe.
 
-use super::remote::RemoteOptions;
+use super::changes::{Changes, Garbage, WriteJob};
+use super::handle::Dataset;
+use super::store::location::ReadOptions;
+use super::without_manifest::matching;
+use crate::error::Result;
 use crate::io::{Io, IoChoice, Opener};
 use std::path::Path;
 use tensilo::{OpenOptions, Reader};
@@ -12,14 +20,9 @@ use tensilo::{OpenOptions, Reader};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct DatasetOptions {
-    pub(crate) version: Option<u64>,
-    /// `None`: as suits the place of the files.
-    pub(super) max_open_files: Option<usize>,
-    /// How files are read; `None`: as suits them.
-    pub(super) io: Option<IoChoice>,
-    /// How files are read that stay in the page cache, if `io` is `None`.
-    pub(super) if_cached: Option<IoChoice>,
-    pub(super) remote: RemoteOptions,
+    /// `None`: the newest one.
+    version: Option<u64>,
+    read: ReadOptions,
 }
 
 impl DatasetOptions {
@@ -43,7 +46,7 @@ impl DatasetOptions {
     /// store. Raise it for datasets of many files in a shuffled order: a file that was closed must
     /// be opened again, which takes a round trip on network storage.
     pub fn max_open_files(mut self, files: usize) -> Self {
-        self.max_open_files = Some(files);
+        self.read.max_open_files = Some(files);
         self
     }
 
@@ -71,7 +74,7 @@ impl DatasetOptions {
     /// Sets the options for requests to an object store, if the dataset is in one.
     #[cfg(feature = "object")]
     pub fn object_options(mut self, options: tensilo_object::ObjectOptions) -> Self {
-        self.remote = options;
+        self.read.remote = options;
         self
     }
 
@@ -85,24 +88,72 @@ impl DatasetOptions {
         self.io(IoChoice::explicit(Io::Custom, Opener::new(open)))
     }
 
-    /// Returns the function that opens files whose facts are not known yet.
-    pub(super) fn opener_of_new_files(&self) -> Opener {
-        self.io_of_new_files().opener
+    /// Opens the dataset in a folder: the newest version of its manifest, or the one that the
+    /// options name. Without a manifest, its `*.tsl` files are the dataset, in the order of their
+    /// names. A file is a dataset, too.
+    ///
+    /// With the feature `object`, the folder may be a prefix of an object store, and the file an
+    /// object: `s3://bucket/train`.
+    ///
+    /// Cost: with a manifest, the reading of one text, whatever the number of files. Without, the
+    /// opening of all files.
+    pub fn open(self, folder: impl AsRef<Path>) -> Result<Dataset> {
+        Dataset::open_version(folder.as_ref(), self.version, self.read)
     }
 
-    /// Returns how files are read that are not listed yet.
-    pub(super) fn io_of_new_files(&self) -> IoChoice {
-        self.io.clone().filter(|choice| choice.kind == Io::Object).unwrap_or_else(IoChoice::pread)
+    /// Opens files as a dataset, in this order. All have the columns of the first one.
+    ///
+    /// Cost: the opening of all files.
+    pub fn open_files<P: AsRef<Path>>(self, files: impl IntoIterator<Item = P>) -> Result<Dataset> {
+        Dataset::open_files(files, self.read)
+    }
+
+    /// Opens the files that match a pattern as a dataset, in the order of the bytes of their names.
+    /// All have the columns of the first one.
+    ///
+    /// In a pattern, `*` stands for any characters but `/`, `?` for one, `[ab]` and `[a-f]` for one
+    /// of several, and `**` for any number of folders. Hidden files match only a pattern that has
+    /// the dot. Folders are left out.
+    ///
+    /// Cost: the opening of all files.
+    ///
+    /// ```no_run
+    /// let dataset = tensilo_data::DatasetOptions::new().open_glob("train/part-*.tsl")?;
+    /// println!("{} samples", dataset.sample_count());
+    /// # Ok::<(), tensilo_data::DataError>(())
+    /// ```
+    pub fn open_glob(self, pattern: impl AsRef<Path>) -> Result<Dataset> {
+        self.open_files(matching(pattern.as_ref())?)
+    }
+
+    /// Begins a new dataset, see [`Dataset::create`]. The options are those that it is read with.
+    pub fn create(self, folder: impl AsRef<Path>) -> Result<Changes> {
+        Changes::create(folder.as_ref(), self.read)
+    }
+
+    /// Returns the job that makes `version` of a dataset, of those that are read with these
+    /// options. Processes that have the same `number` take part in the same job. The number is
+    /// above 2^32, so that it names no other writer.
+    ///
+    /// Nothing is read or written.
+    pub fn job(self, folder: impl AsRef<Path>, version: u64, number: u64) -> Result<WriteJob> {
+        WriteJob::new(folder.as_ref(), version, number, self.read)
+    }
+
+    /// Finds what can be removed from a dataset, see [`Garbage::find`]. Of the options, those of
+    /// its place count.
+    pub fn garbage(self, folder: impl AsRef<Path>, keep: u64) -> Result<Garbage> {
+        Garbage::find_in(folder.as_ref(), keep, self.read)
     }
 
     pub(crate) fn io(mut self, choice: IoChoice) -> Self {
-        self.io = Some(choice);
+        self.read.io = Some(choice);
         self
     }
 
     #[cfg(feature = "mmap")]
     pub(crate) fn if_cached(mut self, choice: IoChoice) -> Self {
-        self.if_cached = Some(choice);
+        self.read.if_cached = Some(choice);
         self
     }
 }

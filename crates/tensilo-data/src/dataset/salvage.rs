@@ -1,8 +1,12 @@
 //! The remains of the files of a damaged dataset.
+//!
+//! A file is salvaged as the core does it, but the manifest says which commit, how many samples and
+//! which columns it should have. So samples keep their numbers, and a file that is missing or that
+//! was replaced has lost all of them.
 
-use super::dataset_place::source_at;
-use super::handle::{Dataset, GroupFile, SampleGroup};
-use super::listed_reader;
+use super::groups::{GroupFile, SampleGroup};
+use super::listed_file::check_column;
+use super::store::location::source_at;
 use crate::error::{DataError, Result};
 use std::io;
 use tensilo::salvage::{SalvageOptions, Salvaged, nothing_left, salvage};
@@ -18,58 +22,55 @@ pub struct SalvagedFile {
     pub lost: Option<DataError>,
 }
 
-impl Dataset {
-    /// Salvages a file of a group, see [`tensilo::salvage`]. `file` is counted from 0.
-    ///
-    /// Samples keep their numbers in the group. A file that is missing, or of which nothing is
-    /// left, has the columns that the manifest knows, and has lost all samples. So has a valid file
-    /// that is not the one in the manifest: its samples are of something else. A damaged file that
-    /// may be another one has [unconfirmed](Salvaged::unconfirmed) samples: nothing confirms them
-    /// but an index with the content id in the manifest.
-    pub fn salvage_file(&self, group: &SampleGroup, file: usize, options: SalvageOptions<'_>) -> Result<SalvagedFile> {
-        let listed = group.files.get(file).ok_or_else(|| {
-            DataError::BadArgument(format!("file {file} of a group with {} files, counted from 0", group.files.len()))
-        })?;
-        let samples = group.samples.end.saturating_sub(group.samples.start);
-        let salvaged = check_replaced(listed)
-            .and_then(|()| {
-                let options = options.commit(listed.bytes, samples).content_id(listed.content_id);
-                Ok(salvage(source_at(&listed.path)?, options)?)
-            })
-            .and_then(|salvaged| self.check_columns(listed, salvaged));
-        match salvaged {
-            Ok(salvaged) => Ok(SalvagedFile { salvaged, lost: None }),
-            Err(DataError::File(error)) if !is_lost(&error) => Err(error.with_path(&listed.path).into()),
-            Err(error) => {
-                let error = match error {
-                    DataError::File(error) => error.with_path(&listed.path).into(),
-                    other => other,
-                };
-                Ok(SalvagedFile { salvaged: nothing_left(self.schema_of(listed), samples)?, lost: Some(error) })
-            }
+/// Salvages a file of a group of a dataset with this schema, see
+/// [`Dataset::salvage_file`](crate::Dataset::salvage_file).
+pub(super) fn salvage_file(
+    schema: &Schema,
+    group: &SampleGroup,
+    file: usize,
+    options: SalvageOptions<'_>,
+) -> Result<SalvagedFile> {
+    let listed = group.files.get(file).ok_or_else(|| {
+        DataError::BadArgument(format!("file {file} of a group with {} files, counted from 0", group.files.len()))
+    })?;
+    let samples = group.samples.end.saturating_sub(group.samples.start);
+    let salvaged = check_replaced(listed)
+        .and_then(|()| {
+            let options = options.commit(listed.bytes, samples).content_id(listed.content_id);
+            Ok(salvage(source_at(&listed.path)?, options)?)
+        })
+        .and_then(|salvaged| check_columns(schema, listed, salvaged));
+    match salvaged {
+        Ok(salvaged) => Ok(SalvagedFile { salvaged, lost: None }),
+        Err(DataError::File(error)) if !is_lost(&error) => Err(error.with_path(&listed.path).into()),
+        Err(error) => {
+            let error = match error {
+                DataError::File(error) => error.with_path(&listed.path).into(),
+                other => other,
+            };
+            Ok(SalvagedFile { salvaged: nothing_left(schema_of(schema, listed), samples)?, lost: Some(error) })
         }
     }
+}
 
-    /// Returns the columns of a file, as the manifest knows them.
-    fn schema_of(&self, file: &GroupFile) -> Schema {
-        let columns = file.columns.iter().filter_map(|(name, number)| {
-            let mut column = self.schema().columns.get(*number)?.clone();
-            column.name.clone_from(name);
-            Some(column)
-        });
-        Schema::new(columns)
-    }
+/// Returns the columns of a file, as the manifest knows them.
+fn schema_of(schema: &Schema, file: &GroupFile) -> Schema {
+    let columns = file.columns.iter().filter_map(|(name, number)| {
+        let mut column = schema.columns.get(*number)?.clone();
+        column.name.clone_from(name);
+        Some(column)
+    });
+    Schema::new(columns)
+}
 
-    /// Fails if a file does not have the columns that the manifest says.
-    fn check_columns(&self, file: &GroupFile, salvaged: Salvaged) -> Result<Salvaged> {
-        for (name, number) in &file.columns {
-            let (_, found) = salvaged.reader.schema().find_column(name).map_err(|error| error.with_path(&file.path))?;
-            let due = self.schema().columns.get(*number);
-            due.map_or(Ok(()), |due| listed_reader::check_column(found, due))
-                .map_err(|broken| broken.of(&file.path))?;
-        }
-        Ok(salvaged)
+/// Fails if a file does not have the columns that the manifest says.
+fn check_columns(schema: &Schema, file: &GroupFile, salvaged: Salvaged) -> Result<Salvaged> {
+    for (name, number) in &file.columns {
+        let (_, found) = salvaged.reader.schema().find_column(name).map_err(|error| error.with_path(&file.path))?;
+        let due = schema.columns.get(*number);
+        due.map_or(Ok(()), |due| check_column(found, due)).map_err(|broken| broken.of(&file.path))?;
     }
+    Ok(salvaged)
 }
 
 /// Fails if a whole file is not the one that the manifest lists. Nothing confirms the samples of a

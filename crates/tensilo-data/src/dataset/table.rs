@@ -1,7 +1,9 @@
 //! A dataset as the table of an export.
+//!
+//! Each group is a part of the table, and its files are opened when an export gets there. Facts of
+//! the whole table, such as the errors of a cast, need all files.
 
-use super::handle::Dataset;
-use super::location::Location;
+use super::handle::{Dataset, Location};
 use crate::error::{DataError, Result};
 use std::path::Path;
 use tensilo::error::display_path;
@@ -32,7 +34,7 @@ impl Table for Dataset {
     fn parts(&self, columns: Vec<usize>) -> impl Iterator<Item = Result<TablePart>> {
         self.groups().map(move |group| {
             let samples = group?.samples;
-            let found = self.columns_of_group(&columns, samples.start)?;
+            let found = columns_of_group(self, &columns, samples.start)?;
             Ok(TablePart::new(found, samples.end.saturating_sub(samples.start))?)
         })
     }
@@ -46,7 +48,7 @@ impl Table for Dataset {
             return Ok(facts);
         }
         for group in self.groups() {
-            let found = self.columns_of_group(columns, group?.samples.start)?;
+            let found = columns_of_group(self, columns, group?.samples.start)?;
             for (facts, column) in facts.iter_mut().zip(found) {
                 if let (Some(facts), Some(more)) = (facts, column.and_then(|column| column.facts().cast)) {
                     *facts = facts.joined(&more);
@@ -76,7 +78,7 @@ impl Table for Dataset {
     /// Refuses the data files, and whatever is in the folder of the manifest. Cost: none for an
     /// output that does not exist; otherwise a look at each file.
     fn check_output(&self, identity: Option<FileIdentity>, path: Option<&Path>) -> Result<()> {
-        if let Some(path) = path.filter(|path| self.has_in_manifest(path)) {
+        if let Some(path) = path.filter(|path| has_in_manifest(self, path)) {
             let path = display_path(path);
             let message = format!("{path}: this is in the manifest of the dataset; write to another file");
             return Err(DataError::BadArgument(message));
@@ -95,24 +97,22 @@ impl Table for Dataset {
     }
 }
 
-impl Dataset {
-    /// Returns whether a path, at which a file may be, is in the folder of the manifest.
-    fn has_in_manifest(&self, path: &Path) -> bool {
-        let Location::Folder(folder) = &self.0.location else { return false };
-        let Ok(manifest) = folder.join("manifest").canonicalize() else { return false };
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let found = path.canonicalize().or_else(|_| parent.canonicalize());
-        found.is_ok_and(|found| found.starts_with(manifest))
-    }
+/// Returns whether a path, at which a file may be, is in the folder of the manifest.
+fn has_in_manifest(dataset: &Dataset, path: &Path) -> bool {
+    let Location::Folder(folder) = &dataset.0.location else { return false };
+    let Ok(manifest) = folder.join("manifest").canonicalize() else { return false };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let found = path.canonicalize().or_else(|_| parent.canonicalize());
+    found.is_ok_and(|found| found.starts_with(manifest))
+}
 
-    /// Returns columns of the group that has a sample; `None` for those that no file of it has.
-    fn columns_of_group(&self, columns: &[usize], sample: u64) -> Result<Vec<Option<Column>>> {
-        let mut all = vec![None; columns.len()];
-        for file in self.open_group(columns, &self.find_group(sample)?)?.files {
-            for (column, place) in file.columns.into_iter().zip(file.places) {
-                all.get_mut(place).into_iter().for_each(|slot| *slot = Some(column.clone()));
-            }
+/// Returns columns of the group that has a sample; `None` for those that no file of it has.
+fn columns_of_group(dataset: &Dataset, columns: &[usize], sample: u64) -> Result<Vec<Option<Column>>> {
+    let mut all = vec![None; columns.len()];
+    for file in dataset.open_group(columns, &dataset.find_group(sample)?)?.files {
+        for (column, place) in file.columns.into_iter().zip(file.places) {
+            all.get_mut(place).into_iter().for_each(|slot| *slot = Some(column.clone()));
         }
-        Ok(all)
     }
+    Ok(all)
 }

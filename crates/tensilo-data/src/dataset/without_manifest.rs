@@ -1,18 +1,38 @@
 //! Chapter 10: files without a manifest.
+//!
+//! The files of a folder or a prefix, or those that match a pattern, are a dataset in the order of
+//! their names. Each is opened and becomes a group of a version that exists only in memory: from
+//! there on, nothing knows that there is no manifest. All files have the columns of the first one.
 
-use super::facts::FileFacts;
-use super::listed_reader;
+use super::listed_file::{FileFacts, check_column};
 use super::store::Store;
+use super::store::folder::Folder;
+use super::store::location::{RemoteOptions, remote};
+use super::versions;
 use crate::error::{DataError, Result};
 use crate::io::{IoChoice, Opening};
 use crate::manifest::{Group, IdentifiedColumn, Layout, Version, content_ids, dataset_id};
 use crate::order::RunsAndWindows;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 use tensilo::error::display_path;
 
 /// Objects whose opening is begun at the same time, because each takes a round trip.
 const TOGETHER: usize = 64;
+
+/// Returns the files of a folder or a prefix, or those that match a pattern; `None` if there is a
+/// manifest.
+pub(super) fn files(path: &Path) -> Result<Option<Vec<PathBuf>>> {
+    if let Some(remote) = remote(path, &RemoteOptions::default())? {
+        let has_manifest = !versions::list(&*remote.store, path)?.is_empty();
+        return if has_manifest { Ok(None) } else { files_below(&*remote.store, path).map(Some) };
+    }
+    if !path.is_dir() {
+        return matching(path).map(Some);
+    }
+    let has_manifest = !versions::list(&Folder(path.to_path_buf()), path)?.is_empty();
+    if has_manifest { Ok(None) } else { files_in(path).map(Some) }
+}
 
 /// Returns the `*.tsl` files of a folder, at least one, in the order of their names. Hidden ones
 /// are left out.
@@ -56,6 +76,18 @@ fn sorted(folder: &Path, mut files: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
         return Err(DataError::BadArgument(message));
     }
     files.sort_unstable();
+    Ok(files)
+}
+
+/// Returns the files that match a pattern, at least one, in the order of their names.
+pub(super) fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = tensilo::source::paths_matching(pattern)?;
+    files.retain(|path| !path.is_dir());
+    if files.is_empty() {
+        let error = io::Error::new(io::ErrorKind::NotFound, "no file matches this pattern");
+        return Err(DataError::Io { path: pattern.to_path_buf(), doing: "looking for files", error });
+    }
+    files.sort_unstable(); // by components, byte by byte
     Ok(files)
 }
 
@@ -119,7 +151,7 @@ fn check_schema(path: &Path, schema: &tensilo::Schema, version: &Version) -> Res
         let name = &due.schema.name;
         let found = schema.columns.iter().find(|column| column.name == *name);
         let found = found.ok_or_else(|| differs(format!("there is no column {name:?}")))?;
-        listed_reader::check_column(found, &due.schema).map_err(|broken| differs(broken.message))?;
+        check_column(found, &due.schema).map_err(|broken| differs(broken.message))?;
     }
     Ok(())
 }

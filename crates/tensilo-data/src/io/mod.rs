@@ -107,7 +107,7 @@ impl Opener {
         Self { open: Arc::new(open), begin: Some(begin) }
     }
 
-    pub(crate) fn open(&self, path: &Path, options: OpenOptions) -> tensilo::Result<Reader> {
+    fn open(&self, path: &Path, options: OpenOptions) -> tensilo::Result<Reader> {
         (self.open)(path, options)
     }
 

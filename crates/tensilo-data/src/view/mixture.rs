@@ -1,6 +1,6 @@
 //! A view of several datasets with weights.
 
-use super::{ViewKind, identity};
+use super::selection::{ViewKind, identity};
 use crate::error::{DataError, Result};
 use crate::order::{MOST_SAMPLES, Mode, Order, Purpose, RunsAndWindows, key};
 use std::ops::Range;

@@ -1,13 +1,27 @@
 //! Views of some samples of a dataset: chosen by a hash, or listed.
 //!
 //! A [`Split`] keeps a bit for each sample, and finds the n-th of its samples by a binary search. A
-//! [`SampleList`] keeps the numbers of its samples, in any order.
+//! [`SampleList`] keeps the numbers of its samples, in any order. The identity of a view, here and of
+//! a mixture, is a hash of what it was made from.
 
-use super::{ViewKind, identity};
 use crate::error::{DataError, Result};
 use crate::order::{Purpose, key};
 use std::ops::Range;
 use std::sync::Arc;
+
+/// The kind of a view.
+#[derive(Clone, Copy)]
+pub(super) enum ViewKind {
+    List = 1,
+    Split = 2,
+    Mixture = 3,
+}
+
+/// Returns the identity of a view.
+pub(super) fn identity(kind: ViewKind, words: impl IntoIterator<Item = u64>) -> u64 {
+    // a number below 4
+    key(Purpose::View, std::iter::once(kind as u64).chain(words))
+}
 
 /// Words of a group whose samples are counted once.
 const GROUP_WORDS: usize = 8;

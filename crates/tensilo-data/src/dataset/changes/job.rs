@@ -1,13 +1,16 @@
-//! A version whose data files many processes write.
+//! A version whose data files many processes write, on any number of machines.
+//!
+//! All processes know the number of the job, and so the folder of its files and the name of each:
+//! no process has to ask another one. A task that runs twice finds its file, or loses to a process
+//! that was faster with equal bytes. The last step, publishing, finds out whether the version lists
+//! the files already. So every step can be repeated, by any process.
 
-use super::changes::Changes;
-use super::data_file::DataFile;
-use super::dataset_place::location;
-use super::facts::FileFacts;
-use super::handle::Dataset;
-use super::open;
-use super::options::DatasetOptions;
-use super::store::Store;
+use super::Changes;
+use crate::dataset::handle::Dataset;
+use crate::dataset::listed_file::FileFacts;
+use crate::dataset::store::location::{ReadOptions, location};
+use crate::dataset::store::{DataFile, Store};
+use crate::dataset::versions;
 use crate::error::{DataError, Result};
 use crate::io::Opener;
 use crate::manifest::{Hex, ListedFile, join};
@@ -61,7 +64,7 @@ pub struct WriteJob {
     store: Arc<dyn Store>,
     /// For the files of the job.
     opener: Opener,
-    options: DatasetOptions,
+    options: ReadOptions,
     version: u64,
     /// The path of its folder in the dataset.
     data: String,
@@ -84,25 +87,20 @@ pub struct JobFile {
     pub content_id: ContentId,
 }
 
-impl DatasetOptions {
-    /// Returns the job that makes `version` of a dataset, of those that are read with these
-    /// options. Processes that have the same `number` take part in the same job. The number is
-    /// above 2^32, so that it names no other writer.
-    ///
-    /// Nothing is read or written.
-    pub fn job(self, folder: impl AsRef<Path>, version: u64, number: u64) -> Result<WriteJob> {
+impl WriteJob {
+    /// Returns the job of a version with this number, see
+    /// [`DatasetOptions::job`](crate::DatasetOptions::job).
+    pub(in crate::dataset) fn new(folder: &Path, version: u64, number: u64, options: ReadOptions) -> Result<Self> {
         if number <= u64::from(u32::MAX) || version == 0 {
             let message = format!("job {number} of version {version}: a job is above 2^32, and a version is not 0");
             return Err(DataError::BadArgument(message));
         }
-        let folder = folder.as_ref().to_path_buf();
-        let (store, of_place) = location(&folder, self.clone())?;
+        let (store, of_place) = location(folder, options.clone())?;
         let opener = of_place.opener_of_new_files();
-        Ok(WriteJob { folder, store, opener, options: self, version, data: format!("data/{version:010}-{number}") })
+        let (folder, data) = (folder.to_path_buf(), format!("data/{version:010}-{number}"));
+        Ok(Self { folder, store, opener, options, version, data })
     }
-}
 
-impl WriteJob {
     /// Writes a file of the job with this number, unless it exists, and returns what a manifest
     /// says of it. The file appears when it is complete, and is durable then.
     ///
@@ -162,10 +160,10 @@ impl WriteJob {
 
     /// Returns the version that lists these files, if it is published.
     fn published(&self, files: &[JobFile]) -> Result<Option<Dataset>> {
-        let versions = open::versions(&*self.store, &self.folder)?;
+        let versions = versions::list(&*self.store, &self.folder)?;
         let Some(&newest) = versions.last().filter(|&&newest| newest >= self.version) else { return Ok(None) };
         let version = if versions.contains(&self.version) { self.version } else { newest };
-        let dataset = self.options.clone().version(version).open(&self.folder)?;
+        let dataset = Dataset::open_version(&self.folder, Some(version), self.options.clone())?;
         let of_job = join(&self.folder, &self.data);
         let mut listed = BTreeMap::new();
         for group in dataset.groups() {
@@ -182,8 +180,11 @@ impl WriteJob {
     /// Begins the version.
     fn changes(&self, schema: &Schema, files: &[JobFile]) -> Result<Changes> {
         let mut changes = match self.version {
-            1 => self.options.clone().create(&self.folder)?,
-            version => self.options.clone().version(version.saturating_sub(1)).open(&self.folder)?.change()?,
+            1 => Changes::create(&self.folder, self.options.clone())?,
+            version => {
+                let before = Some(version.saturating_sub(1));
+                Dataset::open_version(&self.folder, before, self.options.clone())?.change()?
+            }
         };
         let names = match self.store.names(&self.data) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),

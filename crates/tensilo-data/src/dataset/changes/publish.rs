@@ -1,7 +1,13 @@
 //! Chapter 8: a new version appears whole, or not at all.
+//!
+//! A writer first makes its data files, in a folder of its own ([`DataFolder`]), then pages, and
+//! last the text of the version, whose name nothing may have yet: of two writers one wins. Each
+//! step is durable before the next, so after a loss of power a version is there with all that it
+//! lists, or it is not. If the answer to the last step is lost, the writer finds out what became
+//! of it; if it cannot, nothing is removed ([`Unpublished::Unknown`]).
 
-use super::open;
-use super::store::Store;
+use crate::dataset::store::Store;
+use crate::dataset::versions;
 use crate::error::DataError;
 use crate::manifest::{
     Broken, Group, Hex, MOST_PAGE_BYTES, MOST_VERSION_BYTES, PageEntry, Version, join, page_to_bytes, path_of,
@@ -76,13 +82,13 @@ impl Writer<'_> {
     /// Finds out whether the name was free because a version that others have published was
     /// removed meanwhile (M-8.7).
     fn after_success(&self) -> Result<(), Unpublished> {
-        let versions = open::versions(self.store, self.folder).map_err(Unpublished::Unknown)?;
+        let versions = versions::list(self.store, self.folder).map_err(Unpublished::Unknown)?;
         let next = self.number.saturating_add(1);
         let lost = match versions.last() {
             Some(&newest) if newest > self.number => conflict(self.folder, newest),
             _ => return Ok(()),
         };
-        match open::read(self.store, self.folder, next) {
+        match versions::read(self.store, self.folder, next) {
             Ok((version, _)) if version.parent == Some((self.number, self.digest)) => Ok(()),
             Ok(_) => self.remove(lost),
             // the versions between have been removed since
@@ -133,7 +139,7 @@ fn conflict(folder: &Path, version: u64) -> DataError {
 }
 
 fn newest(store: &dyn Store, folder: &Path) -> Option<u64> {
-    open::versions(store, folder).ok()?.last().copied()
+    versions::list(store, folder).ok()?.last().copied()
 }
 
 /// Returns the first page of groups, and how many it has: fewer than usual if they are long.
@@ -163,4 +169,63 @@ fn publish_page(store: &dyn Store, folder: &Path, entry: &PageEntry, bytes: &[u8
         return Err(broken.of(&join(folder, &path)));
     }
     store.make_durable(&path).map_err(failed)
+}
+
+/// A folder in `data/` that one writer has made for itself, when it needs it.
+#[derive(Debug)]
+pub(super) struct DataFolder {
+    version: u64,
+    /// Its path in the dataset.
+    made: Option<String>,
+    files: u32,
+}
+
+impl DataFolder {
+    /// Returns the folder for the files of this version.
+    pub(super) fn new(version: u64) -> Self {
+        Self { version, made: None, files: 0 }
+    }
+
+    /// Returns the path of the next file in the dataset.
+    pub(super) fn next_path(&mut self, store: &dyn Store, folder: &Path) -> Result<String, DataError> {
+        let made = match &self.made {
+            Some(made) => made,
+            None => self.made.insert(make_folder(store, folder, self.version)?),
+        };
+        let path = format!("{made}/{:05}.tsl", self.files);
+        self.files = self.files.saturating_add(1);
+        Ok(path)
+    }
+
+    /// Keeps the folder: a version lists its files.
+    pub(super) fn keep(&mut self) {
+        self.made = None;
+    }
+
+    /// Removes the folder, if it was made and is not kept.
+    pub(super) fn remove(&mut self, store: &dyn Store) {
+        if let Some(made) = self.made.take() {
+            let _ = store.remove(&made); // what is left is in no version
+        }
+    }
+}
+
+/// Makes a folder that no other writer has, dead or alive.
+fn make_folder(store: &dyn Store, folder: &Path, version: u64) -> Result<String, DataError> {
+    let create = |path: &str| {
+        let created = store.create_folder(path);
+        created.map_err(|error| DataError::Io { path: join(folder, path), doing: "making the folder", error })
+    };
+    create("data")?;
+    let mut attempt = 1_u32;
+    loop {
+        let path = match attempt {
+            1 => format!("data/{version:010}"),
+            _ => format!("data/{version:010}-{attempt}"),
+        };
+        if create(&path)? {
+            return Ok(path);
+        }
+        attempt = attempt.saturating_add(1);
+    }
 }

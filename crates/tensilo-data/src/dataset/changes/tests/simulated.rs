@@ -1,6 +1,6 @@
 //! A place that remembers every operation, and what a loss of power may leave of them.
 
-use super::super::store::Store;
+use crate::dataset::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Mutex;

@@ -1,16 +1,21 @@
-//! The newest version of a dataset, or an older one.
+//! The versions of a dataset in its store: listed, read and checked.
+//!
+//! A version is one text, and the pages that it lists. Everything that is read here is checked
+//! against the digest of its name or of what lists it; only the lineage, which would need an older
+//! version or all pages, is checked on request.
 
 use super::store::Store;
 use crate::error::{DataError, Result};
 use crate::manifest::{
-    Broken, Group, Hex, MOST_VERSION_BYTES, Version, content_ids, dataset_id, join, need, number_of, path_of,
+    Broken, Group, Hex, MOST_PAGE_BYTES, MOST_VERSION_BYTES, PageEntry, Version, content_ids, dataset_id, join, need,
+    number_of, path_of,
 };
 use std::io;
 use std::path::Path;
 
 /// Returns the numbers of the versions that have a file, in ascending order. A folder without a
 /// manifest has none.
-pub(super) fn versions(store: &dyn Store, folder: &Path) -> Result<Vec<u64>> {
+pub(super) fn list(store: &dyn Store, folder: &Path) -> Result<Vec<u64>> {
     let names = match store.names("manifest") {
         Ok(names) => names,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -62,14 +67,25 @@ pub(super) fn check_lineage(
         .map_err(|broken| broken.of(&path))
 }
 
+/// A version, and the place where it is.
+pub(super) struct Place<'a> {
+    pub store: &'a dyn Store,
+    pub folder: &'a Path,
+    pub version: &'a Version,
+}
+
+impl Place<'_> {
+    /// Reads a page of the version.
+    pub(super) fn read_page(&self, entry: &PageEntry) -> Result<Vec<Group>> {
+        let path = entry.path();
+        let place = |broken: Broken| broken.of(&join(self.folder, &path));
+        let bytes = read_text(self.store, self.folder, &path, MOST_PAGE_BYTES, "reading a page of the manifest")?;
+        entry.parse(&bytes, self.version.columns()).map_err(place)
+    }
+}
+
 /// Reads a sealed text.
-pub(super) fn read_text(
-    store: &dyn Store,
-    folder: &Path,
-    path: &str,
-    most: u64,
-    doing: &'static str,
-) -> Result<Vec<u8>> {
+fn read_text(store: &dyn Store, folder: &Path, path: &str, most: u64, doing: &'static str) -> Result<Vec<u8>> {
     store.read(path, most).map_err(|error| {
         let path = join(folder, path);
         match error.kind() {

@@ -1,8 +1,6 @@
 //! A dataset below a prefix of an object store.
 
-use super::data_file::DataFile;
-use super::remote::Remote;
-use super::store::Store;
+use super::{DataFile, Remote, Store};
 use crate::error::{DataError, Result};
 use crate::io::{Io, IoChoice, Opener, Opening};
 use crate::manifest::join;
@@ -16,7 +14,7 @@ use tensilo_object::{Address, ObjectError, ObjectOptions, ObjectStorage, Opening
 const TAKEN: &str = ".taken";
 
 /// Returns the store that a path names, if it is the address of an object or a prefix.
-pub(super) fn remote(path: &Path, options: &ObjectOptions) -> Result<Option<Remote>> {
+pub(in crate::dataset) fn remote(path: &Path, options: &ObjectOptions) -> Result<Option<Remote>> {
     if !Address::is_path(path) {
         return Ok(None);
     }

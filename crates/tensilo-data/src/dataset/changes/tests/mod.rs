@@ -4,11 +4,10 @@ mod doubtful;
 mod garbage;
 mod simulated;
 
-use super::data_folder::DataFolder;
-use super::groups::{Groups, Place};
-use super::open;
-use super::publish::publish;
-use super::store::Store;
+use super::publish::{DataFolder, publish};
+use crate::dataset::groups::Groups;
+use crate::dataset::store::Store;
+use crate::dataset::versions::{self, Place};
 use crate::manifest::{Group, Hex, IdentifiedColumn, Layout, ListedFile, Version, path_of};
 use simulated::{Image, Simulated};
 use std::path::Path;
@@ -46,14 +45,14 @@ fn append(store: &Simulated, before: &Version, groups: usize) -> (Version, Vec<B
 
 /// Reads what a reader finds: the newest version, with all that it lists.
 fn newest(image: &Image) -> Option<(u64, u64)> {
-    let number = *open::versions(image, root()).unwrap().last()?;
+    let number = *versions::list(image, root()).unwrap().last()?;
     Some((number, samples_of(image, number)))
 }
 
 /// Reads a version, all of its pages, and all files that it lists. Returns the number of its
 /// samples.
 fn samples_of(image: &Image, number: u64) -> u64 {
-    let (mut version, _) = open::read(image, root(), number).unwrap();
+    let (mut version, _) = versions::read(image, root(), number).unwrap();
     let groups = Groups::new(&mut version);
     let place = Place { store: image, folder: root(), version: &version };
     let mut samples = 0;

@@ -1,7 +1,6 @@
 //! A dataset in a folder of a file system.
 
-use super::data_file::DataFile;
-use super::store::Store;
+use super::{DataFile, Store};
 use crate::manifest::join;
 use std::collections::BTreeSet;
 use std::error::Error as _;
@@ -12,7 +11,7 @@ use tensilo::sink::{AtomicFile, Sink};
 
 /// A folder.
 #[derive(Debug)]
-pub(crate) struct Folder(pub PathBuf);
+pub(in crate::dataset) struct Folder(pub PathBuf);
 
 impl Store for Folder {
     fn read(&self, path: &str, most: u64) -> io::Result<Vec<u8>> {

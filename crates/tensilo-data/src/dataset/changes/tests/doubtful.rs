@@ -1,9 +1,9 @@
 //! Versions of which it is not known at once whether they were published (M-8.7, M-8.8).
 
-use super::super::folder::Folder;
 use super::super::publish::{Unpublished, publish};
-use super::super::store::Store;
 use super::{append, root};
+use crate::dataset::store::Store;
+use crate::dataset::store::folder::Folder;
 use crate::error::DataError;
 use crate::manifest::{Hex, Version, path_of};
 use std::io;

@@ -1,11 +1,11 @@
 //! Loss of power while old versions are removed.
 
 use super::super::garbage::{find, remove};
-use super::super::publish::{Unpublished, publish};
-use super::super::store::Store;
-use super::super::{data_folder::DataFolder, open};
+use super::super::publish::{DataFolder, Unpublished, publish};
 use super::simulated::{Image, Simulated};
 use super::{DATA, Place, append, path_of, root, samples_of};
+use crate::dataset::store::Store;
+use crate::dataset::versions;
 use crate::error::DataError;
 use crate::manifest::Version;
 
@@ -29,7 +29,7 @@ fn dataset(appended: &[usize], repacked: u64) -> (Simulated, Version) {
 
 /// Checks that every version is whole, and returns their numbers.
 fn whole_versions(image: &Image) -> Vec<u64> {
-    let versions = open::versions(image, root()).unwrap();
+    let versions = versions::list(image, root()).unwrap();
     assert!(versions.iter().all(|&version| samples_of(image, version) > 0));
     versions
 }

@@ -1,10 +1,13 @@
 //! Chapter 8: old versions that are removed, and the files that only they list.
+//!
+//! What is removed is what no kept version lists, as far as it is older than the newest version:
+//! later folders of `data/`, and pages that a writer at work may list again, are left alone. The
+//! texts of versions go first, durably, and their files after them, so that every version that is
+//! left is whole, whenever the work ends.
 
-use super::dataset_place::location;
-use super::groups::Place;
-use super::open;
-use super::options::DatasetOptions;
-use super::store::Store;
+use crate::dataset::store::Store;
+use crate::dataset::store::location::{ReadOptions, location};
+use crate::dataset::versions::{self, Place};
 use crate::error::{DataError, Result};
 use crate::manifest::{Group, PageEntry, join, path_of};
 use std::collections::{BTreeSet, HashSet};
@@ -55,7 +58,21 @@ impl Garbage {
     /// Cost: reading all versions and pages of the manifest; memory for the names of all files, and
     /// for the groups of the newest version.
     pub fn find(folder: impl AsRef<Path>, keep: u64) -> Result<Self> {
-        DatasetOptions::new().garbage(folder, keep)
+        Self::find_in(folder.as_ref(), keep, ReadOptions::default())
+    }
+
+    /// Finds what can be removed from the folder of a dataset that is read with these options.
+    pub(in crate::dataset) fn find_in(folder: &Path, keep: u64, options: ReadOptions) -> Result<Self> {
+        let folder = folder.to_path_buf();
+        let (store, _) = location(&folder, options)?;
+        let found = find(&*store, &folder, keep)?;
+        let mut bytes = 0_u64;
+        for path in &found.paths {
+            let length = store.bytes(path).map_err(|error| io_error(&folder, path, "looking at the file", error))?;
+            bytes = bytes.saturating_add(length);
+        }
+        let paths = found.paths.iter().map(|path| join(&folder, path)).collect();
+        Ok(Self { versions: found.versions.clone(), paths, bytes, folder, store, found })
     }
 
     /// Removes it all: the versions first, so that every version that is left is whole, whenever
@@ -65,26 +82,9 @@ impl Garbage {
     }
 }
 
-impl DatasetOptions {
-    /// Finds what can be removed from a dataset, see [`Garbage::find`]. Of the options, those of
-    /// its place count.
-    pub fn garbage(self, folder: impl AsRef<Path>, keep: u64) -> Result<Garbage> {
-        let folder = folder.as_ref().to_path_buf();
-        let (store, _) = location(&folder, self)?;
-        let found = find(&*store, &folder, keep)?;
-        let mut bytes = 0_u64;
-        for path in &found.paths {
-            let length = store.bytes(path).map_err(|error| io_error(&folder, path, "looking at the file", error))?;
-            bytes = bytes.saturating_add(length);
-        }
-        let paths = found.paths.iter().map(|path| join(&folder, path)).collect();
-        Ok(Garbage { versions: found.versions.clone(), paths, bytes, folder, store, found })
-    }
-}
-
 /// Finds what can be removed.
 pub(super) fn find(store: &dyn Store, folder: &Path, keep: u64) -> Result<Found> {
-    let versions = open::versions(store, folder)?;
+    let versions = versions::list(store, folder)?;
     let Some(&newest) = versions.last() else {
         let folder = display_path(folder);
         return Err(DataError::BadArgument(format!("{folder}: the folder has no manifest, so nothing is known of it")));
@@ -152,7 +152,7 @@ fn visit(
     seen: &mut HashSet<PageEntry>,
     show: &mut dyn FnMut(Option<&PageEntry>, Vec<Group>),
 ) -> Result<()> {
-    let (mut version, _) = open::read(store, folder, number)?;
+    let (mut version, _) = versions::read(store, folder, number)?;
     show(None, std::mem::take(&mut version.groups));
     let place = Place { store, folder, version: &version };
     for page in &version.pages {

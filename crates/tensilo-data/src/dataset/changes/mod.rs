@@ -1,0 +1,614 @@
+//! Chapter 9: a version in the making.
+//!
+//! [`Changes`] are a version that no reader can see: samples are appended, columns added, renamed
+//! and dropped, and [`publish`] makes it the next version. Data files exist before, in a folder of
+//! this writer's own, and are removed if nothing is published.
+//!
+//! Columns have ids, and a layout says which columns of the dataset a file has, and under which
+//! names. So renaming or dropping a column changes no file, and files of several groups share a
+//! layout. Groups in pages are taken out of them only if a change concerns them.
+//!
+//! Beside it are what writes all samples again ([`repack`]), versions whose files many processes
+//! write ([`job`]), and the removal of old versions ([`garbage`]).
+
+mod garbage;
+mod job;
+mod publish;
+mod repack;
+#[cfg(test)]
+mod tests;
+
+pub use garbage::Garbage;
+pub use job::{JobFile, WriteJob};
+
+use super::handle::{Dataset, Location};
+use super::listed_file::{FileFacts, check_column};
+use super::store::location::{ReadOptions, location};
+use super::store::{DataFile, Store};
+use super::versions;
+use crate::error::{DataError, Result};
+use crate::io::Opener;
+use crate::manifest::{
+    Group, IdentifiedColumn, Layout, ListedFile, Version, check_path, content_ids, dataset_id, join,
+};
+use crate::order::RunsAndWindows;
+use publish::{DataFolder, Unpublished, publish};
+#[cfg(feature = "import")]
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+#[cfg(feature = "import")]
+use tensilo::Summary;
+use tensilo::error::display_path;
+#[cfg(feature = "import")]
+use tensilo::import::{AppendOptions, ConvertOptions, Progress, ShardFiles, append_shards, convert_shards};
+use tensilo::{ColumnSchema, Schema};
+
+/// The most groups in pages that are changed: what a manifest may claim is more than memory has.
+const MOST_CHANGED_GROUPS: u64 = 1 << 22;
+
+/// The key of the metadata that makes a column a field of a struct.
+const PATH_KEY: &str = "tensilo.path";
+
+/// Changes to a dataset, which [`Changes::publish`] makes a new version of.
+///
+/// Nothing of them can be seen before. If this value is dropped without, or fails to publish, the
+/// data files that were written to paths of [`Changes::next_path`] are removed, and so are folders
+/// that were made and are empty.
+#[derive(Debug)]
+pub struct Changes {
+    folder: PathBuf,
+    store: Arc<dyn Store>,
+    /// How the dataset is read.
+    options: ReadOptions,
+    /// The version that changes; none for a new dataset.
+    base: Option<Dataset>,
+    /// The version in the making.
+    version: Version,
+    /// Raw bytes of the files of a new dataset, from which its order is derived.
+    raw_bytes: u64,
+    order: Option<RunsAndWindows>,
+    data: DataFolder,
+    /// The paths of all files that were added.
+    added: Vec<Box<str>>,
+    /// The folders that were made, innermost first.
+    made: Vec<PathBuf>,
+}
+
+impl Dataset {
+    /// Begins a new dataset in a folder, which is made if it does not exist. Fails if the folder
+    /// has a manifest.
+    pub fn create(folder: impl AsRef<Path>) -> Result<Changes> {
+        Changes::create(folder.as_ref(), ReadOptions::default())
+    }
+
+    /// Begins changes to this version of the dataset.
+    pub fn change(&self) -> Result<Changes> {
+        let Location::Folder(folder) = &self.0.location else {
+            let message = "files without a manifest cannot be changed as a dataset; create one from them first";
+            return Err(DataError::BadArgument(message.to_owned()));
+        };
+        let mut version = self.0.version.clone();
+        version.parent = Some((version.number, self.0.digest));
+        version.groups = self.0.groups_of_page(version.pages.len())?;
+        let place = (self.0.store.clone(), self.0.options.clone());
+        Ok(Changes::new(folder, place, Some(self.clone()), version))
+    }
+}
+
+impl Changes {
+    /// Begins a new dataset, see [`Dataset::create`]. The options are those that it is read with.
+    pub(super) fn create(folder: &Path, options: ReadOptions) -> Result<Self> {
+        let (store, options) = location(folder, options)?;
+        let made = store.make().map_err(|error| DataError::Io {
+            path: folder.to_path_buf(),
+            doing: "making the folder",
+            error,
+        })?;
+        if let Some(version) = versions::list(&*store, folder)?.last() {
+            return Err(DataError::BadArgument(format!(
+                "{}: the folder has a dataset, at version {version}; append to it, or choose another folder",
+                display_path(folder)
+            )));
+        }
+        let mut changes = Self::new(folder, (store, options), None, Version::empty());
+        changes.made = made;
+        Ok(changes)
+    }
+
+    fn new(
+        folder: &Path,
+        (store, options): (Arc<dyn Store>, ReadOptions),
+        base: Option<Dataset>,
+        mut version: Version,
+    ) -> Self {
+        version.number = version.number.saturating_add(1);
+        version.time = SystemTime::UNIX_EPOCH.elapsed().ok().map(|since| since.as_secs());
+        Self {
+            folder: folder.to_path_buf(),
+            store,
+            options,
+            base,
+            data: DataFolder::new(version.number),
+            version,
+            raw_bytes: 0,
+            order: None,
+            added: Vec::new(),
+            made: Vec::new(),
+        }
+    }
+
+    /// Returns the number of the version in the making.
+    pub fn version(&self) -> u64 {
+        self.version.number
+    }
+
+    /// Returns the number of samples so far.
+    pub fn sample_count(&self) -> u64 {
+        self.version.samples
+    }
+
+    /// Returns the columns and the metadata so far.
+    pub fn schema(&self) -> Schema {
+        let columns = self.version.columns.iter().map(|column| column.schema.clone()).collect();
+        Schema { columns, metadata: self.version.metadata.clone() }
+    }
+
+    /// Sets when the version was made, in seconds since 1970-01-01 00:00 UTC. The default is now.
+    /// With `None` it is not recorded: equal files then give equal bytes.
+    pub fn set_time(&mut self, time: Option<u64>) {
+        self.version.time = time;
+    }
+
+    /// Sets the sizes of runs and windows that a training uses unless told. The default is that of
+    /// the version before, or [`RunsAndWindows::for_samples_of`] the bytes of the samples.
+    pub fn set_order(&mut self, order: RunsAndWindows) {
+        self.order = Some(order);
+    }
+
+    /// Sets the metadata of the dataset.
+    pub fn set_metadata(&mut self, metadata: tensilo::Metadata) {
+        self.version.metadata = metadata;
+    }
+
+    /// Returns a path for a new data file, in a folder of this writer's own. The caller writes a
+    /// tensilo file there, and calls [`Changes::append`] or [`Changes::add_columns`] with it.
+    ///
+    /// [`Changes::next_file`] opens the file, too, and works in object stores.
+    pub fn next_path(&mut self) -> Result<PathBuf> {
+        let name = self.next_name()?;
+        Ok(join(&self.folder, &name))
+    }
+
+    /// Begins a new data file, in a folder of this writer's own. The caller writes a tensilo file
+    /// to it, and calls [`Changes::append`] or [`Changes::add_columns`] with its path.
+    pub fn next_file(&mut self) -> Result<DataFile> {
+        let name = self.next_name()?;
+        Ok(self.store.data_file(&name)?)
+    }
+
+    /// Returns the path of the next data file in the dataset.
+    fn next_name(&mut self) -> Result<String> {
+        let folder = self.folder.join("data");
+        let is_new = !folder.exists();
+        let name = self.data.next_path(&*self.store, &self.folder)?;
+        if is_new {
+            self.made.insert(0, folder);
+        }
+        Ok(name)
+    }
+
+    /// Appends the samples of a tensilo file, which is in the folder of the dataset, as it is now.
+    ///
+    /// It is a new file: one that only older versions list may be removed with them, see
+    /// [`Garbage`](crate::Garbage).
+    ///
+    /// Its columns are those of the dataset, by their names: of the same dtypes, shapes and casts.
+    /// It may lack nullable ones, whose samples are then null. The first file of a new dataset
+    /// gives it columns and metadata.
+    pub fn append(&mut self, file: impl AsRef<Path>) -> Result<()> {
+        let path = file.as_ref();
+        let facts = self.facts(path)?;
+        let name = facts.listed.path.clone();
+        self.append_facts(facts).map_err(|what| DataError::BadArgument(format!("{}: {what}", display_path(path))))?;
+        self.added.push(name);
+        Ok(())
+    }
+
+    /// Appends the samples of a durable file, or says why not.
+    fn append_facts(&mut self, facts: FileFacts) -> std::result::Result<(), String> {
+        let is_new = self.base.is_none() && self.version.groups.is_empty();
+        if is_new && self.version.columns.is_empty() {
+            // a manifest has no name for a type that this release does not know
+            facts.schema.check().map_err(|error| error.to_string())?;
+            self.version.metadata.extend(facts.schema.metadata.clone());
+            adopt_columns(&mut self.version, &facts.schema);
+        }
+        let layout = layout_of_appended(&facts.schema, &self.version.columns)?;
+        let layout = layout_index(&mut self.version.layouts, layout);
+        self.version.samples = self.version.samples.saturating_add(facts.samples);
+        self.raw_bytes = self.raw_bytes.saturating_add(facts.raw_bytes);
+        let files = vec![ListedFile { layout, ..facts.listed }];
+        self.version.groups.push(Group { samples: facts.samples, files });
+        Ok(())
+    }
+
+    /// Gives a new dataset its columns and metadata, before its first file does so.
+    pub fn declare(&mut self, schema: &Schema) -> Result<()> {
+        if !self.version.columns.is_empty() {
+            return Err(DataError::BadArgument("the dataset has columns".to_owned()));
+        }
+        self.version.metadata.clone_from(&schema.metadata);
+        adopt_columns(&mut self.version, schema);
+        Ok(())
+    }
+
+    /// Makes a column nullable, which is named by its number.
+    pub fn make_nullable(&mut self, column: usize) {
+        self.version.columns.get_mut(column).into_iter().for_each(|column| column.schema.nullable = true);
+    }
+
+    /// Appends samples that are in several tensilo files, which are in the folder of the dataset.
+    /// Each is given with its columns: their names in the file, and their numbers in
+    /// [`Changes::schema`]. Columns that none of them has are null.
+    pub fn append_group(&mut self, files: &[(PathBuf, Vec<(String, usize)>)]) -> Result<()> {
+        let mut group = Group { samples: 0, files: Vec::new() };
+        for (path, columns) in files {
+            let facts = self.facts(path)?;
+            let refused = |what: String| DataError::BadArgument(format!("{}: {what}", display_path(path)));
+            if !group.files.is_empty() && facts.samples != group.samples {
+                return Err(refused(format!("{} samples in a group of {}", facts.samples, group.samples)));
+            }
+            let mut layout = Layout::new();
+            for (name, number) in columns {
+                let due = self.version.columns.get(*number);
+                let due = due.ok_or_else(|| refused(format!("the dataset has no column with the number {number}")))?;
+                let (_, found) = facts.schema.find_column(name).map_err(|error| error.with_path(path))?;
+                check_column(found, &due.schema).map_err(|broken| refused(broken.message))?;
+                layout.insert(name.clone(), due.id);
+            }
+            let layout = layout_index(&mut self.version.layouts, layout);
+            group.samples = facts.samples;
+            group.files.push(self.listed(facts, layout));
+        }
+        self.version.samples = self.version.samples.saturating_add(group.samples);
+        self.version.groups.push(group);
+        Ok(())
+    }
+
+    /// Adds columns to the samples that the dataset has: those of the given tensilo files, which
+    /// are in its folder. The first has the samples of the first group, and so on. All have the
+    /// same columns, whose names are new.
+    ///
+    /// Cost: the reading of all pages of the manifest, and the opening of the files.
+    pub fn add_columns<P: AsRef<Path>>(&mut self, files: impl IntoIterator<Item = P>) -> Result<()> {
+        let groups: Vec<u64> = self.groups_mut()?.iter().map(|group| group.samples).collect();
+        let added = self.facts_of_columns(&groups, files)?;
+        let Some(columns) = added.first().map(|facts| facts.schema.columns.clone()) else {
+            return Err(bad("a dataset without samples; append the first file with all its columns".to_owned()));
+        };
+        columns.iter().try_for_each(|column| self.check_new(&column.name))?;
+        // nothing fails from here on
+        let ids = columns.into_iter().map(|column| {
+            let name = column.name.clone();
+            (name, add_column(&mut self.version, column))
+        });
+        let layout: Layout = ids.collect();
+        let layout = layout_index(&mut self.version.layouts, layout);
+        for (group, facts) in added.into_iter().enumerate() {
+            let file = self.listed(facts, layout);
+            self.version.groups.get_mut(group).into_iter().for_each(|group| group.files.push(file.clone()));
+        }
+        Ok(())
+    }
+
+    /// Returns the facts of files with new columns for groups with so many samples.
+    fn facts_of_columns<P: AsRef<Path>>(
+        &self,
+        groups: &[u64],
+        files: impl IntoIterator<Item = P>,
+    ) -> Result<Vec<FileFacts>> {
+        let mut found: Vec<FileFacts> = Vec::with_capacity(groups.len());
+        for path in files {
+            let path = path.as_ref();
+            let facts = self.facts(path)?;
+            let due = groups.get(found.len()).copied().unwrap_or(0);
+            if facts.samples != due {
+                let (path, group, samples) = (display_path(path), found.len(), facts.samples);
+                return Err(bad(format!("{path}: {samples} samples for group {group}, which has {due}")));
+            }
+            if found.first().is_some_and(|first| first.schema.columns != facts.schema.columns) {
+                return Err(bad(format!("{}: the columns are not those of the first file", display_path(path))));
+            }
+            found.push(facts);
+        }
+        if found.len() != groups.len() {
+            return Err(bad(format!("{} files for {} groups of samples", found.len(), groups.len())));
+        }
+        Ok(found)
+    }
+
+    /// Adds a nullable column, in which all samples that the dataset has are null.
+    pub fn add_nullable_column(&mut self, column: ColumnSchema) -> Result<()> {
+        if !column.nullable {
+            let name = &column.name;
+            return Err(bad(format!(
+                "column {name:?}: without files, a new column is null, and this one is not nullable"
+            )));
+        }
+        self.check_new(&column.name)?;
+        add_column(&mut self.version, column);
+        Ok(())
+    }
+
+    /// Removes a column. Its files stay, as older versions have it.
+    pub fn drop_column(&mut self, name: &str) -> Result<()> {
+        let index = self.index_of(name)?;
+        self.version.columns.remove(index);
+        Ok(())
+    }
+
+    /// Gives a column another name. Files keep the name that they have.
+    pub fn rename_column(&mut self, name: &str, new_name: &str) -> Result<()> {
+        let index = self.index_of(name)?;
+        self.check_new(new_name)?;
+        if let Some(column) = self.version.columns.get_mut(index) {
+            new_name.clone_into(&mut column.schema.name);
+        }
+        Ok(())
+    }
+
+    /// Returns the index of a column that can be changed.
+    fn index_of(&self, name: &str) -> Result<usize> {
+        let (index, _) = self.schema().find_column(name)?;
+        let is_field = |column: &IdentifiedColumn| column.schema.metadata.contains_key(PATH_KEY);
+        if self.version.columns.get(index).is_some_and(is_field) {
+            return Err(bad(format!("column {name:?} is a field of a struct, which is kept as it is")));
+        }
+        Ok(index)
+    }
+
+    fn check_new(&self, name: &str) -> Result<()> {
+        if self.version.columns.iter().any(|column| column.schema.name == name) {
+            return Err(bad(format!("the dataset has a column {name:?} already")));
+        }
+        Ok(())
+    }
+
+    /// Publishes the version, and returns the dataset as it is then. `change` says in words what
+    /// was changed.
+    ///
+    /// Everything is durable when this returns. Fails with [`DataError::Conflict`] if another
+    /// writer has published a version since the one that was changed.
+    pub fn publish(mut self, change: impl Into<String>) -> Result<Dataset> {
+        self.version.change = change.into();
+        if self.base.is_none() {
+            self.version.dataset_id = dataset_id(content_ids(&self.version.groups));
+            self.version.order = RunsAndWindows::for_samples_of(self.raw_bytes / self.version.samples.max(1));
+        }
+        self.version.order = self.order.unwrap_or(self.version.order);
+        match publish(&*self.store, &self.folder, &mut self.version, &self.added) {
+            Ok(digest) => {
+                self.data.keep();
+                let location = Location::Folder(self.folder.clone());
+                let version = std::mem::replace(&mut self.version, Version::empty());
+                Ok(Dataset::new(self.store.clone(), location, version, digest, self.options.clone()))
+            }
+            Err(Unpublished::No(error)) => Err(error),
+            Err(Unpublished::Unknown(error)) => {
+                self.data.keep();
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns the facts of a file in the folder.
+    fn facts(&self, path: &Path) -> Result<FileFacts> {
+        let name = name_in(&self.folder, path)?;
+        FileFacts::of_samples(&self.opener_of_new_files(), path, &name)
+    }
+
+    /// Takes a file into the version, with this layout.
+    fn listed(&mut self, facts: FileFacts, layout: usize) -> ListedFile {
+        self.added.push(facts.listed.path.clone());
+        ListedFile { layout, ..facts.listed }
+    }
+
+    /// Returns the number of pages, with that of the inline groups.
+    fn page_count(&self) -> usize {
+        self.version.pages.len().saturating_add(1)
+    }
+
+    /// Returns the groups of a page, or, after the last page, the inline ones.
+    fn groups_of_page(&self, page: usize) -> Result<Vec<Group>> {
+        match &self.base {
+            Some(base) if page < self.version.pages.len() => base.0.groups_of_page(page),
+            _ => Ok(self.version.groups.clone()),
+        }
+    }
+
+    /// Takes all groups out of their pages, to change them.
+    fn groups_mut(&mut self) -> Result<&mut Vec<Group>> {
+        let paged = self.version.pages.iter().map(|page| page.groups).fold(0, u64::saturating_add);
+        if paged > MOST_CHANGED_GROUPS {
+            let message = format!(
+                "{paged} groups, and at most {MOST_CHANGED_GROUPS} can be changed; repack the dataset to larger files first"
+            );
+            return Err(DataError::BadArgument(message));
+        }
+        let mut groups = Vec::new();
+        for page in 0..self.page_count() {
+            groups.extend(self.groups_of_page(page)?);
+        }
+        self.version.groups = groups;
+        self.version.pages.clear();
+        Ok(&mut self.version.groups)
+    }
+
+    /// Replaces all groups by files with the same samples.
+    fn replace_groups(&mut self, files: Vec<(FileFacts, Layout)>) {
+        self.version.pages.clear();
+        self.version.layouts.clear();
+        self.version.groups.clear();
+        self.added.clear();
+        for (facts, layout) in files {
+            let layout = layout_index(&mut self.version.layouts, layout);
+            let samples = facts.samples;
+            let files = vec![self.listed(facts, layout)];
+            self.version.groups.push(Group { samples, files });
+        }
+    }
+
+    /// Returns the layout of a file that has the columns with these numbers under their names.
+    fn layout_of(&self, columns: &[usize]) -> Layout {
+        let columns = columns.iter().filter_map(|&number| self.version.columns.get(number));
+        columns.map(|column| (column.schema.name.clone(), column.id)).collect()
+    }
+
+    /// Returns the origin of a data file that is made of the dataset, given its number.
+    fn origin(&self, number: usize) -> Vec<u8> {
+        let number = u64::try_from(number).unwrap_or(u64::MAX);
+        let numbers = [self.version.number.to_le_bytes(), number.to_le_bytes()].concat();
+        [b"repacked ".as_slice(), &self.version.dataset_id, &numbers].concat()
+    }
+
+    /// Returns the function that opens files that were written just now.
+    fn opener_of_new_files(&self) -> Opener {
+        self.options.opener_of_new_files()
+    }
+
+    /// Returns the function that opens the files of the dataset.
+    fn opener(&self) -> Opener {
+        self.base.as_ref().map_or_else(|| self.opener_of_new_files(), |base| base.0.files.opener().clone())
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        self.data.remove(&*self.store);
+        for folder in &self.made {
+            let _ = std::fs::remove_dir(folder); // it stays if anything is in it
+        }
+    }
+}
+
+#[cfg(feature = "import")]
+impl Changes {
+    /// Converts files and appends their samples, in data files of at most `shard_bytes` raw bytes,
+    /// or one sample. The inputs and their order are those of [`tensilo::import::convert`].
+    ///
+    /// Raw bytes are those of the values as they are stored, after casts and before encoding. The
+    /// same inputs and options give the same files, for any number of threads. After an error, what
+    /// was appended before the call is still there, and some of the samples may be: drop the
+    /// changes, or convert again in new ones.
+    pub fn import(
+        &mut self,
+        inputs: &[PathBuf],
+        shard_bytes: u64,
+        options: &ConvertOptions,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<()> {
+        convert_shards(inputs, &mut Shards(self), shard_bytes, options, progress)
+    }
+
+    /// Converts files to the columns that the dataset has, and appends their samples: as
+    /// [`tensilo::import::append`] does to a file, with the casts that the columns record.
+    ///
+    /// The files are those of [`Changes::import`]. So is what an error leaves.
+    pub fn import_rows(
+        &mut self,
+        inputs: &[PathBuf],
+        shard_bytes: u64,
+        options: &AppendOptions,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let (schema, folder) = (self.schema(), self.folder.clone());
+        append_shards(inputs, &schema, &folder, &mut Shards(self), shard_bytes, options, progress)
+    }
+}
+
+/// The data files of changes.
+#[cfg(feature = "import")]
+struct Shards<'a>(&'a mut Changes);
+
+#[cfg(feature = "import")]
+impl ShardFiles for Shards<'_> {
+    type Sink = DataFile;
+    type Error = DataError;
+
+    fn begin(&mut self) -> Result<DataFile> {
+        self.0.next_file()
+    }
+
+    fn finished(&mut self, file: Summary<DataFile>) -> Result<()> {
+        self.0.append(file.sink.path())
+    }
+}
+
+/// Returns the path of a file as a manifest has it.
+fn name_in(folder: &Path, file: &Path) -> Result<String> {
+    let refused = |why: &str| {
+        let (file, folder) = (display_path(file), display_path(folder));
+        DataError::BadArgument(format!("{file}: {why} the folder {folder} of the dataset"))
+    };
+    let inside = match file.strip_prefix(folder) {
+        Ok(inside) => inside.to_path_buf(),
+        Err(_) => {
+            let whole =
+                |path: &Path| std::fs::canonicalize(path).map_err(|error| refused(&format!("{error}, or not in")));
+            let (file, folder) = (whole(file)?, whole(folder)?);
+            file.strip_prefix(&folder).map_err(|_| refused("the file is not in"))?.to_path_buf()
+        }
+    };
+    let names: Option<Vec<&str>> = inside.components().map(|component| component.as_os_str().to_str()).collect();
+    let name = names.ok_or_else(|| refused("the name is not UTF-8, in"))?.join("/");
+    check_path(&name).map_err(|broken| DataError::BadArgument(broken.message))?;
+    Ok(name)
+}
+
+/// Gives a dataset without columns those of a file.
+fn adopt_columns(version: &mut Version, schema: &Schema) {
+    for column in &schema.columns {
+        add_column(version, column.clone());
+    }
+}
+
+/// Adds a column, and returns its id.
+fn add_column(version: &mut Version, schema: ColumnSchema) -> u64 {
+    let id = version.column_ids;
+    version.column_ids = id.saturating_add(1);
+    version.columns.push(IdentifiedColumn { id, schema });
+    id
+}
+
+/// Returns the layout of a file whose samples are appended, or why they cannot be.
+fn layout_of_appended(schema: &Schema, columns: &[IdentifiedColumn]) -> std::result::Result<Layout, String> {
+    let mut layout = Layout::new();
+    for column in &schema.columns {
+        let due = columns.iter().find(|due| due.schema.name == column.name).ok_or_else(|| {
+            let name = &column.name;
+            format!("the dataset has no column {name:?}; add it first, so that the samples before have it, too")
+        })?;
+        check_column(column, &due.schema).map_err(|broken| broken.message)?;
+        layout.insert(column.name.clone(), due.id);
+    }
+    let missing = columns.iter().find(|due| !due.schema.nullable && !layout.contains_key(&due.schema.name));
+    match missing {
+        None => Ok(layout),
+        Some(due) => Err(format!("there is no column {:?}, which is not nullable in the dataset", due.schema.name)),
+    }
+}
+
+/// Returns the index of a layout; adds it if it is a new one.
+fn layout_index(layouts: &mut Vec<Layout>, layout: Layout) -> usize {
+    let found = layouts.iter().position(|known| *known == layout);
+    found.unwrap_or_else(|| {
+        layouts.push(layout);
+        layouts.len().saturating_sub(1)
+    })
+}
+
+fn bad(message: String) -> DataError {
+    DataError::BadArgument(message)
+}

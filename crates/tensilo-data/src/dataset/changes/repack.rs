@@ -1,0 +1,339 @@
+//! Chapter 9: the samples of all groups in new data files.
+//!
+//! The samples of a group are read in batches that stay in the processor's cache ([`GroupSamples`])
+//! and pushed into the file that is open ([`NewFiles`]). A file ends when it is full, or before a
+//! group with other columns. Where it ends in the middle of a batch, the batch is read once more,
+//! shorter: files then depend on the samples, and not on how they were in files before.
+
+use super::Changes;
+use crate::dataset::listed_file::{self, FileFacts, Listing};
+use crate::dataset::store::DataFile;
+use crate::error::{DataError, Result};
+use crate::manifest::{Group, Layout, join};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use tensilo::facts::CastFacts;
+use tensilo::{Column, ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, Error, Schema, Writer, WriterOptions};
+
+/// The most bytes of a batch, about: so few that it stays in the processor's cache.
+const BATCH_BYTES: u64 = 2 << 20;
+
+impl Changes {
+    /// Writes all samples into new data files of at most `shard_bytes` raw bytes, or one sample.
+    /// Samples keep their numbers, so that a training goes on with the same batches.
+    ///
+    /// Raw bytes are those of the values as they are stored, before encoding. The columns are those
+    /// that the dataset has so far, under its names; what was dropped is not copied. A file ends,
+    /// too, before a sample that other columns have values for: where a column was added without
+    /// values, no nulls are written.
+    ///
+    /// No value is rounded again. A file states of a cast the largest errors, and the sums of the
+    /// counts, of all files that it has samples of: its own are at most these.
+    ///
+    /// The same dataset and options give the same files, for any number of threads. The ids of the
+    /// files are derived from that of the dataset, the version and their number, whatever the
+    /// options say of their origin. `progress` gets the number of samples done.
+    ///
+    /// Fails if samples have no column with values left. After an error, drop the changes: this
+    /// removes the files that were written.
+    ///
+    /// Cost: reading and writing all samples once; memory for some MiB, or the largest chunk, of
+    /// each column.
+    pub fn repack(
+        &mut self,
+        shard_bytes: u64,
+        options: &WriterOptions,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut files = NewFiles { changes: self, shard_bytes, options, open: None, done: Vec::new(), copied: 0 };
+        go_on(progress(0))?;
+        for page in 0..files.changes.page_count() {
+            for group in files.changes.groups_of_page(page)? {
+                files.copy(&group, progress)?;
+            }
+        }
+        files.finish()?;
+        let files = files.done;
+        self.replace_groups(files);
+        Ok(())
+    }
+
+    /// Opens the files of a group, whose first sample is `first` in the dataset. Batches have about
+    /// `batch_bytes`, or less.
+    fn samples_of(&self, group: &Group, first: u64, batch_bytes: u64) -> Result<GroupSamples> {
+        let mut found = Vec::new();
+        for file in &group.files {
+            let Some(layout) = self.version.layouts.get(file.layout) else { continue };
+            let path = join(&self.folder, &file.path);
+            let listing = Listing { file, samples: group.samples, layout, columns: &self.version.columns };
+            let reader = listed_file::open(&self.opener(), &path, &listing, None)?;
+            for (name, id) in layout {
+                // else it was dropped
+                let Some(number) = self.version.columns.iter().position(|column| column.id == *id) else { continue };
+                found.push((number, path.clone(), reader.column(name)?));
+            }
+        }
+        if found.is_empty() {
+            let end = first.saturating_add(group.samples);
+            let message = format!("samples {first}..{end}: no column with values is left; add one, or keep one, first");
+            return Err(DataError::BadArgument(message));
+        }
+        found.sort_unstable_by_key(|(number, ..)| *number);
+        Ok(GroupSamples {
+            samples: group.samples,
+            batch_bytes: batch_bytes.min(BATCH_BYTES),
+            numbers: found.iter().map(|(number, ..)| *number).collect(),
+            casts: found.iter().map(|(.., column)| column.facts().cast).collect(),
+            columns: found.into_iter().map(|(_, path, column)| GroupColumn::new(path, column)).collect(),
+            start: 0,
+            end: 0,
+        })
+    }
+}
+
+/// The data files that are written, one after the other.
+struct NewFiles<'a> {
+    changes: &'a mut Changes,
+    shard_bytes: u64,
+    options: &'a WriterOptions,
+    /// The file that takes samples. It has at least one, or gets one next.
+    open: Option<BegunFile>,
+    /// The files that are complete.
+    done: Vec<(FileFacts, Layout)>,
+    /// The number of samples done.
+    copied: u64,
+}
+
+/// A data file in the making.
+struct BegunFile {
+    writer: Writer<DataFile>,
+    /// The numbers of its columns in the dataset.
+    columns: Vec<usize>,
+    /// The raw bytes that it can take.
+    left: u64,
+    /// Whether it states the cast facts of the group that is read.
+    has_facts: bool,
+}
+
+impl NewFiles<'_> {
+    fn copy(&mut self, group: &Group, progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<()> {
+        // a batch is read again where a file ends, so it is not larger than a file
+        let mut source = self.changes.samples_of(group, self.copied, self.shard_bytes)?;
+        self.begin_group(&source)?;
+        while source.read_next()? > 0 {
+            let count = self.make_room(&source)?;
+            source.shorten(count)?;
+            self.push(&source)?;
+            self.copied = self.copied.saturating_add(source.batch_samples());
+            go_on(progress(self.copied))?;
+        }
+        Ok(())
+    }
+
+    /// Ends the file if the group has other columns.
+    fn begin_group(&mut self, source: &GroupSamples) -> Result<()> {
+        match &mut self.open {
+            Some(open) if open.columns == source.numbers() => open.has_facts = false,
+            _ => self.finish()?,
+        }
+        Ok(())
+    }
+
+    /// Returns how many samples of the batch go into the open file, at least one. Begins a file if
+    /// none does.
+    fn make_room(&mut self, source: &GroupSamples) -> Result<usize> {
+        let fitting = self.open.as_ref().map_or(0, |open| source.fitting(open.left));
+        if fitting > 0 {
+            return Ok(fitting);
+        }
+        self.finish()?;
+        self.begin(source)?;
+        Ok(source.fitting(self.shard_bytes).max(1))
+    }
+
+    fn begin(&mut self, source: &GroupSamples) -> Result<()> {
+        let all = self.changes.schema();
+        let columns = source.numbers().iter().filter_map(|&number| all.columns.get(number).cloned());
+        let schema = Schema { columns: columns.collect(), metadata: all.metadata };
+        let options = self.options.clone().origin(self.changes.origin(self.done.len()));
+        let sink = self.changes.next_file()?;
+        let writer = Writer::of_rounded(sink, schema, &options, source.casts())?;
+        let columns = source.numbers().to_vec();
+        self.open = Some(BegunFile { writer, columns, left: self.shard_bytes, has_facts: true });
+        Ok(())
+    }
+
+    /// Writes the batch.
+    fn push(&mut self, source: &GroupSamples) -> Result<()> {
+        let Some(open) = &mut self.open else { return Ok(()) }; // `make_room` has begun one
+        if !std::mem::replace(&mut open.has_facts, true) {
+            open.writer.join_cast_facts(source.casts());
+        }
+        open.left = open.left.saturating_sub(source.raw_bytes());
+        Ok(open.writer.push_batch(&source.batches())?)
+    }
+
+    /// Completes the open file.
+    fn finish(&mut self) -> Result<()> {
+        let Some(BegunFile { writer, columns, .. }) = self.open.take() else { return Ok(()) };
+        let file = writer.finish()?;
+        let facts = self.changes.facts(file.sink.path())?;
+        self.done.push((facts, self.changes.layout_of(&columns)));
+        Ok(())
+    }
+}
+
+fn go_on(flow: ControlFlow<()>) -> Result<()> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(DataError::File(Error::cancelled())),
+    }
+}
+
+/// All columns of a group that the dataset has, and the batch that was read last.
+struct GroupSamples {
+    samples: u64,
+    /// The bytes of a batch, about.
+    batch_bytes: u64,
+    /// By their numbers in the dataset.
+    columns: Vec<GroupColumn>,
+    numbers: Vec<usize>,
+    casts: Vec<Option<CastFacts>>,
+    /// The batch.
+    start: u64,
+    end: u64,
+}
+
+struct GroupColumn {
+    path: PathBuf,
+    column: Column,
+    cursor: Cursor,
+    buffer: ColumnBuffer,
+}
+
+impl GroupSamples {
+    /// Returns the numbers of the columns in the dataset, in ascending order.
+    fn numbers(&self) -> &[usize] {
+        &self.numbers
+    }
+
+    /// Returns the facts of the casts of all columns.
+    fn casts(&self) -> &[Option<CastFacts>] {
+        &self.casts
+    }
+
+    /// Reads the samples after those of the batch, and returns how many; 0 after the last.
+    fn read_next(&mut self) -> Result<u64> {
+        self.start = self.end;
+        if self.start < self.samples {
+            self.end = self.batch_end()?;
+            self.read()?;
+        }
+        Ok(self.batch_samples())
+    }
+
+    /// Leaves only the first samples of the batch, which are read once more: a file ends there.
+    fn shorten(&mut self, count: usize) -> Result<()> {
+        let end = u64::try_from(count).map_or(self.end, |count| self.start.saturating_add(count).min(self.end));
+        if end < self.end {
+            self.end = end;
+            self.read()?;
+        }
+        Ok(())
+    }
+
+    /// Returns the number of samples of the batch.
+    fn batch_samples(&self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// Returns how many samples of the batch have at most so many raw bytes.
+    fn fitting(&self, most: u64) -> usize {
+        let (mut fit, mut too_many) = (0, self.count().saturating_add(1));
+        while too_many - fit > 1 {
+            let middle = fit + (too_many - fit) / 2;
+            *(if self.raw_bytes_of(middle) <= most { &mut fit } else { &mut too_many }) = middle;
+        }
+        fit
+    }
+
+    /// Returns the raw bytes of the batch.
+    fn raw_bytes(&self) -> u64 {
+        self.raw_bytes_of(self.count())
+    }
+
+    /// Returns the batch as it is pushed into a writer.
+    fn batches(&self) -> Vec<ColumnBatch<'_>> {
+        self.columns.iter().map(|column| column.buffer.as_batch()).collect()
+    }
+
+    fn count(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.buffer.sample_count())
+    }
+
+    fn raw_bytes_of(&self, count: usize) -> u64 {
+        self.columns.iter().map(|column| raw_bytes(&column.buffer, count)).fold(0, u64::saturating_add)
+    }
+
+    fn read(&mut self) -> Result<()> {
+        let range = self.start..self.end;
+        self.columns.iter_mut().try_for_each(|column| {
+            let read = column.cursor.range_into(range.clone(), &mut column.buffer);
+            read.map_err(|error| located(error, &column.path))
+        })
+    }
+
+    /// Returns the end of a batch: as many samples of fixed shapes and as many chunks of others as
+    /// fit, at least one.
+    fn batch_end(&self) -> Result<u64> {
+        let (fixed, varying): (Vec<_>, Vec<_>) =
+            self.columns.iter().partition(|column| fixed_bytes(column.column.schema()).is_some());
+        let sample_bytes = fixed.iter().filter_map(|column| fixed_bytes(column.column.schema()));
+        let sample_bytes = sample_bytes.fold(0, u64::saturating_add);
+        let mut end = self.samples.min(self.start.saturating_add((self.batch_bytes / sample_bytes.max(1)).max(1)));
+        let column_bytes = self.batch_bytes / u64::try_from(varying.len().max(1)).unwrap_or(u64::MAX);
+        let column_bytes = column_bytes.max(1); // a chunk of each
+        for GroupColumn { path, column, .. } in varying {
+            let (mut next, mut bytes) = (self.start, 0_u64);
+            while next < end && bytes < column_bytes {
+                let chunk = column.chunk_of(next).map_err(|error| located(error, path))?;
+                next = chunk.samples.end;
+                bytes = bytes.saturating_add(chunk.raw_bytes);
+            }
+            end = end.min(next);
+        }
+        Ok(end)
+    }
+}
+
+impl GroupColumn {
+    fn new(path: PathBuf, column: Column) -> Self {
+        Self { path, cursor: column.cursor(), column, buffer: ColumnBuffer::new() }
+    }
+}
+
+/// Returns the bytes of a sample of a fixed shape that is no list.
+fn fixed_bytes(schema: &ColumnSchema) -> Option<u64> {
+    let is_fixed = schema.levels.is_empty() && !schema.shape.is_ragged();
+    is_fixed.then(|| item_bytes(schema.shape.inner_elements(), schema.dtype))
+}
+
+fn item_bytes(elements: Option<u64>, dtype: tensilo::DType) -> u64 {
+    let width = u64::try_from(dtype.element_bytes()).unwrap_or(u64::MAX);
+    elements.unwrap_or(u64::MAX).saturating_mul(width)
+}
+
+/// Returns the raw bytes of the first `count` samples of a buffer: those of their elements.
+fn raw_bytes(buffer: &ColumnBuffer, count: usize) -> u64 {
+    let offset = |offsets: &[u64], at: u64| usize::try_from(at).ok().and_then(|at| offsets.get(at)).copied();
+    let samples = u64::try_from(count).unwrap_or(u64::MAX);
+    let items = buffer.lists().iter().fold(samples, |at, lists| offset(lists.offsets(), at).unwrap_or(at));
+    if buffer.shape().is_ragged() {
+        return item_bytes(offset(buffer.offsets(), items), buffer.dtype());
+    }
+    items.saturating_mul(item_bytes(buffer.shape().inner_elements(), buffer.dtype()))
+}
+
+fn located(error: tensilo::Error, path: &Path) -> DataError {
+    DataError::File(error.with_path(path))
+}

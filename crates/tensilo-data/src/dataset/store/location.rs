@@ -1,0 +1,99 @@
+//! Where a path leads, and how files are read there.
+//!
+//! A path names a folder, a file, or something of an object store: `s3://bucket/train`. A dataset
+//! in a store reads objects, whatever suits files: [`ReadOptions`] are those of the caller, and
+//! [`location`] fits them to the place.
+
+#[cfg(not(feature = "object"))]
+use super::Remote;
+use super::Store;
+use super::folder::Folder;
+#[cfg(feature = "object")]
+pub(in crate::dataset) use super::objects::remote;
+use crate::error::{DataError, Result};
+use crate::io::{Io, IoChoice, Opener};
+use std::path::Path;
+use std::sync::Arc;
+use tensilo::source::Source;
+
+/// Files of a store that are kept open unless told: they cost memory only, and opening one again
+/// costs a round trip.
+const OPEN_OBJECTS: usize = 4096;
+
+/// The options for requests to stores.
+#[cfg(feature = "object")]
+pub(in crate::dataset) type RemoteOptions = tensilo_object::ObjectOptions;
+#[cfg(not(feature = "object"))]
+pub(in crate::dataset) type RemoteOptions = ();
+
+/// How the files of a dataset are read.
+#[derive(Clone, Debug, Default)]
+pub(in crate::dataset) struct ReadOptions {
+    /// `None`: as suits the place of the files.
+    pub max_open_files: Option<usize>,
+    /// How files are read; `None`: as suits them.
+    pub io: Option<IoChoice>,
+    /// How files are read that stay in the page cache, if `io` is `None`.
+    pub if_cached: Option<IoChoice>,
+    pub remote: RemoteOptions,
+}
+
+impl ReadOptions {
+    /// Returns the options for files in a store.
+    pub(in crate::dataset) fn for_remote(self, path: &Path, of_store: IoChoice) -> Result<Self> {
+        let io = match self.io {
+            None => of_store,
+            Some(choice) if choice.kind == Io::Custom => choice,
+            Some(choice) => {
+                let (path, io) = (tensilo::error::display_path(path), choice.kind.name());
+                let message = format!("{path}: {io} reads files, not objects of a store; omit this option");
+                return Err(DataError::BadArgument(message));
+            }
+        };
+        let max_open_files = Some(self.max_open_files.unwrap_or(OPEN_OBJECTS));
+        Ok(Self { io: Some(io), if_cached: None, max_open_files, ..self })
+    }
+
+    /// Returns the function that opens files whose facts are not known yet.
+    pub(in crate::dataset) fn opener_of_new_files(&self) -> Opener {
+        self.io_of_new_files().opener
+    }
+
+    /// Returns how files are read that are not listed yet.
+    pub(in crate::dataset) fn io_of_new_files(&self) -> IoChoice {
+        self.io.clone().filter(|choice| choice.kind == Io::Object).unwrap_or_else(IoChoice::pread)
+    }
+}
+
+/// Returns the store that a path names. This build reads none, so an address is refused.
+#[cfg(not(feature = "object"))]
+pub(in crate::dataset) fn remote(path: &Path, _: &RemoteOptions) -> Result<Option<Remote>> {
+    let scheme = path.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
+    let is_address =
+        scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.bytes().all(|c| c.is_ascii_alphanumeric()));
+    if !is_address || path.exists() {
+        return Ok(None);
+    }
+    let path = tensilo::error::display_path(path);
+    Err(DataError::BadArgument(format!(
+        "{path}: reading from object stores needs the feature `object` of tensilo-data"
+    )))
+}
+
+/// Opens the bytes of a file or an object.
+#[cfg(feature = "object")]
+pub(in crate::dataset) fn source_at(path: &Path) -> Result<Arc<dyn Source>> {
+    Ok(tensilo_object::source_at(path)?)
+}
+#[cfg(not(feature = "object"))]
+pub(in crate::dataset) fn source_at(path: &Path) -> Result<Arc<dyn Source>> {
+    Ok(Arc::new(tensilo::source::PositionedFile::open(path)?))
+}
+
+/// Returns the place of a dataset, and the options for reading it there.
+pub(in crate::dataset) fn location(folder: &Path, options: ReadOptions) -> Result<(Arc<dyn Store>, ReadOptions)> {
+    Ok(match remote(folder, &options.remote)? {
+        Some(remote) => (remote.store, options.for_remote(folder, remote.io)?),
+        None => (Arc::new(Folder(folder.to_path_buf())), options),
+    })
+}
