@@ -1,4 +1,4 @@
-//! The options for opening a dataset, and what can be begun with them.
+//! The options for opening a dataset, and what begins with them.
 //!
 //! They say which version is read, and how files are read ([`ReadOptions`]). Opening, creating,
 //! jobs and the removal of old versions all begin here; `Dataset::open` and its like are the same

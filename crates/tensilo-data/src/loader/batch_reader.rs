@@ -1,21 +1,24 @@
 //! The work of a thread: one batch after the other, from its step to its values.
+//!
+//! A [`BatchReader`] takes a batch through the stages: plan, fetch, decode, transform. If a batch
+//! has damaged samples that may be substituted, it reads the samples one at a time to find them,
+//! and then the batch again with others in their positions.
 
-use super::decode::BatchDecoder;
+use super::decode::{BatchDecoder, Unread};
 use super::deliver::batch::{Batch, BatchColumn};
-#[cfg(feature = "cuda")]
-use super::deliver::blocks::BatchBlocks;
 use super::deliver::queue::Permits;
-use super::fetch::fetch;
-use super::fetch::read_ahead::Announced;
+#[cfg(feature = "cuda")]
+use super::device::blocks::BatchBlocks;
+#[cfg(feature = "cuda")]
+use super::device::collect::collect;
+use super::fetch::{Announced, fetch};
 use super::metrics::{Count, Counters};
 use super::plan::parts::Parts;
 use super::plan::schedule::Schedule;
-use super::policies::OnDamage;
-use super::setup::Setup;
-use super::transform::map;
-use super::unread::Unread;
-use crate::error::Result;
-use crate::order::Receipt;
+use super::setup::{OnDamage, Setup};
+use super::transform;
+use crate::error::{DataError, Result};
+use crate::order::{ATTEMPTS, Receipt, substitute};
 use std::sync::Arc;
 
 /// Reads batches, in memory that is reused.
@@ -95,7 +98,7 @@ impl BatchReader {
     /// Calls the caller's function with a batch, as one of the threads that decode.
     pub(super) fn map(&self, batch: &mut Batch) -> Result<()> {
         let Some(function) = &self.setup.map else { return Ok(()) };
-        self.permits.run(|| self.counters.time(Count::Decoding, || map::run(function, batch)))
+        self.permits.run(|| self.counters.time(Count::Decoding, || transform::run_map(function, batch)))
     }
 
     /// Returns columns to fill, with memory that is used again.
@@ -152,7 +155,7 @@ impl BatchReader {
         counters.add(Count::ReadBytes, parts.iter().map(|part| part.plan.fetched_bytes()).sum());
         #[cfg(feature = "cuda")]
         if let Some(device) = &setup.device {
-            let collect = || decoder.collect(setup, device, parts, samples.len(), columns);
+            let collect = || collect(decoder, setup, device, parts, samples.len(), columns);
             let blocks = permits.run(|| counters.time(Count::Decoding, collect))?;
             // a probe for damaged samples has filled the batch before
             if let Some(BatchBlocks { list, device, .. }) = self.blocks.replace(blocks) {
@@ -161,5 +164,43 @@ impl BatchReader {
             return Ok(());
         }
         permits.run(|| counters.time(Count::Decoding, || decoder.decode(setup, parts, samples.len(), columns)))
+    }
+
+    /// Replaces the samples that are damaged, and returns their places in the batch. `scratch` is
+    /// used to read them, one at a time.
+    fn substitute(&mut self, samples: &mut [u64], epoch: u64, scratch: &mut [BatchColumn]) -> Result<Vec<usize>> {
+        let mut substituted = Vec::new();
+        for (place, sample) in samples.iter_mut().enumerate() {
+            if !self.is_intact(*sample, epoch, scratch)? {
+                *sample = self.find_substitute(*sample, epoch, scratch)?;
+                substituted.push(place);
+            }
+        }
+        self.counters.add(Count::Substitutes, substituted.len() as u64); // exact
+        Ok(substituted)
+    }
+
+    fn find_substitute(&mut self, sample: u64, epoch: u64, scratch: &mut [BatchColumn]) -> Result<u64> {
+        for attempt in 0..ATTEMPTS {
+            let candidate = substitute(self.schedule.n(), self.schedule.seed(), epoch, sample, attempt);
+            if let Some(candidate) = candidate
+                && self.is_intact(candidate, epoch, scratch)?
+            {
+                return Ok(candidate);
+            }
+        }
+        // the error of the sample itself says what is damaged
+        let read = self.fill(&[sample], epoch, scratch).map_err(Unread::into_error);
+        Err(read.err().unwrap_or_else(|| {
+            DataError::Internal(format!("sample {sample} of the view was damaged, and now it is not"))
+        }))
+    }
+
+    fn is_intact(&mut self, sample: u64, epoch: u64, scratch: &mut [BatchColumn]) -> Result<bool> {
+        match self.fill(&[sample], epoch, scratch) {
+            Ok(()) => Ok(true),
+            Err(unread) if unread.is_damage() => Ok(false),
+            Err(unread) => Err(unread.into_error()),
+        }
     }
 }

@@ -4,16 +4,39 @@
 //! the loader that is used again, or of the caller. The samples of a ragged column are decoded file
 //! by file and joined in the order of the batch. Casts and padding follow column by column, while
 //! the values are in a cache of the processor.
+//!
+//! Samples that could not be decoded, or read before, are [`Unread`], with the reason: only damage
+//! can be substituted.
 
 use super::deliver::batch::{BatchColumn, Values};
 use super::deliver::memory::{BatchAllocator, BatchMemory, PageAligned, too_large};
 use super::plan::columns::ChosenColumn;
 use super::plan::parts::Parts;
 use super::setup::Setup;
-use super::unread::Unread;
-use crate::error::Result;
-use tensilo::ColumnBuffer;
+use crate::error::{DataError, Result};
 use tensilo::stages::Decoder;
+use tensilo::{ColumnBuffer, ErrorKind};
+
+/// The reason why samples were not read.
+pub(super) enum Unread {
+    /// The job cannot go on.
+    Fatal(DataError),
+    /// Reading a file failed that was found and opened.
+    Failed(DataError),
+}
+
+impl Unread {
+    /// Returns whether the bytes of a sample are damaged.
+    pub(super) fn is_damage(&self) -> bool {
+        matches!(self, Self::Failed(DataError::File(error)) if error.kind() == ErrorKind::Corrupt)
+    }
+
+    pub(super) fn into_error(self) -> DataError {
+        match self {
+            Self::Fatal(error) | Self::Failed(error) => error,
+        }
+    }
+}
 
 /// Decodes batches, in memory that is reused.
 pub(super) struct BatchDecoder {

@@ -1,4 +1,7 @@
 //! The work of a loader, and where its time goes.
+//!
+//! Threads add to atomic counters, one for each number and each stage. The metrics are a copy of
+//! these, and the verdict says in one sentence what to do if the consumer waits.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

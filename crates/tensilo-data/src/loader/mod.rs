@@ -11,12 +11,13 @@
 //! | `transform` | casts, padding, and the function of the caller |
 //! | `deliver` | batches in order, and their memory, which is used again |
 //!
+//! With a GPU, `device` collects blocks in place of decoding them, and launches batches.
+//!
 //! [`batch_reader`] is the sequence of these stages; it is a thread's own. What the threads share
 //! never changes ([`setup`]) but for the queue of batches, permits to decode and what was
 //! announced.
 
 mod batch_reader;
-mod damage;
 mod decode;
 mod deliver;
 #[cfg(feature = "cuda")]
@@ -26,29 +27,19 @@ mod handle;
 mod metrics;
 mod options;
 mod plan;
-mod policies;
-#[cfg(feature = "cuda")]
-mod resident;
-mod sample_reader;
 mod setup;
 mod transform;
-mod unread;
 
 pub use deliver::batch::{Batch, BatchColumn};
 pub use deliver::batch_iterator::BatchIterator;
-#[cfg(feature = "cuda")]
-pub use deliver::device_batch::DeviceBatch;
-#[cfg(feature = "cuda")]
-pub use deliver::device_iterator::DeviceIterator;
 pub use deliver::memory::{BatchAllocator, BatchMemory};
-pub use handle::Loader;
+#[cfg(feature = "cuda")]
+pub use device::{DeviceBatch, DeviceIterator, ResidentColumn, ResidentSamples};
+pub use handle::{Loader, SampleReader};
 #[cfg(feature = "cuda")]
 pub(crate) use metrics::Counters;
 pub use metrics::LoaderMetrics;
 pub use options::LoaderOptions;
-pub use policies::{Interrupt, OnDamage, ReadAhead};
-#[cfg(feature = "cuda")]
-pub use resident::{ResidentColumn, ResidentSamples};
-pub use sample_reader::SampleReader;
-pub use transform::map::BatchMap;
+pub use setup::{Interrupt, OnDamage, ReadAhead};
+pub use transform::BatchMap;
 pub use transform::padding::Padding;

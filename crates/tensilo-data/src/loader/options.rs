@@ -1,15 +1,16 @@
-//! The options of a loader.
+//! The options of a loader: what to deliver, in which order, and how.
+//!
+//! They are checked when a loader or a reader is made from them, against the view. Then they are
+//! resolved to a setup, which never changes.
 
 use super::deliver::batch::Batch;
-#[cfg(feature = "cuda")]
-use super::deliver::blocks::Device;
 use super::deliver::memory::BatchAllocator;
-use super::handle::Loader;
+#[cfg(feature = "cuda")]
+use super::device::blocks::Device;
+use super::handle::{Loader, SampleReader};
 use super::plan::columns::ChosenColumns;
-use super::policies::{Interrupt, OnDamage, ReadAhead};
-use super::sample_reader::SampleReader;
-use super::setup::{Setup, Threads, check_steps};
-use super::transform::map::BatchMap;
+use super::setup::{Interrupt, OnDamage, ReadAhead, Setup, Threads, check_steps};
+use super::transform::BatchMap;
 use super::transform::padding::Padding;
 #[cfg(feature = "cuda")]
 use crate::error::DataError;
@@ -324,7 +325,7 @@ impl LoaderOptions {
         let missing = || DataError::BadArgument("resident samples need a GPU: set LoaderOptions::decode_on".to_owned());
         let gpu = self.gpu.clone().ok_or_else(missing)?;
         let setup = self.setup(view)?;
-        super::resident::build(&setup, &gpu, samples, max_bytes, &mut progress)
+        super::device::resident::build(&setup, &gpu, samples, max_bytes, &mut progress)
     }
 
     fn setup(self, view: &View) -> Result<Setup> {

@@ -1,10 +1,13 @@
 //! The choices of a loader, which all of its threads share, and which never change.
+//!
+//! Defaults are resolved here: numbers of threads from the processors and from where files are, the
+//! mode from the dataset. A process that was forked gets a setup of its own, with other handles and
+//! threads.
 
 use super::deliver::batch::BatchColumn;
 use super::deliver::memory::{BatchAllocator, Pool};
 use super::plan::columns::ChosenColumns;
-use super::policies::{Interrupt, OnDamage, ReadAhead};
-use super::transform::map::BatchMap;
+use super::transform::BatchMap;
 use crate::dataset::Dataset;
 use crate::error::{DataError, Result};
 use crate::io::{Io, IoPool};
@@ -14,6 +17,38 @@ use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::{process, thread};
+
+/// A function that a reader asks whether to go on.
+pub type Interrupt = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
+
+/// The way in which a loader treats samples that are damaged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OnDamage {
+    /// The batch is an error, which names the sample.
+    #[default]
+    Fail,
+    /// Other samples take their places: the same ones on every rank ([`substitute`]). Files that
+    /// cannot be opened or read, or were replaced, are errors all the same.
+    ///
+    /// [`substitute`]: crate::substitute()
+    Substitute,
+}
+
+/// Whether a loader announces the runs of [`Mode::Windowed`](crate::Mode::Windowed) ahead of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReadAhead {
+    /// In the first epoch of an iterator; in later ones if the files are larger than half of the
+    /// memory of the machine, or in an object store. With more than 8 ranks never: each would read
+    /// all of the data.
+    #[default]
+    Auto,
+    /// Always. If ranks are on different machines, each of these reads all of the data.
+    Always,
+    /// Never: only the samples that are wanted are read.
+    Never,
+}
 
 /// The choices of a loader.
 #[derive(Clone)]
@@ -42,7 +77,7 @@ pub(super) struct Setup {
     pub map: Option<BatchMap>,
     /// The GPU that decodes.
     #[cfg(feature = "cuda")]
-    pub device: Option<super::deliver::blocks::Device>,
+    pub device: Option<super::device::blocks::Device>,
     /// The memory of batches, which one epoch leaves to the next.
     pub pool: Arc<Pool<Vec<BatchColumn>>>,
 }

@@ -1,8 +1,8 @@
 //! Views of some samples of a dataset: chosen by a hash, or listed.
 //!
 //! A [`Split`] keeps a bit for each sample, and finds the n-th of its samples by a binary search. A
-//! [`SampleList`] keeps the numbers of its samples, in any order. The identity of a view, here and of
-//! a mixture, is a hash of what it was made from.
+//! [`SampleList`] keeps the numbers of its samples, in any order. The identity of a view,
+//! here and of a mixture, is a hash of what it was made from.
 
 use crate::error::{DataError, Result};
 use crate::order::{Purpose, key};

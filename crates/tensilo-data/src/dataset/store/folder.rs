@@ -1,4 +1,7 @@
 //! A dataset in a folder of a file system.
+//!
+//! Files appear by linking a temporary file to a name that nothing has. Names are durable when
+//! their folder is synced, so each operation syncs the folders that it changes.
 
 use super::{DataFile, Store};
 use crate::manifest::join;

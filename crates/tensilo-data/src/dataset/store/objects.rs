@@ -1,4 +1,8 @@
 //! A dataset below a prefix of an object store.
+//!
+//! An object appears as a whole, and can be refused if something has its key, so a store needs less
+//! than a folder: there is nothing to sync, and nothing is left behind. There are no folders; a
+//! writer takes a prefix for itself by an object in it.
 
 use super::{DataFile, Remote, Store};
 use crate::error::{DataError, Result};

@@ -1,4 +1,9 @@
 //! Batches, as consumers get them.
+//!
+//! A batch owns its memory, column by column, and gives it back to the loader when it is dropped.
+//! The values of a column are in one of several places ([`Values`]): the buffer that they were
+//! decoded to, memory of the loader or the caller, or a GPU. Consumers see one tensor, or a ragged
+//! or nested buffer.
 
 use super::memory::{BatchMemory, PageAligned, Pool};
 use crate::error::{DataError, Result};
@@ -22,7 +27,7 @@ pub struct Batch {
     pub(in crate::loader) pool: Option<Arc<Pool<Vec<BatchColumn>>>>,
     /// What a GPU decodes.
     #[cfg(feature = "cuda")]
-    pub(in crate::loader) blocks: Option<super::blocks::BatchBlocks>,
+    pub(in crate::loader) blocks: Option<crate::loader::device::blocks::BatchBlocks>,
 }
 
 /// The samples of one column of a batch.
@@ -174,6 +179,14 @@ impl Batch {
     #[cold]
     fn no_column(&self, name: &str) -> DataError {
         tensilo::Error::unknown_column(name, self.columns.iter().map(BatchColumn::name)).into()
+    }
+
+    /// Returns the bytes of memory on the GPU that the batch needs; `None` if its values are in the
+    /// memory of the host: unless [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on) was
+    /// set.
+    #[cfg(feature = "cuda")]
+    pub fn device_bytes(&self) -> Option<usize> {
+        self.blocks.as_ref().map(|blocks| blocks.bytes)
     }
 }
 

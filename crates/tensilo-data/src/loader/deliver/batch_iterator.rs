@@ -95,17 +95,17 @@ impl BatchIterator {
     /// Returns the state after a number of batches, with a receipt of the samples that the consumer
     /// has.
     #[cfg(feature = "cuda")]
-    pub(super) fn state_after(&self, taken: u64, receipt: Receipt) -> State {
+    pub(in crate::loader) fn state_after(&self, taken: u64, receipt: Receipt) -> State {
         self.schedule.state(&self.setup, taken, receipt)
     }
 
     #[cfg(feature = "cuda")]
-    pub(super) fn taken(&self) -> u64 {
+    pub(in crate::loader) fn taken(&self) -> u64 {
         self.taken
     }
 
     #[cfg(feature = "cuda")]
-    pub(super) fn counters(&self) -> &Counters {
+    pub(in crate::loader) fn counters(&self) -> &Counters {
         &self.counters
     }
 

@@ -2,15 +2,9 @@
 //!
 //! Threads put batches into a [`queue`] as they are done, and the [`batch_iterator`] takes them in
 //! the order of their steps. A [`batch`] that is dropped gives its [`memory`] back. With a GPU,
-//! `device_iterator` launches batches before they are asked for.
+//! `device::iterator` launches batches before they are asked for.
 
 pub(in crate::loader) mod batch;
 pub(in crate::loader) mod batch_iterator;
-#[cfg(feature = "cuda")]
-pub(in crate::loader) mod blocks;
-#[cfg(feature = "cuda")]
-pub(in crate::loader) mod device_batch;
-#[cfg(feature = "cuda")]
-pub(in crate::loader) mod device_iterator;
 pub(in crate::loader) mod memory;
 pub(in crate::loader) mod queue;

@@ -1,4 +1,8 @@
 //! The parts of a batch: which of its samples are in which file.
+//!
+//! Samples are sorted by file, so that a batch finds and opens each file once, however its samples
+//! are shuffled. A part remembers the positions of its samples in the batch, and has a bounded
+//! number of them, so that a long read can be interrupted.
 
 use super::files::{self, find_group};
 use crate::dataset::{FoundColumns, FoundFile};

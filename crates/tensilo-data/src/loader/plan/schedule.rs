@@ -1,4 +1,7 @@
 //! The steps of a loader, and the samples of each.
+//!
+//! A step is a number, and its epoch, position and samples follow from it by arithmetic. So any
+//! thread can take any step, and a state is enough to go on.
 
 use crate::error::{DataError, Result};
 use crate::loader::deliver::memory::too_large;

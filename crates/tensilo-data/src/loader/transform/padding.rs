@@ -1,4 +1,7 @@
 //! Ragged and nested samples as one tensor.
+//!
+//! The extents of a batch are found first: the longest list or sample in each dimension, rounded up
+//! to a multiple. Then each row is copied to its position, and what is left of it is filled.
 
 use crate::error::{DataError, Result};
 use crate::loader::deliver::memory::too_large;

@@ -8,14 +8,13 @@
 //! The columns of a batch have one piece of memory on the GPU, each from an offset on. Lists are in
 //! pinned memory, and used again when their batch was decoded.
 
-use super::decode::{BatchDecoder, join};
-use super::deliver::batch::{BatchColumn, Values};
-use super::deliver::blocks::{BatchBlocks, Device};
-use super::deliver::memory::too_large;
-use super::plan::columns::ChosenColumn;
-use super::plan::parts::{Part, Parts};
-use super::setup::Setup;
-use super::unread::Unread;
+use super::blocks::{BatchBlocks, Device};
+use crate::loader::decode::{BatchDecoder, Unread, join};
+use crate::loader::deliver::batch::{BatchColumn, Values};
+use crate::loader::deliver::memory::too_large;
+use crate::loader::plan::columns::ChosenColumn;
+use crate::loader::plan::parts::{Part, Parts};
+use crate::loader::setup::Setup;
 use std::ops::Range;
 use tensilo::{DType, Extent};
 use tensilo_cuda::{BlockList, Conversion, Destination, PlacedSamples};
@@ -57,89 +56,85 @@ impl Route {
     }
 }
 
-impl BatchDecoder {
-    /// Collects the blocks of the parts of a batch, which has `count` samples, in place of decoding
-    /// them.
-    pub(super) fn collect(
-        &mut self,
-        setup: &Setup,
-        device: &Device,
-        parts: &mut Parts,
-        count: usize,
-        columns: &mut [BatchColumn],
-    ) -> std::result::Result<BatchBlocks, Unread> {
-        let mut list = device.take_list();
-        parts.iter().for_each(|part| list.expect(&part.bytes));
-        let (mut end, is_small) = (0, self.device_bytes < device.min_bytes);
-        for (place, (column, chosen)) in columns.iter_mut().zip(&setup.columns.columns).enumerate() {
-            column.begin(&chosen.delivered, count);
-            let start = end;
-            match Route::of(chosen) {
-                Route::Rows(conversion) if !is_small => {
-                    end = self.collect_rows(setup, parts, place, conversion, start, column, &mut list)?;
-                    column.values = Values::Device(start..end);
-                }
-                Route::Rows(_) | Route::Decoded => {
-                    self.decode_column(setup, parts, place, column)?;
-                    list.push_bytes(start, column.bytes()).map_err(failed)?;
-                    end = start.saturating_add(column.bytes().len());
-                    column.values = Values::Device(start..end);
-                }
-                Route::Host => self.decode_column(setup, parts, place, column)?,
+/// Collects the blocks of the parts of a batch, which has `count` samples, in place of decoding
+/// them.
+pub(in crate::loader) fn collect(
+    decoder: &mut BatchDecoder,
+    setup: &Setup,
+    device: &Device,
+    parts: &mut Parts,
+    count: usize,
+    columns: &mut [BatchColumn],
+) -> std::result::Result<BatchBlocks, Unread> {
+    let mut list = device.take_list();
+    parts.iter().for_each(|part| list.expect(&part.bytes));
+    let (mut end, is_small) = (0, decoder.device_bytes < device.min_bytes);
+    for (place, (column, chosen)) in columns.iter_mut().zip(&setup.columns.columns).enumerate() {
+        column.begin(&chosen.delivered, count);
+        let start = end;
+        match Route::of(chosen) {
+            Route::Rows(conversion) if !is_small => {
+                end = collect_rows(decoder, setup, parts, place, conversion, start, column, &mut list)?;
+                column.values = Values::Device(start..end);
             }
-            end = end.checked_next_multiple_of(ALIGNMENT).ok_or_else(|| Unread::Fatal(too_large(end)))?;
+            Route::Rows(_) | Route::Decoded => {
+                decoder.decode_column(setup, parts, place, column)?;
+                list.push_bytes(start, column.bytes()).map_err(failed)?;
+                end = start.saturating_add(column.bytes().len());
+                column.values = Values::Device(start..end);
+            }
+            Route::Host => decoder.decode_column(setup, parts, place, column)?,
         }
-        // blocks are checked, and nothing reads the bytes here any more
-        parts.all_mut().iter_mut().for_each(|part| list.adopt(&mut part.bytes));
-        self.device_bytes = end;
-        Ok(BatchBlocks { list, bytes: end, device: device.clone() })
+        end = end.checked_next_multiple_of(ALIGNMENT).ok_or_else(|| Unread::Fatal(too_large(end)))?;
     }
+    // blocks are checked, and nothing reads the bytes here any more
+    parts.all_mut().iter_mut().for_each(|part| list.adopt(&mut part.bytes));
+    decoder.device_bytes = end;
+    Ok(BatchBlocks { list, bytes: end, device: device.clone() })
+}
 
-    /// Collects the blocks of a column whose samples are rows of one length. Returns where they end
-    /// in the memory of the batch.
-    #[expect(clippy::too_many_arguments, reason = "the facts of one column, which nothing else has together")]
-    fn collect_rows(
-        &mut self,
-        setup: &Setup,
-        parts: &mut Parts,
-        place: usize,
-        conversion: Conversion,
-        start: usize,
-        column: &mut BatchColumn,
-        list: &mut BlockList,
-    ) -> std::result::Result<usize, Unread> {
-        let (Some(decoder), Some(chosen)) = (self.decoders.get_mut(place), setup.columns.columns.get(place)) else {
-            return Ok(start);
-        };
-        for (number, (part, in_part)) in with_column(parts.all_mut(), place).enumerate() {
-            setup.check_interrupt().map_err(Unread::Fatal)?;
-            let mut shapes = part.take_buffer(in_part);
-            let mut push = |samples: tensilo::stages::BlockSamples<'_>| list.push(number, &samples);
-            let visited = decoder.visit_blocks(&part.plan, &part.bytes, in_part, &mut shapes, &mut push);
-            part.put_buffer(in_part, shapes);
-            visited.map_err(|error| Unread::Failed(error.into()))?;
-        }
-        let extents = extents_of(chosen, parts, place, column.sample_count);
-        let row_bytes = chosen.row_bytes(&extents).ok_or_else(|| Unread::Fatal(too_large(usize::MAX)))?;
-        let bytes = row_bytes.checked_mul(column.sample_count);
-        let end =
-            bytes.and_then(|bytes| bytes.checked_add(start)).ok_or_else(|| Unread::Fatal(too_large(usize::MAX)))?;
-        let destination =
-            Destination { dtype: chosen.stored.dtype, conversion, offset: start, row_bytes: Some(row_bytes) };
-        let placed: Vec<PlacedSamples<'_>> = with_column_of(parts, place)
-            .filter_map(|(part, in_part)| {
-                Some(PlacedSamples { shapes: part.buffers.get(in_part)?, rows: Some(&part.positions) })
-            })
-            .collect();
-        list.place(&destination, &placed).map_err(failed)?;
-        fill_rows(chosen, parts, place, start..end, row_bytes, list).map_err(failed)?;
-        match chosen.fixed_bytes {
-            Some(_) => column.set_nulls(&nulls_of(parts, place)),
-            None => join(parts, place, chosen, column).map_err(Unread::Fatal)?,
-        }
-        column.tensor = Some(extents);
-        Ok(end)
+/// Collects the blocks of a column whose samples are rows of one length. Returns where they end
+/// in the memory of the batch.
+#[expect(clippy::too_many_arguments, reason = "the facts of one column, which nothing else has together")]
+fn collect_rows(
+    decoder: &mut BatchDecoder,
+    setup: &Setup,
+    parts: &mut Parts,
+    place: usize,
+    conversion: Conversion,
+    start: usize,
+    column: &mut BatchColumn,
+    list: &mut BlockList,
+) -> std::result::Result<usize, Unread> {
+    let (Some(decoder), Some(chosen)) = (decoder.decoders.get_mut(place), setup.columns.columns.get(place)) else {
+        return Ok(start);
+    };
+    for (number, (part, in_part)) in with_column(parts.all_mut(), place).enumerate() {
+        setup.check_interrupt().map_err(Unread::Fatal)?;
+        let mut shapes = part.take_buffer(in_part);
+        let mut push = |samples: tensilo::stages::BlockSamples<'_>| list.push(number, &samples);
+        let visited = decoder.visit_blocks(&part.plan, &part.bytes, in_part, &mut shapes, &mut push);
+        part.put_buffer(in_part, shapes);
+        visited.map_err(|error| Unread::Failed(error.into()))?;
     }
+    let extents = extents_of(chosen, parts, place, column.sample_count);
+    let row_bytes = chosen.row_bytes(&extents).ok_or_else(|| Unread::Fatal(too_large(usize::MAX)))?;
+    let bytes = row_bytes.checked_mul(column.sample_count);
+    let end = bytes.and_then(|bytes| bytes.checked_add(start)).ok_or_else(|| Unread::Fatal(too_large(usize::MAX)))?;
+    let destination = Destination { dtype: chosen.stored.dtype, conversion, offset: start, row_bytes: Some(row_bytes) };
+    let placed: Vec<PlacedSamples<'_>> = with_column_of(parts, place)
+        .filter_map(|(part, in_part)| {
+            Some(PlacedSamples { shapes: part.buffers.get(in_part)?, rows: Some(&part.positions) })
+        })
+        .collect();
+    list.place(&destination, &placed).map_err(failed)?;
+    fill_rows(chosen, parts, place, start..end, row_bytes, list).map_err(failed)?;
+    match chosen.fixed_bytes {
+        Some(_) => column.set_nulls(&nulls_of(parts, place)),
+        None => join(parts, place, chosen, column).map_err(Unread::Fatal)?,
+    }
+    column.tensor = Some(extents);
+    Ok(end)
 }
 
 /// Makes an error of one of a list: its blocks are those of files.

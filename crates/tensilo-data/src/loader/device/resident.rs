@@ -4,13 +4,13 @@
 //! view, until the memory is full. Only the samples of these pieces are resident. Callers read the
 //! others batch by batch.
 
-use super::decode::BatchDecoder;
-use super::device::{Route, extents_of, with_column};
-use super::fetch::fetch;
-use super::plan::columns::ChosenColumn;
-use super::plan::parts::Parts;
-use super::setup::Setup;
+use super::collect::{Route, extents_of, with_column};
 use crate::error::{DataError, Result};
+use crate::loader::decode::BatchDecoder;
+use crate::loader::fetch::fetch;
+use crate::loader::plan::columns::ChosenColumn;
+use crate::loader::plan::parts::Parts;
+use crate::loader::setup::Setup;
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tensilo::ColumnSchema;
 use tensilo_cuda::{Gpu, Resident, ResidentBuilder};
 
 /// Samples of a view that stay in the memory of a GPU, as
-/// [`LoaderOptions::resident`](super::LoaderOptions::resident) has sent them: the first
+/// [`LoaderOptions::resident`](crate::LoaderOptions::resident) has sent them: the first
 /// ones, as many as the memory has room for. Indices count from the first resident sample.
 pub struct ResidentSamples {
     columns: Vec<ResidentColumn>,
@@ -102,7 +102,7 @@ struct ColumnBuilder {
 }
 
 /// Reads samples and sends them to the GPU.
-pub(super) fn build(
+pub(in crate::loader) fn build(
     setup: &Setup,
     gpu: &Gpu,
     samples: Range<u64>,

@@ -1,8 +1,8 @@
 //! Batches on a GPU, as consumers get them.
 
-use super::batch::Batch;
 use super::blocks::{BatchBlocks, Device};
 use crate::error::{DataError, Result};
+use crate::loader::deliver::batch::Batch;
 use crate::loader::metrics::{Count, Counters};
 use std::fmt;
 use tensilo_cuda::{BlockList, Gpu, LaunchReport, Launched};
@@ -11,7 +11,7 @@ use tensilo_cuda::{BlockList, Gpu, LaunchReport, Launched};
 ///
 /// Operations that are put on the stream of the launch after it see the values, at once. Its
 /// columns here have shapes, nulls and texts; the values of the others are at
-/// [`BatchColumn::device_range`](super::batch::BatchColumn::device_range) of the memory. Dropping
+/// [`BatchColumn::device_range`](crate::BatchColumn::device_range) of the memory. Dropping
 /// it waits for the GPU.
 pub struct DeviceBatch {
     batch: Batch,
@@ -25,27 +25,18 @@ impl fmt::Debug for DeviceBatch {
     }
 }
 
-impl Batch {
-    /// Returns the bytes of memory on the GPU that the batch needs; `None` if its values are in the
-    /// memory of the host: unless [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on) was
-    /// set.
-    pub fn device_bytes(&self) -> Option<usize> {
-        self.blocks.as_ref().map(|blocks| blocks.bytes)
-    }
-
-    /// Launches the blocks by a function.
-    pub(crate) fn launch_by(
-        mut self,
-        launch: impl FnOnce(&Gpu, BlockList) -> tensilo_cuda::Result<Launched>,
-    ) -> Result<DeviceBatch> {
-        let missing = || DataError::BadArgument("the batch has no blocks: set LoaderOptions::decode_on".to_owned());
-        let BatchBlocks { list, device, .. } = self.blocks.take().ok_or_else(missing)?;
-        let launched = launch(&device.gpu, list)?;
-        Ok(DeviceBatch { batch: self, launched, device })
-    }
-}
-
 impl DeviceBatch {
+    /// Launches the blocks of a batch by a function.
+    pub(crate) fn launch_by(
+        mut batch: Batch,
+        launch: impl FnOnce(&Gpu, BlockList) -> tensilo_cuda::Result<Launched>,
+    ) -> Result<Self> {
+        let missing = || DataError::BadArgument("the batch has no blocks: set LoaderOptions::decode_on".to_owned());
+        let BatchBlocks { list, device, .. } = batch.blocks.take().ok_or_else(missing)?;
+        let launched = launch(&device.gpu, list)?;
+        Ok(Self { batch, launched, device })
+    }
+
     /// Returns the batch, without the values that are on the GPU.
     pub fn batch(&self) -> &Batch {
         &self.batch

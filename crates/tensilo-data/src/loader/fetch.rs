@@ -1,17 +1,43 @@
-//! Runs of windowed orders, announced before their samples are wanted: the operating system reads
-//! them at the speed of sequential reading, and an object store many at the same time. Sequential
-//! orders have runs for object stores only, since a system sees by itself how they go on.
+//! The second stage: the bytes of a batch, and of samples that follow.
+//!
+//! A plan names the bytes of a batch. Where each read takes a round trip, the ranges of all files
+//! are prefetched before the first is waited for.
+//!
+//! Samples that will be wanted later are announced ([`Announced`]): they are planned in the same
+//! way and prefetched, and nothing waits for them. So the operating system reads the runs of
+//! windowed orders at the speed of sequential reading, and an object store many at the same time.
+//! Sequential orders have runs for object stores only, since a system sees by itself how they go
+//! on.
 
+use super::plan::files::{self, WantedGroup, find_group};
+use super::plan::parts::{Part, Parts};
+use super::plan::schedule::{Schedule, StepStart};
+use super::setup::{ReadAhead, Setup};
+use crate::error::Result;
 use crate::io;
-use crate::loader::plan::files::{self, WantedGroup, find_group};
-use crate::loader::plan::schedule::{Schedule, StepStart};
-use crate::loader::policies::ReadAhead;
-use crate::loader::setup::Setup;
 use crate::order::{Order, Runs};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use tensilo::stages::ReadPlan;
+
+/// Reads the bytes of all parts of a batch, unless their files are in maps: here a batch waits for
+/// its values. It has waited for files, indexes and block indexes while it was planned.
+pub(super) fn fetch(parts: &mut Parts, setup: &Setup) -> Result<()> {
+    let are_new = parts.are_new();
+    let parts = parts.all_mut();
+    if parts.len() > 1 && (setup.is_remote || are_new) {
+        parts.iter().try_for_each(|part| part.plan.prefetch())?;
+    }
+    let read = |part: &mut Part| Ok(part.plan.fetch(&mut part.bytes)?);
+    match are_new && !setup.reads_objects {
+        true => setup.io.map(parts.iter_mut(), read).into_iter().collect(),
+        false => parts.iter_mut().try_for_each(|part| {
+            setup.check_interrupt()?;
+            read(part)
+        }),
+    }
+}
 
 /// Ranks that one machine may have.
 const RANKS_OF_A_MACHINE: u32 = 8;
@@ -28,7 +54,7 @@ const OBJECTS_OF_A_RUN: usize = 64;
 const OBJECTS_OF_A_BATCH: usize = 128;
 
 /// The announcements of all threads of an iterator.
-pub(in crate::loader) struct Announced {
+pub(super) struct Announced {
     /// Runs since the begin of the iterator's first epoch that are announced.
     count: AtomicU64,
     /// The epochs in which runs are announced.
@@ -40,7 +66,7 @@ pub(in crate::loader) struct Announced {
 }
 
 impl Announced {
-    pub(in crate::loader) fn new(setup: &Setup, schedule: &Schedule, first_step: u64) -> Self {
+    pub(super) fn new(setup: &Setup, schedule: &Schedule, first_step: u64) -> Self {
         let first = schedule.place(first_step);
         let end = match setup.read_ahead {
             ReadAhead::Never => first.epoch,
@@ -64,7 +90,7 @@ impl Announced {
     /// small structures of a run that is on its way are not asked for alone. If that takes more
     /// files than are opened at the same time, those without samples of the batch are put off.
     /// Errors are met again when the samples are read.
-    pub(in crate::loader) fn advance(&self, setup: &Setup, schedule: &Schedule, place: StepStart, samples: &[u64]) {
+    pub(super) fn advance(&self, setup: &Setup, schedule: &Schedule, place: StepStart, samples: &[u64]) {
         if !self.epochs.contains(&place.epoch) {
             return;
         }

@@ -1,7 +1,7 @@
 //! The blocks of a batch that a GPU decodes, and the GPU.
 
-use super::memory::Pool;
 use crate::error::Result;
+use crate::loader::deliver::memory::Pool;
 use std::sync::Arc;
 use tensilo::source::ReadMemory;
 use tensilo::stages::{FetchedBytes, ReadPlan};

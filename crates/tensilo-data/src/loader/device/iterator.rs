@@ -4,9 +4,9 @@
 //! them ready. States, receipts and metrics are of the batches that the consumer has taken, not of
 //! those in flight.
 
-use super::batch::Batch;
-use super::batch_iterator::BatchIterator;
 use crate::error::{DataError, Result};
+use crate::loader::deliver::batch::Batch;
+use crate::loader::deliver::batch_iterator::BatchIterator;
 use crate::loader::metrics::LoaderMetrics;
 use crate::order::{Receipt, State};
 use crate::sys::device::{DeviceAllocator, LaunchInMemory};
