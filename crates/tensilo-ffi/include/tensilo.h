@@ -266,6 +266,38 @@ typedef struct tensilo_metrics {
   const char *verdict;
 } tensilo_metrics;
 
+// The fields of an error. Texts live as long as the error; a text that is not known is NULL.
+typedef struct tensilo_error_info {
+  // `sizeof(tensilo_error_info)`, set by the caller.
+  size_t struct_size;
+  // The kind of the error.
+  tensilo_status status;
+  // The number that the operating system gave (`errno`), or 0.
+  int32_t os_code;
+  // Everything in one text, for people.
+  const char *text;
+  // The message alone, without file, column, samples, offset and advice.
+  const char *message;
+  // The rule of the specification that the file breaks, such as `R-2.6`.
+  const char *rule;
+  // The path of the file.
+  const char *path;
+  // The name of the column.
+  const char *column;
+  // Whether the samples `samples_start` to `samples_end`, without the last, are concerned.
+  bool has_samples;
+  // Whether `offset` is known.
+  bool has_offset;
+  // The first sample that is concerned.
+  uint64_t samples_start;
+  // One more than the last sample that is concerned.
+  uint64_t samples_end;
+  // The offset in the file, in bytes.
+  uint64_t offset;
+  // The number of pieces of advice, see `tensilo_error_advice`.
+  size_t advice_count;
+} tensilo_error_info;
+
 // One sample of a column without lists, in memory of the library.
 typedef struct tensilo_sample {
   // `sizeof(tensilo_sample)`, set by the caller.
@@ -314,38 +346,6 @@ typedef struct tensilo_dataset_info {
   // How files are read.
   tensilo_io io;
 } tensilo_dataset_info;
-
-// The fields of an error. Texts live as long as the error; a text that is not known is NULL.
-typedef struct tensilo_error_info {
-  // `sizeof(tensilo_error_info)`, set by the caller.
-  size_t struct_size;
-  // The kind of the error.
-  tensilo_status status;
-  // The number that the operating system gave (`errno`), or 0.
-  int32_t os_code;
-  // Everything in one text, for people.
-  const char *text;
-  // The message alone, without file, column, samples, offset and advice.
-  const char *message;
-  // The rule of the specification that the file breaks, such as `R-2.6`.
-  const char *rule;
-  // The path of the file.
-  const char *path;
-  // The name of the column.
-  const char *column;
-  // Whether the samples `samples_start` to `samples_end`, without the last, are concerned.
-  bool has_samples;
-  // Whether `offset` is known.
-  bool has_offset;
-  // The first sample that is concerned.
-  uint64_t samples_start;
-  // One more than the last sample that is concerned.
-  uint64_t samples_end;
-  // The offset in the file, in bytes.
-  uint64_t offset;
-  // The number of pieces of advice, see `tensilo_error_advice`.
-  size_t advice_count;
-} tensilo_error_info;
 
 // How samples are shuffled.
 typedef uint32_t tensilo_order;
@@ -601,6 +601,114 @@ typedef struct tensilo_damage {
   tensilo_damage_kind kind;
 } tensilo_damage;
 
+// The call succeeded.
+#define TENSILO_OK 0
+
+// The bytes break a rule of the format: the file is damaged, incomplete or not a tensilo file.
+#define TENSILO_CORRUPT 1
+
+// The file uses a feature that this release does not know. A newer release reads it.
+#define TENSILO_TOO_NEW 2
+
+// The file or the call needs a cargo feature that this build of the library lacks.
+#define TENSILO_NOT_BUILT 3
+
+// A limit would be exceeded: of the format, of the caller, or of the memory of this machine.
+#define TENSILO_OVER_LIMIT 4
+
+// An argument does not fit: sample out of range, wrong length, NULL.
+#define TENSILO_BAD_ARGUMENT 5
+
+// An input has values that cannot be converted.
+#define TENSILO_BAD_INPUT 6
+
+// A callback of the caller ended the work.
+#define TENSILO_CANCELLED 7
+
+// A fault of tensilo, or of the processor or memory of this machine. Please report it.
+#define TENSILO_INTERNAL 8
+
+// The operating system reported an error, see `os_code` of `tensilo_error_info`.
+#define TENSILO_IO 9
+
+// The state of a loader is damaged, or of a job that this one cannot continue.
+#define TENSILO_BAD_STATE 10
+
+// Another writer has published the same version of the dataset first.
+#define TENSILO_CONFLICT 11
+
+// The file was written before edition 1 of the format. Convert its source again.
+#define TENSILO_TOO_OLD 12
+
+// The file or the batch has no column of this name.
+#define TENSILO_UNKNOWN_COLUMN 13
+
+// Values of another type than the column's were given or requested.
+#define TENSILO_WRONG_TYPE 14
+
+// Another writer has locked the file. Try again when it is done.
+#define TENSILO_BUSY 15
+
+// As `TENSILO_ORDER_WINDOWED`, with the sizes that the dataset records.
+#define TENSILO_ORDER_DEFAULT 0
+
+// Runs of consecutive samples are shuffled, and then the samples inside of windows of runs, so
+// that files are read in long pieces.
+#define TENSILO_ORDER_WINDOWED 1
+
+// Any sample may follow any other.
+#define TENSILO_ORDER_SHUFFLED 2
+
+// Samples are in the order of the dataset.
+#define TENSILO_ORDER_SEQUENTIAL 3
+
+// As `TENSILO_TAIL_DROP`; if a loader resumes, as the state says.
+#define TENSILO_TAIL_DEFAULT 0
+
+// Samples that do not fill a batch of each rank are left out.
+#define TENSILO_TAIL_DROP 1
+
+// Samples from the beginning are repeated.
+#define TENSILO_TAIL_PAD 2
+
+// Each sample is delivered once, in smaller batches.
+#define TENSILO_TAIL_EXACT 3
+
+// The batch is an error.
+#define TENSILO_ON_DAMAGE_FAIL 0
+
+// Other samples take the places of damaged ones, the same ones on every rank.
+#define TENSILO_ON_DAMAGE_SUBSTITUTE 1
+
+// As suits the file: `pread`; for a dataset io_uring, if the build and the system have it.
+#define TENSILO_IO_AUTO 0
+
+// `pread`: safe, and right on network file systems.
+#define TENSILO_IO_PREAD 1
+
+// Memory maps: no system calls and no copies. As long as a handle that has come from the file
+// lives, no process may change or cut off its bytes up to the last commit: they would change under
+// their reader, which is undefined behaviour, and a page beyond a new end kills the process
+// (`SIGBUS`). tensilo does neither: it replaces files by renaming and appends after the last
+// commit. Do not map files on a network file system.
+#define TENSILO_IO_MMAP 2
+
+// io_uring with buffered I/O, all ranges of a batch at the same time (datasets, Linux).
+#define TENSILO_IO_IO_URING 3
+
+// io_uring with direct I/O (`O_DIRECT`), which bypasses the page cache (datasets, Linux): for
+// shuffled datasets larger than memory.
+#define TENSILO_IO_DIRECT 4
+
+// Each chunk, when this reader first uses it.
+#define TENSILO_VERIFY_FIRST_TOUCH 0
+
+// Each chunk, each time it is loaded.
+#define TENSILO_VERIFY_ALWAYS 1
+
+// No chunk: wrong bytes may give wrong values without an error.
+#define TENSILO_VERIFY_NEVER 2
+
 // The upper half of a float of 4 bytes: 1 sign, 8 exponent and 7 mantissa bits.
 #define TENSILO_BF16 1
 
@@ -679,114 +787,6 @@ typedef struct tensilo_damage {
 // Two `float`: the real and the imaginary part.
 #define TENSILO_COMPLEX64 26
 
-// As suits the file: `pread`; for a dataset io_uring, if the build and the system have it.
-#define TENSILO_IO_AUTO 0
-
-// `pread`: safe, and right on network file systems.
-#define TENSILO_IO_PREAD 1
-
-// Memory maps: no system calls and no copies. As long as a handle that has come from the file
-// lives, no process may change or cut off its bytes up to the last commit: they would change under
-// their reader, which is undefined behaviour, and a page beyond a new end kills the process
-// (`SIGBUS`). tensilo does neither: it replaces files by renaming and appends after the last
-// commit. Do not map files on a network file system.
-#define TENSILO_IO_MMAP 2
-
-// io_uring with buffered I/O, all ranges of a batch at the same time (datasets, Linux).
-#define TENSILO_IO_IO_URING 3
-
-// io_uring with direct I/O (`O_DIRECT`), which bypasses the page cache (datasets, Linux): for
-// shuffled datasets larger than memory.
-#define TENSILO_IO_DIRECT 4
-
-// As `TENSILO_ORDER_WINDOWED`, with the sizes that the dataset records.
-#define TENSILO_ORDER_DEFAULT 0
-
-// Runs of consecutive samples are shuffled, and then the samples inside of windows of runs, so
-// that files are read in long pieces.
-#define TENSILO_ORDER_WINDOWED 1
-
-// Any sample may follow any other.
-#define TENSILO_ORDER_SHUFFLED 2
-
-// Samples are in the order of the dataset.
-#define TENSILO_ORDER_SEQUENTIAL 3
-
-// As `TENSILO_TAIL_DROP`; if a loader resumes, as the state says.
-#define TENSILO_TAIL_DEFAULT 0
-
-// Samples that do not fill a batch of each rank are left out.
-#define TENSILO_TAIL_DROP 1
-
-// Samples from the beginning are repeated.
-#define TENSILO_TAIL_PAD 2
-
-// Each sample is delivered once, in smaller batches.
-#define TENSILO_TAIL_EXACT 3
-
-// The batch is an error.
-#define TENSILO_ON_DAMAGE_FAIL 0
-
-// Other samples take the places of damaged ones, the same ones on every rank.
-#define TENSILO_ON_DAMAGE_SUBSTITUTE 1
-
-// Each chunk, when this reader first uses it.
-#define TENSILO_VERIFY_FIRST_TOUCH 0
-
-// Each chunk, each time it is loaded.
-#define TENSILO_VERIFY_ALWAYS 1
-
-// No chunk: wrong bytes may give wrong values without an error.
-#define TENSILO_VERIFY_NEVER 2
-
-// The call succeeded.
-#define TENSILO_OK 0
-
-// The bytes break a rule of the format: the file is damaged, incomplete or not a tensilo file.
-#define TENSILO_CORRUPT 1
-
-// The file uses a feature that this release does not know. A newer release reads it.
-#define TENSILO_TOO_NEW 2
-
-// The file or the call needs a cargo feature that this build of the library lacks.
-#define TENSILO_NOT_BUILT 3
-
-// A limit would be exceeded: of the format, of the caller, or of the memory of this machine.
-#define TENSILO_OVER_LIMIT 4
-
-// An argument does not fit: sample out of range, wrong length, NULL.
-#define TENSILO_BAD_ARGUMENT 5
-
-// An input has values that cannot be converted.
-#define TENSILO_BAD_INPUT 6
-
-// A callback of the caller ended the work.
-#define TENSILO_CANCELLED 7
-
-// A fault of tensilo, or of the processor or memory of this machine. Please report it.
-#define TENSILO_INTERNAL 8
-
-// The operating system reported an error, see `os_code` of `tensilo_error_info`.
-#define TENSILO_IO 9
-
-// The state of a loader is damaged, or of a job that this one cannot continue.
-#define TENSILO_BAD_STATE 10
-
-// Another writer has published the same version of the dataset first.
-#define TENSILO_CONFLICT 11
-
-// The file was written before edition 1 of the format. Convert its source again.
-#define TENSILO_TOO_OLD 12
-
-// The file or the batch has no column of this name.
-#define TENSILO_UNKNOWN_COLUMN 13
-
-// Values of another type than the column's were given or requested.
-#define TENSILO_WRONG_TYPE 14
-
-// Another writer has locked the file. Try again when it is done.
-#define TENSILO_BUSY 15
-
 // Bytes are wrong, or missing.
 #define TENSILO_DAMAGE_DAMAGED 0
 
@@ -800,6 +800,9 @@ typedef struct tensilo_damage {
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+// Returns the version of the library, such as `0.1.0`. It lives forever.
+const char *tensilo_version(void);
 
 // Exports the samples of a buffer as an array with its type. The values are shared, not copied,
 // unless Arrow has another layout (bool, bf16): the array keeps them, also if the buffer is filled
@@ -897,24 +900,25 @@ tensilo_status tensilo_batches_get_metrics(struct tensilo_batches *batches,
 // stay. Does nothing if `batches` or `*batches` is NULL.
 void tensilo_batches_close(struct tensilo_batches **batches);
 
-// Makes an empty buffer, for any column. Close it with `tensilo_buffer_close`.
-tensilo_status tensilo_buffer_new(struct tensilo_buffer **buffer,
-                                  struct tensilo_error **error);
+// Returns the kind of an error; `TENSILO_OK` of NULL.
+tensilo_status tensilo_error_status(const struct tensilo_error *error);
 
-// Closes a buffer, and sets the pointer to NULL. Does nothing if `buffer` or `*buffer` is NULL.
-void tensilo_buffer_close(struct tensilo_buffer **buffer);
+// Returns everything that is known of an error in one text, for people; an empty text of NULL. It
+// lives as long as the error.
+const char *tensilo_error_text(const struct tensilo_error *error);
 
-// Gives the samples of a buffer. Their pointers live until the buffer is filled again or closed.
-tensilo_status tensilo_buffer_get_samples(const struct tensilo_buffer *buffer,
-                                          struct tensilo_samples *samples,
-                                          struct tensilo_error **error);
+// Returns piece number `index` of the advice of an error, counted from 0: an action with which the
+// call succeeds, or which helps. NULL after the last. It lives as long as the error.
+const char *tensilo_error_advice(const struct tensilo_error *error,
+                                 size_t index);
 
-// Gives the lists of a level of a nested column, counted from 0. Their pointers live as those of
-// `tensilo_buffer_get_samples`.
-tensilo_status tensilo_buffer_get_lists(const struct tensilo_buffer *buffer,
-                                        size_t level,
-                                        struct tensilo_lists *lists,
-                                        struct tensilo_error **error);
+// Gives the fields of an error. Fails only if an argument is NULL, or the size of `info` is not
+// set; there is no error of that but the status.
+tensilo_status tensilo_error_get_info(const struct tensilo_error *error,
+                                      struct tensilo_error_info *info);
+
+// Frees an error, and sets the pointer to NULL. Does nothing if `error` or `*error` is NULL.
+void tensilo_error_free(struct tensilo_error **error);
 
 // Opens a cursor for the column of this name. Close it with `tensilo_cursor_close`.
 //
@@ -1020,32 +1024,6 @@ tensilo_status tensilo_dataset_get_info(const struct tensilo_dataset *dataset,
                                         struct tensilo_dataset_info *info,
                                         struct tensilo_error **error);
 
-// Returns the name of a type, such as `bf16`; NULL if there is no such type. It lives forever.
-const char *tensilo_dtype_name(tensilo_dtype dtype);
-
-// Returns the bytes of one element: 1 of bytes and text, 0 if there is no such type.
-size_t tensilo_dtype_bytes(tensilo_dtype dtype);
-
-// Returns the kind of an error; `TENSILO_OK` of NULL.
-tensilo_status tensilo_error_status(const struct tensilo_error *error);
-
-// Returns everything that is known of an error in one text, for people; an empty text of NULL. It
-// lives as long as the error.
-const char *tensilo_error_text(const struct tensilo_error *error);
-
-// Returns piece number `index` of the advice of an error, counted from 0: an action with which the
-// call succeeds, or which helps. NULL after the last. It lives as long as the error.
-const char *tensilo_error_advice(const struct tensilo_error *error,
-                                 size_t index);
-
-// Gives the fields of an error. Fails only if an argument is NULL, or the size of `info` is not
-// set; there is no error of that but the status.
-tensilo_status tensilo_error_get_info(const struct tensilo_error *error,
-                                      struct tensilo_error_info *info);
-
-// Frees an error, and sets the pointer to NULL. Does nothing if `error` or `*error` is NULL.
-void tensilo_error_free(struct tensilo_error **error);
-
 // Makes a loader of a dataset. Starts no thread and opens no file. Close it with
 // `tensilo_loader_close`.
 tensilo_status tensilo_loader_new(const struct tensilo_dataset *dataset,
@@ -1088,6 +1066,27 @@ tensilo_status tensilo_loader_get_state(const struct tensilo_loader *loader,
                                         size_t state_bytes,
                                         struct tensilo_error **error);
 
+// Makes a reader of any samples of a dataset, with the columns, casts, paddings and memory of
+// `options`, which has a `batch_size` of at least 1. Close it with `tensilo_sample_reader_close`.
+tensilo_status tensilo_sample_reader_new(const struct tensilo_dataset *dataset,
+                                         const struct tensilo_loader_options *options,
+                                         struct tensilo_sample_reader **reader,
+                                         struct tensilo_error **error);
+
+// Reads `count` samples, in the order of `indices`, and repeated ones each time. Close the batch
+// with `tensilo_batch_close`.
+//
+// Cost: that of a gather, into memory that is used again when the batch is closed.
+tensilo_status tensilo_sample_reader_take(struct tensilo_sample_reader *reader,
+                                          const uint64_t *indices,
+                                          size_t count,
+                                          struct tensilo_batch **batch,
+                                          struct tensilo_error **error);
+
+// Closes a reader, and sets the pointer to NULL. Its batches stay. Does nothing if `reader` or
+// `*reader` is NULL.
+void tensilo_sample_reader_close(struct tensilo_sample_reader **reader);
+
 // Opens a file. `path` may be the address of an object, such as `s3://bucket/x.tsl`, if the
 // library has the feature `object`. `options` may be NULL. Close it with `tensilo_reader_close`.
 //
@@ -1109,26 +1108,30 @@ tensilo_status tensilo_reader_get_info(const struct tensilo_reader *reader,
                                        struct tensilo_reader_info *info,
                                        struct tensilo_error **error);
 
-// Makes a reader of any samples of a dataset, with the columns, casts, paddings and memory of
-// `options`, which has a `batch_size` of at least 1. Close it with `tensilo_sample_reader_close`.
-tensilo_status tensilo_sample_reader_new(const struct tensilo_dataset *dataset,
-                                         const struct tensilo_loader_options *options,
-                                         struct tensilo_sample_reader **reader,
-                                         struct tensilo_error **error);
+// Makes an empty buffer, for any column. Close it with `tensilo_buffer_close`.
+tensilo_status tensilo_buffer_new(struct tensilo_buffer **buffer,
+                                  struct tensilo_error **error);
 
-// Reads `count` samples, in the order of `indices`, and repeated ones each time. Close the batch
-// with `tensilo_batch_close`.
-//
-// Cost: that of a gather, into memory that is used again when the batch is closed.
-tensilo_status tensilo_sample_reader_take(struct tensilo_sample_reader *reader,
-                                          const uint64_t *indices,
-                                          size_t count,
-                                          struct tensilo_batch **batch,
+// Closes a buffer, and sets the pointer to NULL. Does nothing if `buffer` or `*buffer` is NULL.
+void tensilo_buffer_close(struct tensilo_buffer **buffer);
+
+// Gives the samples of a buffer. Their pointers live until the buffer is filled again or closed.
+tensilo_status tensilo_buffer_get_samples(const struct tensilo_buffer *buffer,
+                                          struct tensilo_samples *samples,
                                           struct tensilo_error **error);
 
-// Closes a reader, and sets the pointer to NULL. Its batches stay. Does nothing if `reader` or
-// `*reader` is NULL.
-void tensilo_sample_reader_close(struct tensilo_sample_reader **reader);
+// Gives the lists of a level of a nested column, counted from 0. Their pointers live as those of
+// `tensilo_buffer_get_samples`.
+tensilo_status tensilo_buffer_get_lists(const struct tensilo_buffer *buffer,
+                                        size_t level,
+                                        struct tensilo_lists *lists,
+                                        struct tensilo_error **error);
+
+// Returns the name of a type, such as `bf16`; NULL if there is no such type. It lives forever.
+const char *tensilo_dtype_name(tensilo_dtype dtype);
+
+// Returns the bytes of one element: 1 of bytes and text, 0 if there is no such type.
+size_t tensilo_dtype_bytes(tensilo_dtype dtype);
 
 // Returns the number of columns; 0 of NULL.
 size_t tensilo_schema_column_count(const struct tensilo_schema *schema);
@@ -1180,9 +1183,6 @@ tensilo_status tensilo_report_get_damage(const struct tensilo_report *report,
                                          size_t index,
                                          struct tensilo_damage *damage,
                                          struct tensilo_error **error);
-
-// Returns the version of the library, such as `0.1.0`. It lives forever.
-const char *tensilo_version(void);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -1,18 +1,55 @@
 //! Samples through the Arrow C data interface.
+//!
+//! The structs are those of Arrow's specification, and the header declares them as Arrow does. The
+//! functions of C check their arguments and leave the rest to `export`: with the feature `arrow`,
+//! it makes arrays that share the values of a buffer or a batch and keep their owner; without it,
+//! it refuses.
 
-use crate::arguments::{check_place, shared, texts};
-#[cfg(not(feature = "arrow"))]
-use crate::arrow_absent as export;
-#[cfg(feature = "arrow")]
-use crate::arrow_export as export;
-use crate::arrow_structs::{ArrowArray, ArrowArrayStream, ArrowSchema};
 use crate::batch::tensilo_batch;
-use crate::buffer::tensilo_buffer;
-use crate::call::call;
-use crate::error::tensilo_error;
+use crate::boundary::call::{call, check_place, shared, texts};
+use crate::boundary::error::{tensilo_error, tensilo_status};
 use crate::reader::tensilo_reader;
-use crate::status::tensilo_status;
-use std::ffi::c_char;
+use crate::samples::tensilo_buffer;
+use std::ffi::{c_char, c_int, c_void};
+
+/// The type of an array, as Arrow's specification defines it: the header has its C declaration.
+#[repr(C)]
+pub struct ArrowSchema {
+    format: *const c_char,
+    name: *const c_char,
+    metadata: *const c_char,
+    flags: i64,
+    child_count: i64,
+    children: *mut *mut ArrowSchema,
+    dictionary: *mut ArrowSchema,
+    release: Option<unsafe extern "C" fn(*mut ArrowSchema)>,
+    private_data: *mut c_void,
+}
+
+/// An array, as Arrow's specification defines it.
+#[repr(C)]
+pub struct ArrowArray {
+    length: i64,
+    null_count: i64,
+    offset: i64,
+    buffer_count: i64,
+    child_count: i64,
+    buffers: *mut *const c_void,
+    children: *mut *mut ArrowArray,
+    dictionary: *mut ArrowArray,
+    release: Option<unsafe extern "C" fn(*mut ArrowArray)>,
+    private_data: *mut c_void,
+}
+
+/// A stream of arrays, as Arrow's specification defines it.
+#[repr(C)]
+pub struct ArrowArrayStream {
+    get_schema: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowSchema) -> c_int>,
+    get_next: Option<unsafe extern "C" fn(*mut ArrowArrayStream, *mut ArrowArray) -> c_int>,
+    get_last_error: Option<unsafe extern "C" fn(*mut ArrowArrayStream) -> *const c_char>,
+    release: Option<unsafe extern "C" fn(*mut ArrowArrayStream)>,
+    private_data: *mut c_void,
+}
 
 /// Exports the samples of a buffer as an array with its type. The values are shared, not copied,
 /// unless Arrow has another layout (bool, bf16): the array keeps them, also if the buffer is filled
@@ -81,5 +118,172 @@ pub unsafe extern "C" fn tensilo_reader_export_stream(
             let names = names.map(|names| names.into_iter().map(str::to_owned).collect::<Vec<_>>());
             export::stream(shared(reader, "reader")?, names.as_deref(), batch_samples, stream)
         })
+    }
+}
+
+/// Arrays of buffers and batches, and streams of files.
+#[cfg(feature = "arrow")]
+mod export {
+    use super::{ArrowArray, ArrowArrayStream, ArrowSchema};
+    use crate::batch::{parts, tensilo_batch};
+    use crate::boundary::error::{Result, tensilo_error};
+    use crate::reader::tensilo_reader;
+    use crate::samples::{SampleParts, tensilo_buffer};
+    use std::panic::AssertUnwindSafe;
+    use std::ptr::NonNull;
+    use std::sync::Arc;
+    use tensilo::export::{ArrowSamples, batches};
+    use tensilo::import::arrow::array::Array as _;
+    use tensilo::import::arrow::array::{ArrayData, RecordBatch, RecordBatchOptions, StructArray, make_array};
+    use tensilo::import::arrow::buffer::Buffer;
+    use tensilo::import::arrow::datatypes::{Field, FieldRef, Fields, Schema};
+    use tensilo::import::arrow::error::ArrowError;
+    use tensilo::import::arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+    use tensilo::import::arrow::ffi_stream::FFI_ArrowArrayStream;
+    use tensilo::{ColumnBuffer, ColumnSchema};
+    use tensilo_data::Batch;
+
+    /// The owner of the memory of samples.
+    #[derive(Clone)]
+    enum SampleOwner {
+        Buffer(#[expect(dead_code, reason = "it is only kept")] Arc<ColumnBuffer>),
+        Batch(#[expect(dead_code, reason = "it is only kept")] Arc<Batch>),
+    }
+
+    /// Returns samples as Arrow has them, see [`ArrowSamples`]. The owner has lent the values.
+    fn arrow_data(schema: &ColumnSchema, parts: &SampleParts<'_>, owner: SampleOwner) -> Result<(FieldRef, ArrayData)> {
+        let owner = Arc::new(AssertUnwindSafe(owner));
+        let values = NonNull::from(parts.values).cast();
+        // SAFETY: the values are valid as long as the owner that the buffer keeps: it has lent them,
+        // and nobody changes what is shared.
+        let values = unsafe { Buffer::from_custom_allocation(values, parts.values.len(), owner) };
+        let samples = ArrowSamples {
+            schema,
+            sample_count: parts.sample_count,
+            item_count: parts.item_count,
+            values,
+            tensor: parts.tensor,
+            offsets: parts.offsets,
+            varying_extents: parts.varying_extents,
+            validity: parts.validity,
+            lists: parts.lists,
+        };
+        samples.to_arrow().map_err(|error| {
+            let name = &schema.name;
+            tensilo_error::bad_argument(format!("column {name:?}: Arrow cannot hold the samples: {error}"))
+        })
+    }
+
+    #[cold]
+    fn refused(error: &ArrowError) -> Box<tensilo_error> {
+        tensilo_error::bad_argument(format!("Arrow cannot hold the samples: {error}"))
+    }
+
+    /// Writes an array and its type to their places.
+    ///
+    /// # Safety
+    ///
+    /// Both are places of the caller, aligned, whose content is not needed.
+    unsafe fn export(field: &Field, data: &ArrayData, schema: *mut ArrowSchema, array: *mut ArrowArray) -> Result<()> {
+        let exported = FFI_ArrowSchema::try_from(field).map_err(|error| refused(&error))?;
+        let data = FFI_ArrowArray::new(data);
+        // SAFETY: the caller's promise. The structs of both sides are those of Arrow's specification.
+        unsafe {
+            schema.cast::<FFI_ArrowSchema>().write(exported);
+            array.cast::<FFI_ArrowArray>().write(data);
+        }
+        Ok(())
+    }
+
+    /// Exports the samples of a buffer.
+    ///
+    /// # Safety
+    ///
+    /// As [`export`].
+    pub(super) unsafe fn buffer(
+        buffer: &tensilo_buffer,
+        schema: *mut ArrowSchema,
+        array: *mut ArrowArray,
+    ) -> Result<()> {
+        let owner = SampleOwner::Buffer(buffer.samples().clone());
+        let (field, data) = arrow_data(buffer.schema()?, &buffer.parts()?, owner)?;
+        // SAFETY: the caller's promise.
+        unsafe { export(&field, &data, schema, array) }
+    }
+
+    /// Exports a batch.
+    ///
+    /// # Safety
+    ///
+    /// As [`export`].
+    pub(super) unsafe fn batch(batch: &tensilo_batch, schema: *mut ArrowSchema, array: *mut ArrowArray) -> Result<()> {
+        let batch = batch.batch();
+        let (mut fields, mut arrays) = (Vec::new(), Vec::new());
+        for column in batch.columns() {
+            let of = column.schema().ok_or_else(|| tensilo_error::internal("a column of no batch"))?;
+            let owner = SampleOwner::Batch(batch.clone());
+            let (field, data) = arrow_data(of, &parts(column), owner)?;
+            fields.push(field);
+            arrays.push(make_array(data));
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.samples().len()));
+        let columns = Arc::new(Schema::new(Fields::from(fields)));
+        let made = RecordBatch::try_new_with_options(columns, arrays, &options).map_err(|error| refused(&error))?;
+        let structs = StructArray::from(made);
+        let field = Field::new("", structs.data_type().clone(), false);
+        // SAFETY: the caller's promise.
+        unsafe { export(&field, &structs.to_data(), schema, array) }
+    }
+
+    /// Exports a file as a stream.
+    ///
+    /// # Safety
+    ///
+    /// The stream is a place of the caller, aligned, whose content is not needed.
+    pub(super) unsafe fn stream(
+        reader: &tensilo_reader,
+        columns: Option<&[String]>,
+        batch_samples: u64,
+        stream: *mut ArrowArrayStream,
+    ) -> Result<()> {
+        let mut batches = batches(reader.reader(), columns)?;
+        if batch_samples > 0 {
+            batches = batches.with_batch_samples(batch_samples);
+        }
+        let made = FFI_ArrowArrayStream::new(Box::new(batches));
+        // SAFETY: the caller's promise. The struct of both sides is that of Arrow's specification.
+        unsafe { stream.cast::<FFI_ArrowArrayStream>().write(made) };
+        Ok(())
+    }
+}
+
+/// The functions of a build without Arrow.
+#[cfg(not(feature = "arrow"))]
+mod export {
+    use super::{ArrowArray, ArrowArrayStream, ArrowSchema};
+    use crate::batch::tensilo_batch;
+    use crate::boundary::error::{Result, tensilo_error};
+    use crate::reader::tensilo_reader;
+    use crate::samples::tensilo_buffer;
+
+    fn refused() -> Result<()> {
+        Err(tensilo_error::not_built("arrow", "an export to Arrow"))
+    }
+
+    pub(super) unsafe fn buffer(_: &tensilo_buffer, _: *mut ArrowSchema, _: *mut ArrowArray) -> Result<()> {
+        refused()
+    }
+
+    pub(super) unsafe fn batch(_: &tensilo_batch, _: *mut ArrowSchema, _: *mut ArrowArray) -> Result<()> {
+        refused()
+    }
+
+    pub(super) unsafe fn stream(
+        _: &tensilo_reader,
+        _: Option<&[String]>,
+        _: u64,
+        _: *mut ArrowArrayStream,
+    ) -> Result<()> {
+        refused()
     }
 }

@@ -1,13 +1,15 @@
-//! Samples of one column of a file.
+//! Samples of one column of a file: one at a time, any, or a range.
+//!
+//! A [`tensilo_cursor`] owns the memory that decoding needs and the chunk that was decoded last.
+//! Samples of a fixed shape go to memory of the caller, whose length is checked before a byte is
+//! read. Others are read one by one, or fill a [`tensilo_buffer`].
 
-use crate::arguments::{array, exclusive, fill, memory, shared, text, write_if};
-use crate::buffer::tensilo_buffer;
-use crate::call::{HandlePlace, call, close};
-use crate::error::{Result, tensilo_error};
+use crate::boundary::call::{HandlePlace, array, call, close, exclusive, fill, memory, shared, text, write_if};
+use crate::boundary::error::{Result, tensilo_error, tensilo_status};
+use crate::boundary::values::Output;
 use crate::reader::tensilo_reader;
+use crate::samples::tensilo_buffer;
 use crate::schema::sample_bytes;
-use crate::status::tensilo_status;
-use crate::versioned::Output;
 use std::ffi::c_char;
 use std::sync::Arc;
 use tensilo::{ColumnSchema, Cursor, limits};

@@ -1,12 +1,15 @@
-//! Datasets of one or many files.
+//! Datasets of one or many files, which are read as one sequence of samples.
+//!
+//! A dataset is opened once and makes loaders and sample readers, which keep what they need of it.
+//! An I/O method that this build lacks is an error that names the cargo feature.
 
-use crate::arguments::{fill, flag, options as read_options, path as read_path, shared};
-use crate::call::{HandlePlace, call, close};
-use crate::error::{Result, tensilo_error};
-use crate::io::*;
+use crate::boundary::call::{HandlePlace, call, close, fill, flag, options as read_options, path as read_path, shared};
+use crate::boundary::error::{Result, tensilo_error, tensilo_status};
+use crate::boundary::values::{Options, Output};
+use crate::reader::{
+    TENSILO_IO_AUTO, TENSILO_IO_DIRECT, TENSILO_IO_IO_URING, TENSILO_IO_MMAP, TENSILO_IO_PREAD, tensilo_io,
+};
 use crate::schema::tensilo_schema;
-use crate::status::tensilo_status;
-use crate::versioned::{Options, Output};
 use std::ffi::c_char;
 use std::ptr;
 use tensilo_data::{Dataset, DatasetOptions, Io, View};

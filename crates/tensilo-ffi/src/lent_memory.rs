@@ -1,8 +1,12 @@
-//! Memory of the caller for the values of batches.
+//! Memory of the caller for the values of batches, such as pinned memory for a device.
+//!
+//! Threads of a loader call the two functions of a [`tensilo_allocator`]. What one of them has lent
+//! is a value that gives it back when it is dropped: after the batch and all arrays exported from
+//! it. Memory that is null or misaligned is refused, and goes back at once.
 
-use crate::arguments::options as read_options;
-use crate::error::{Result, tensilo_error};
-use crate::versioned::{Options, Output};
+use crate::boundary::call::options as read_options;
+use crate::boundary::error::{Result, tensilo_error};
+use crate::boundary::values::{Options, Output};
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::slice;

@@ -14,60 +14,42 @@
 //! | [`tensilo_report`] | the result of a verification |
 //! | [`tensilo_error`] | what is wrong, where, and what to do next |
 //!
-//! No function panics across the border to C: see `call.rs`.
+//! No function panics across the boundary to C. `boundary/` has what all functions share, and each
+//! other file the handles of one idea.
 #![allow(non_camel_case_types, reason = "names are those of the header")]
 #![allow(clippy::missing_safety_doc, reason = "the header states the rules for all functions once")]
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
-mod arguments;
 mod arrow;
-#[cfg(not(feature = "arrow"))]
-mod arrow_absent;
-#[cfg(feature = "arrow")]
-mod arrow_data;
-#[cfg(feature = "arrow")]
-mod arrow_export;
-mod arrow_structs;
 mod batch;
-mod batches;
-mod buffer;
-mod call;
+mod boundary;
 mod cursor;
 mod dataset;
-mod dtype;
-mod error;
-mod io;
 mod lent_memory;
 mod loader;
-mod loader_options;
 mod reader;
-mod sample_reader;
 mod samples;
 mod schema;
-mod status;
-mod text;
 mod verify;
-mod version;
-mod versioned;
 
 pub use arrow::*;
-pub use arrow_structs::*;
 pub use batch::*;
-pub use batches::*;
-pub use buffer::*;
+pub use boundary::error::*;
 pub use cursor::*;
 pub use dataset::*;
-pub use dtype::*;
-pub use error::*;
-pub use io::*;
 pub use lent_memory::*;
 pub use loader::*;
-pub use loader_options::*;
 pub use reader::*;
-pub use sample_reader::*;
 pub use samples::*;
 pub use schema::*;
-pub use status::*;
 pub use verify::*;
-pub use version::*;
+
+use std::ffi::c_char;
+
+/// Returns the version of the library, such as `0.1.0`. It lives forever.
+#[unsafe(no_mangle)]
+pub extern "C" fn tensilo_version() -> *const c_char {
+    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+    VERSION.as_ptr().cast()
+}

@@ -1,14 +1,216 @@
-//! Loaders: batches that threads read before they are asked for.
+//! Loaders of a dataset, with their options: batches in the order of an epoch, or of any samples.
+//!
+//! A [`tensilo_loader`] begins epochs and resumes them from a state; threads read ahead only while
+//! an iterator of it lives, see `batch.rs`. A [`tensilo_sample_reader`] reads the samples that the
+//! caller names, without threads. Both take the same [`tensilo_loader_options`], whose zeros are
+//! the defaults.
 
-use crate::arguments::{array, fill, memory, options as read_options, shared};
-use crate::batches::{copy_state, tensilo_batches};
-use crate::call::{HandlePlace, call, close};
+use crate::batch::{DeliveredSchema, copy_state, tensilo_batch, tensilo_batches};
+use crate::boundary::call::{
+    HandlePlace, array, call, close, exclusive, fill, flag, memory, options as read_options, shared, text, texts,
+};
+use crate::boundary::error::{Result, tensilo_error, tensilo_status};
+use crate::boundary::values::{Options, Output};
 use crate::dataset::tensilo_dataset;
-use crate::error::tensilo_error;
-use crate::loader_options::{loader_options, tensilo_loader_options};
-use crate::status::tensilo_status;
-use crate::versioned::Output;
-use tensilo_data::{Loader, State};
+use crate::lent_memory::{LentMemory, tensilo_allocator};
+use crate::schema::{of_number, tensilo_dtype};
+use std::ffi::c_char;
+use std::sync::Arc;
+use tensilo_data::{Loader, LoaderOptions, Mode, OnDamage, Padding, RunsAndWindows, SampleReader, State, Tail, View};
+
+/// How samples are shuffled.
+pub type tensilo_order = u32;
+
+/// As `TENSILO_ORDER_WINDOWED`, with the sizes that the dataset records.
+pub const TENSILO_ORDER_DEFAULT: tensilo_order = 0;
+/// Runs of consecutive samples are shuffled, and then the samples inside of windows of runs, so
+/// that files are read in long pieces.
+pub const TENSILO_ORDER_WINDOWED: tensilo_order = 1;
+/// Any sample may follow any other.
+pub const TENSILO_ORDER_SHUFFLED: tensilo_order = 2;
+/// Samples are in the order of the dataset.
+pub const TENSILO_ORDER_SEQUENTIAL: tensilo_order = 3;
+
+/// How an epoch ends.
+pub type tensilo_tail = u32;
+
+/// As `TENSILO_TAIL_DROP`; if a loader resumes, as the state says.
+pub const TENSILO_TAIL_DEFAULT: tensilo_tail = 0;
+/// Samples that do not fill a batch of each rank are left out.
+pub const TENSILO_TAIL_DROP: tensilo_tail = 1;
+/// Samples from the beginning are repeated.
+pub const TENSILO_TAIL_PAD: tensilo_tail = 2;
+/// Each sample is delivered once, in smaller batches.
+pub const TENSILO_TAIL_EXACT: tensilo_tail = 3;
+
+/// The way in which a loader treats samples that are damaged.
+pub type tensilo_on_damage = u32;
+
+/// The batch is an error.
+pub const TENSILO_ON_DAMAGE_FAIL: tensilo_on_damage = 0;
+/// Other samples take the places of damaged ones, the same ones on every rank.
+pub const TENSILO_ON_DAMAGE_SUBSTITUTE: tensilo_on_damage = 1;
+
+/// Another type for a column.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_cast {
+    /// The name of the column.
+    pub column: *const c_char,
+    /// The type: of floats any float, rounded to nearest even if it is narrower; of integers a
+    /// wider one.
+    pub dtype: tensilo_dtype,
+}
+
+/// A padding, with which samples of different shapes become one tensor.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_padding {
+    /// The name of the column.
+    pub column: *const c_char,
+    /// The value of what is filled up.
+    pub value: f64,
+    /// The number of which varying extents become a multiple; 0 for 1.
+    pub multiple: u32,
+}
+
+/// The options of a loader. Zero in each member is the default, but `batch_size` has to be set.
+/// What pointers lead to is copied by the call that takes the options.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tensilo_loader_options {
+    /// `sizeof(tensilo_loader_options)`, set by the caller.
+    pub struct_size: usize,
+    /// The samples of a batch of this rank.
+    pub batch_size: u32,
+    /// The number of this rank, counted from 0.
+    pub rank: u32,
+    /// The number of ranks; 0 for 1.
+    pub world_size: u32,
+    /// How samples are shuffled.
+    pub order: tensilo_order,
+    /// The samples of a run of `TENSILO_ORDER_WINDOWED`; 0 for what the dataset records.
+    pub run_samples: u32,
+    /// The runs of a window of `TENSILO_ORDER_WINDOWED`; 0 for what the dataset records.
+    pub window_runs: u32,
+    /// How an epoch ends.
+    pub tail: tensilo_tail,
+    /// The way in which a loader treats samples that are damaged.
+    pub on_damage: tensilo_on_damage,
+    /// The seed of the order, if `has_seed` is 1; otherwise 0 or, if a loader resumes, that of the
+    /// state.
+    pub seed: u64,
+    /// Whether `seed` is set: 0 or 1.
+    pub has_seed: u32,
+    /// The maximum number of threads that decode at the same time; 0 for one less than the
+    /// processors. Raise it if `tensilo_metrics` show more decoding than fetching.
+    pub decode_threads: u32,
+    /// The number of batches that are read at the same time; 0 for the decode threads, and at least
+    /// 4 for objects of a store. Raise it for storage with a high latency.
+    pub io_depth: u32,
+    /// The maximum number of batches that are ready or in work; 0 for twice the I/O depth. Raise it
+    /// if the times of steps or of the storage vary much.
+    pub prefetch: u32,
+    /// The names of `column_count` columns; NULL for all. Columns of decimals with a scale or more
+    /// than 18 digits, and of intervals, are refused: their stored elements are not their values.
+    pub columns: *const *const c_char,
+    /// The number of columns.
+    pub column_count: usize,
+    /// `cast_count` columns that become another type.
+    pub casts: *const tensilo_cast,
+    /// The number of casts.
+    pub cast_count: usize,
+    /// `padding_count` columns that are padded.
+    pub paddings: *const tensilo_padding,
+    /// The number of paddings.
+    pub padding_count: usize,
+    /// Memory of the caller for values, such as pinned memory; NULL for that of the library.
+    pub allocator: *const tensilo_allocator,
+}
+
+// SAFETY: `repr(C)`, and begins with its size.
+unsafe impl Output for tensilo_loader_options {}
+// SAFETY: integers and pointers only.
+unsafe impl Options for tensilo_loader_options {}
+
+fn mode(told: &tensilo_loader_options, view: &View) -> Result<Option<Mode>> {
+    let sizes = || {
+        let recorded = view.datasets().first().map(tensilo_data::Dataset::order);
+        let (run, window) = recorded.map_or((0, 0), |recorded| (recorded.run(), recorded.window()));
+        let or = |told, recorded| if told > 0 { told } else { recorded };
+        RunsAndWindows::new(or(told.run_samples, run), or(told.window_runs, window))
+    };
+    let is_sized = told.run_samples > 0 || told.window_runs > 0;
+    match told.order {
+        TENSILO_ORDER_DEFAULT if !is_sized => Ok(None),
+        TENSILO_ORDER_DEFAULT | TENSILO_ORDER_WINDOWED => Ok(Some(Mode::Windowed(sizes()?))),
+        TENSILO_ORDER_SHUFFLED | TENSILO_ORDER_SEQUENTIAL if is_sized => {
+            Err(tensilo_error::bad_argument("run_samples and window_runs are for TENSILO_ORDER_WINDOWED"))
+        }
+        TENSILO_ORDER_SHUFFLED => Ok(Some(Mode::Shuffled)),
+        TENSILO_ORDER_SEQUENTIAL => Ok(Some(Mode::Sequential)),
+        other => Err(tensilo_error::bad_argument(format!("{other} is no tensilo_order"))),
+    }
+}
+
+fn tail(number: tensilo_tail) -> Result<Option<Tail>> {
+    match number {
+        TENSILO_TAIL_DEFAULT => Ok(None),
+        TENSILO_TAIL_DROP => Ok(Some(Tail::Drop)),
+        TENSILO_TAIL_PAD => Ok(Some(Tail::Pad)),
+        TENSILO_TAIL_EXACT => Ok(Some(Tail::Exact)),
+        other => Err(tensilo_error::bad_argument(format!("{other} is no tensilo_tail"))),
+    }
+}
+
+fn on_damage(number: tensilo_on_damage) -> Result<OnDamage> {
+    match number {
+        TENSILO_ON_DAMAGE_FAIL => Ok(OnDamage::Fail),
+        TENSILO_ON_DAMAGE_SUBSTITUTE => Ok(OnDamage::Substitute),
+        other => Err(tensilo_error::bad_argument(format!("{other} is no tensilo_on_damage"))),
+    }
+}
+
+/// Returns the options of a loader of a view.
+///
+/// # Safety
+///
+/// What pointers lead to is as the header says.
+unsafe fn loader_options(told: &tensilo_loader_options, view: &View) -> Result<LoaderOptions> {
+    let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
+    let mut options = LoaderOptions::new(told.batch_size)
+        .rank(told.rank, told.world_size.max(1))
+        .on_damage(on_damage(told.on_damage)?)
+        .decode_threads(count(told.decode_threads))
+        .io_depth(count(told.io_depth))
+        .prefetch(count(told.prefetch));
+    if let Some(mode) = mode(told, view)? {
+        options = options.mode(mode);
+    }
+    if let Some(tail) = tail(told.tail)? {
+        options = options.tail(tail);
+    }
+    if flag(told.has_seed, "has_seed")? {
+        options = options.seed(told.seed);
+    }
+    // SAFETY: the caller's promise, here and below.
+    unsafe {
+        if !told.columns.is_null() || told.column_count > 0 {
+            options = options.columns(texts(told.columns, told.column_count, "columns")?);
+        }
+        for cast in array(told.casts, told.cast_count, "casts")? {
+            options = options.cast(text(cast.column, "the column of a cast")?, of_number(cast.dtype)?);
+        }
+        for padding in array(told.paddings, told.padding_count, "paddings")? {
+            let how = Padding::new().value(padding.value).multiple(padding.multiple.max(1));
+            options = options.pad(text(padding.column, "the column of a padding")?, how);
+        }
+        if let Some(memory) = LentMemory::of_caller(told.allocator)? {
+            options = options.allocator(Arc::new(memory));
+        }
+    }
+    Ok(options)
+}
 
 /// A loader: it delivers the batches of a rank, in an order that is the same on every machine.
 ///
@@ -134,4 +336,64 @@ pub unsafe extern "C" fn tensilo_loader_get_state(
             copy_state(&found, memory(state, state_bytes, "state")?)
         })
     }
+}
+
+/// Reads batches of any samples of a dataset. It has no threads, and keeps the files open.
+///
+/// Threads: one at a time; give each thread a reader of its own.
+pub struct tensilo_sample_reader {
+    reader: SampleReader,
+    schema: DeliveredSchema,
+}
+
+/// Makes a reader of any samples of a dataset, with the columns, casts, paddings and memory of
+/// `options`, which has a `batch_size` of at least 1. Close it with `tensilo_sample_reader_close`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_sample_reader_new(
+    dataset: *const tensilo_dataset,
+    options: *const tensilo_loader_options,
+    reader: *mut *mut tensilo_sample_reader,
+    error: *mut *mut tensilo_error,
+) -> tensilo_status {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe {
+        call(error, || {
+            let place = HandlePlace::new(reader, "reader")?;
+            let view = shared(dataset, "dataset")?.view();
+            let options = loader_options(&read_options(options, "options")?, view)?;
+            place.fill(tensilo_sample_reader { reader: options.reader(view)?, schema: DeliveredSchema::default() });
+            Ok(())
+        })
+    }
+}
+
+/// Reads `count` samples, in the order of `indices`, and repeated ones each time. Close the batch
+/// with `tensilo_batch_close`.
+///
+/// Cost: that of a gather, into memory that is used again when the batch is closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_sample_reader_take(
+    reader: *mut tensilo_sample_reader,
+    indices: *const u64,
+    count: usize,
+    batch: *mut *mut tensilo_batch,
+    error: *mut *mut tensilo_error,
+) -> tensilo_status {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe {
+        call(error, || {
+            let place = HandlePlace::new(batch, "batch")?;
+            let tensilo_sample_reader { reader, schema } = exclusive(reader, "reader")?;
+            place.fill(schema.batch(reader.take(array(indices, count, "indices")?)?));
+            Ok(())
+        })
+    }
+}
+
+/// Closes a reader, and sets the pointer to NULL. Its batches stay. Does nothing if `reader` or
+/// `*reader` is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tensilo_sample_reader_close(reader: *mut *mut tensilo_sample_reader) {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { close(reader) }
 }

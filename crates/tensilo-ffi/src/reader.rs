@@ -1,16 +1,35 @@
-//! One open file.
+//! One open file: its I/O method, the options for opening it, and facts about it.
+//!
+//! Cursors keep what they need of the file, so that a [`tensilo_reader`] may be closed before them.
+//! Datasets are opened with the same [`tensilo_io`].
 
-use crate::arguments::{fill, options as read_options, path as read_path, shared};
-use crate::call::{HandlePlace, call, close};
-use crate::error::{Result, tensilo_error};
-use crate::io::*;
+use crate::boundary::call::{HandlePlace, call, close, fill, options as read_options, path as read_path, shared};
+use crate::boundary::error::{Result, tensilo_error, tensilo_status};
+use crate::boundary::values::{Options, Output};
 use crate::schema::tensilo_schema;
-use crate::status::tensilo_status;
-use crate::versioned::{Options, Output};
 use std::ffi::c_char;
 use std::path::Path;
 use std::ptr;
 use tensilo::{OpenOptions, Reader, Verification};
+
+/// The I/O method that reads files.
+pub type tensilo_io = u32;
+
+/// As suits the file: `pread`; for a dataset io_uring, if the build and the system have it.
+pub const TENSILO_IO_AUTO: tensilo_io = 0;
+/// `pread`: safe, and right on network file systems.
+pub const TENSILO_IO_PREAD: tensilo_io = 1;
+/// Memory maps: no system calls and no copies. As long as a handle that has come from the file
+/// lives, no process may change or cut off its bytes up to the last commit: they would change under
+/// their reader, which is undefined behaviour, and a page beyond a new end kills the process
+/// (`SIGBUS`). tensilo does neither: it replaces files by renaming and appends after the last
+/// commit. Do not map files on a network file system.
+pub const TENSILO_IO_MMAP: tensilo_io = 2;
+/// io_uring with buffered I/O, all ranges of a batch at the same time (datasets, Linux).
+pub const TENSILO_IO_IO_URING: tensilo_io = 3;
+/// io_uring with direct I/O (`O_DIRECT`), which bypasses the page cache (datasets, Linux): for
+/// shuffled datasets larger than memory.
+pub const TENSILO_IO_DIRECT: tensilo_io = 4;
 
 /// An open file.
 ///

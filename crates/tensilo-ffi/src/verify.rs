@@ -1,11 +1,11 @@
-//! Checks of a whole file.
+//! Checks of a whole file, and the report of what is damaged.
+//!
+//! Damage is a result and no error: a [`tensilo_report`] lists each finding with its bytes, column
+//! and samples. The report owns all its texts and errors, so that calls return pointers into it.
 
-use crate::arguments::{fill, flag, options as read_options, path as read_path, shared};
-use crate::call::{HandlePlace, call, close};
-use crate::error::{Result, tensilo_error};
-use crate::status::tensilo_status;
-use crate::text::{self, Text};
-use crate::versioned::{Options, Output};
+use crate::boundary::call::{HandlePlace, call, close, fill, flag, options as read_options, path as read_path, shared};
+use crate::boundary::error::{Result, tensilo_error, tensilo_status};
+use crate::boundary::values::{Options, Output, Text};
 use std::ffi::{c_char, c_void};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -235,8 +235,8 @@ pub unsafe extern "C" fn tensilo_report_get_damage(
                 struct_size: 0,
                 file_start: found.file_start,
                 file_end: found.file_end,
-                region: text::pointer(found.region.as_ref()),
-                column: text::pointer(found.column.as_ref()),
+                region: Text::pointer_of(found.region.as_ref()),
+                column: Text::pointer_of(found.column.as_ref()),
                 samples_start: samples.0,
                 samples_end: samples.1,
                 error: ptr::from_ref(&*found.error),

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "arrow")]
 mod arrow;
-mod border;
+mod boundary;
 mod errors;
 mod header;
 mod loading;

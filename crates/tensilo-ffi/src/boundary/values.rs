@@ -1,7 +1,45 @@
-//! Structs that later releases may extend: each begins with its size, as the caller knows it.
+//! Values that C reads and writes: texts, and structs that later releases may extend.
+//!
+//! A text ends with a NUL. A struct that may grow begins with `struct_size`, the size that the
+//! caller was compiled with. A call fills or reads as many bytes of it as both sides know, so
+//! programs and libraries of different releases work together. Members that only the caller knows
+//! must be zero.
 
+use std::ffi::c_char;
 use std::mem::{MaybeUninit, size_of};
+use std::path::Path;
 use std::ptr;
+
+/// A text that ends with a NUL, which its length does not count. If it has other NULs, C sees only
+/// its beginning unless it looks at the length.
+pub(crate) struct Text(Vec<u8>);
+
+impl Text {
+    pub fn new(text: impl Into<Vec<u8>>) -> Self {
+        let mut bytes = text.into();
+        bytes.push(0);
+        Self(bytes)
+    }
+
+    /// Returns the bytes of a path, as the system takes them.
+    pub fn of_path(path: &Path) -> Self {
+        Self::new(path.as_os_str().as_encoded_bytes())
+    }
+
+    pub fn pointer(&self) -> *const c_char {
+        self.0.as_ptr().cast()
+    }
+
+    /// Returns the pointer of a text, or NULL.
+    pub fn pointer_of(text: Option<&Self>) -> *const c_char {
+        text.map_or(ptr::null(), Self::pointer)
+    }
+
+    /// Returns the length in bytes, without the NUL at the end.
+    pub fn byte_count(&self) -> usize {
+        self.0.len().saturating_sub(1)
+    }
+}
 
 /// A struct that calls fill.
 ///
@@ -22,7 +60,7 @@ pub(crate) unsafe trait Options: Output {}
 
 /// A problem with the size that a struct states.
 #[derive(Debug)]
-pub(crate) enum WrongStruct {
+pub(super) enum WrongStruct {
     Null,
     Misaligned,
     /// The size that was found, and the least.
@@ -59,7 +97,7 @@ unsafe fn stated_bytes<T: Output>(pointer: *const T) -> Result<usize, WrongStruc
 ///
 /// The pointer is null, or points to a struct whose first member is its size, and which nobody else
 /// uses meanwhile.
-pub(crate) unsafe fn fill<T: Output>(to: *mut T, value: T) -> Result<(), WrongStruct> {
+pub(super) unsafe fn fill<T: Output>(to: *mut T, value: T) -> Result<(), WrongStruct> {
     // SAFETY: the caller's promise.
     let bytes = unsafe { stated_bytes(to) }?.min(size_of::<T>());
     let from = ptr::from_ref(&value).cast::<MaybeUninit<u8>>();
@@ -79,7 +117,7 @@ pub(crate) unsafe fn fill<T: Output>(to: *mut T, value: T) -> Result<(), WrongSt
 ///
 /// The pointer is null, or points to a struct whose first member is its size, and whose bytes are
 /// initialized.
-pub(crate) unsafe fn options<T: Options>(from: *const T) -> Result<T, WrongStruct> {
+pub(super) unsafe fn options<T: Options>(from: *const T) -> Result<T, WrongStruct> {
     let mut value = MaybeUninit::<T>::zeroed();
     if !from.is_null() {
         // SAFETY: the caller's promise.
