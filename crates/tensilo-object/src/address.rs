@@ -1,8 +1,13 @@
-//! Addresses of objects.
+//! Addresses of objects: the scheme and the bucket or host of a store, and a key.
+//!
+//! An address is checked when it is parsed, so that each one can be part of a request: the library
+//! that sends requests panics at some buckets, and its paths have no empty components. Paths of
+//! arguments may be addresses, too; a path of the system never has one of the schemes.
 
 use crate::error::{ObjectError, Result};
 use object_store::path::Path;
 use std::fmt;
+use std::path::Path as FilePath;
 use url::Url;
 
 /// The address of an object, or of the prefix that a dataset has: `s3://bucket/key`, `gs://`,
@@ -89,6 +94,21 @@ impl Address {
         let key = parsed.map_err(|error| refused(format!("{error}; {UNREADABLE_KEY}")))?;
         let root = text.get(..text.len() - rest.len() + host.len()).unwrap_or(text); // a boundary
         Ok(Self { scheme, root: root.to_owned(), key })
+    }
+
+    /// Returns whether a path is an address, so that it names no file of the system.
+    pub fn is_path(path: &FilePath) -> bool {
+        path.to_str().is_some_and(Self::is_one)
+    }
+
+    /// Parses a path that is an address, as [`Address::parse`] does.
+    pub fn of_path(path: &FilePath) -> Result<Self> {
+        Self::parse(&path.to_string_lossy())
+    }
+
+    /// Returns whether a path is an address that a dataset may have: not one of a `*.tsl` file.
+    pub fn is_prefix(path: &FilePath) -> bool {
+        Self::is_path(path) && path.extension().is_none_or(|extension| extension != "tsl")
     }
 
     /// Returns the address of an object below this prefix. The components of `path` are separated

@@ -1,8 +1,8 @@
 //! Inputs of conversions that are objects.
 
 use crate::address::{Address, Scheme, UNREADABLE_KEY};
+use crate::client::ObjectOptions;
 use crate::error::ObjectError;
-use crate::options::ObjectOptions;
 use crate::storage::ObjectStorage;
 use std::collections::HashMap;
 use std::fmt;

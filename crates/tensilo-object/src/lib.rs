@@ -15,36 +15,25 @@
 #![forbid(unsafe_code)]
 
 mod address;
-mod at_path;
-mod aws_profile;
 mod cache;
 mod client;
 mod error;
 #[cfg(feature = "import")]
 mod inputs;
-mod lines;
-mod listing;
+mod memory;
 mod object_file;
-mod objects;
-mod options;
-mod per_process;
-mod pieces;
 mod request;
 mod runtime;
-mod sequence;
-mod settings;
 mod storage;
-mod unreadable_keys;
 mod upload;
 
 pub use address::{Address, UNREADABLE_KEY};
-pub use at_path::source_at;
 pub use cache::{Cache, CacheFacts};
+pub use client::ObjectOptions;
 pub use error::ObjectError;
 #[cfg(feature = "import")]
 pub use inputs::ObjectInputs;
-pub use object_file::{ObjectFile, OpeningObject};
-pub use options::ObjectOptions;
+pub use object_file::{ObjectFile, OpeningObject, source_at};
 pub use storage::ObjectStorage;
 pub use upload::ObjectUpload;
 

@@ -1,13 +1,19 @@
-//! An object as a source of bytes.
+//! An object as a source of bytes, and how it is opened.
+//!
+//! Round trips to a store are slow. So an object is opened by one that reads its begin and its end,
+//! and all ranges of a read are requested at the same time. What is in memory or in the cache on a
+//! disk is copied first, then the rest is requested, and what is in flight is waited for last. Reads
+//! that follow one another are read ahead of.
+//!
+//! All answers must match the version of the object that was opened, see `request.rs`.
 
 use crate::address::Address;
 use crate::cache::{self, CachedObject};
+use crate::client::ObjectOptions;
 use crate::error::{ObjectError, io_error};
-use crate::lines::{LINE_BYTES, widened};
-use crate::pieces::{Part, split};
+use crate::memory::{LINE_BYTES, Part, Sequence, split, widened};
 use crate::request::{Pinned, answer};
 use crate::runtime::{self, Task, Waiting, caught_later, gone, threads};
-use crate::sequence::Sequence;
 use crate::storage::{ObjectStorage, failed};
 use bytes::Bytes;
 use futures_util::future;
@@ -16,11 +22,13 @@ use object_store::{GetOptions, GetRange, ObjectStore};
 use std::io;
 use std::iter::repeat;
 use std::ops::Range;
+use std::path::Path as FilePath;
 use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
-use tensilo::source::{CoalesceConfig, RangeError, Requests, Source, range_length};
+use tensilo::Error;
+use tensilo::source::{CoalesceConfig, PositionedFile, RangeError, Requests, Source, range_length};
 use tokio::task::JoinSet;
 
 /// An object that is open for reading.
@@ -433,4 +441,17 @@ impl Source for ObjectFile {
             self.0.cached.iter().for_each(CachedObject::forget);
         }
     }
+}
+
+/// Opens what a path names: an object, if it is an address, else a file by position.
+///
+/// The default options suit the requests. Cost: for an object, one round trip.
+pub fn source_at(path: &FilePath) -> tensilo::Result<Arc<dyn Source>> {
+    if !Address::is_path(path) {
+        return Ok(Arc::new(PositionedFile::open(path)?));
+    }
+    let file =
+        Address::of_path(path).and_then(|address| ObjectStorage::new(&address, ObjectOptions::new()).open(&address));
+    let file = file.map_err(|error| Error::io("opening the object", error.into_io()).with_path(path))?;
+    Ok(Arc::new(file))
 }

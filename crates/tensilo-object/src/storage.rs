@@ -1,20 +1,29 @@
-//! A connection to a store.
+//! A connection to a store, and what is done with whole objects: reading, listing, creating,
+//! removing.
+//!
+//! An [`ObjectStorage`] has what all objects of a store share: the client, the bytes in memory, the
+//! cache, and the keys that no request can name. Clients and bytes are made again in a process that
+//! was forked. Opening an object is in `object_file.rs`, and writing one in `upload.rs`.
+//!
+//! Hosts of `http` have no list; the links of the page that they serve for a folder are its names.
 
-use crate::address::Address;
+use crate::address::{Address, Scheme};
 use crate::cache::{Cache, CachedObject};
-use crate::client::client;
-use crate::error::{ObjectError, Result};
-use crate::options::ObjectOptions;
-use crate::per_process::PerProcess;
-use crate::pieces::Pieces;
-use crate::request::Pinned;
-use crate::settings::Environment;
-use crate::unreadable_keys::UnreadableKeys;
-use object_store::ObjectStore;
+use crate::client::{Environment, ObjectOptions, UnreadableKeys, client};
+use crate::error::{ObjectError, Result, io_error};
+use crate::memory::Pieces;
+use crate::request::{self, Pinned};
+use crate::runtime::{PerProcess, wait};
+use futures_util::{StreamExt, TryFutureExt, TryStreamExt};
 use object_store::path::Path;
+use object_store::{GetOptions, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use reqwest::{Client, StatusCode};
 use std::convert::Infallible;
 use std::io;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::time::sleep;
+use url::Url;
 
 /// A connection to the store of an address: a bucket, a container, a host.
 ///
@@ -37,7 +46,7 @@ struct Shared {
 impl ObjectStorage {
     /// Returns a connection to the store of an address. Sends nothing.
     pub fn new(address: &Address, options: ObjectOptions) -> Self {
-        let root = address.with_key(object_store::path::Path::default());
+        let root = address.with_key(Path::default());
         Self(Arc::new(Shared {
             root,
             options,
@@ -67,7 +76,7 @@ impl ObjectStorage {
         self.0.client.get_or_try_make(new)
     }
 
-    pub(crate) fn unreadable(&self) -> &UnreadableKeys {
+    fn unreadable(&self) -> &UnreadableKeys {
         &self.0.unreadable
     }
 
@@ -106,4 +115,246 @@ impl ObjectStorage {
 
 pub(crate) fn failed(address: &Address, doing: &'static str, error: io::Error) -> ObjectError {
     ObjectError::Io { address: address.to_string(), doing, error }
+}
+
+/// Requests to remove objects that are in flight at the same time.
+const REMOVALS: usize = 16;
+
+impl ObjectStorage {
+    /// Reads a whole object. Fails with [`FileTooLarge`](std::io::ErrorKind::FileTooLarge) if it is
+    /// longer than `most` bytes.
+    pub fn read(&self, address: &Address, most: u64) -> Result<Vec<u8>> {
+        self.check(address)?;
+        let key = address.key().clone();
+        let read = self.client().cloned().and_then(|client| {
+            wait(async move {
+                let (_, _, bytes) = request::answer_up_to(&*client, &key, GetOptions::default(), most).await?;
+                Ok(bytes.into())
+            })
+        });
+        read.map_err(|error| failed(address, "reading", error))
+    }
+
+    /// Returns the names directly below a prefix: of objects, and of further prefixes, in no order.
+    /// A prefix without objects has none.
+    ///
+    /// Keys that no address can have are left out, see [`ObjectStorage::objects`].
+    ///
+    /// Hosts of `http` and `https` have no list; the links of the page that they serve for the
+    /// folder are the names.
+    pub fn names(&self, prefix: &Address) -> Result<Vec<String>> {
+        self.check(prefix)?;
+        let (prefix_of_list, options) = (prefix.clone(), self.options().clone());
+        let unreadable = self.unreadable().clone();
+        let names = self.client().cloned().and_then(|client| {
+            wait(async move {
+                let names = names_below(&*client, &prefix_of_list, &options);
+                unreadable.of_listing(prefix_of_list.key(), names).await
+            })
+        });
+        names.map_err(|error| failed(prefix, "listing", error))
+    }
+
+    /// Returns a text that changes when an object is replaced: its length, and its ETag or the time
+    /// of its last change. `None`: the store says neither.
+    pub fn version(&self, address: &Address) -> Result<Option<String>> {
+        self.check(address)?;
+        let key = address.key().clone();
+        let meta =
+            self.client().cloned().and_then(|client| wait(async move { client.head(&key).await.map_err(io_error) }));
+        let meta = meta.map_err(|error| failed(address, "looking at the object", error))?;
+        Ok(Pinned::of(&meta).version())
+    }
+
+    /// Returns the addresses of all objects below a prefix, in no order. A prefix without objects
+    /// has none.
+    ///
+    /// Keys that no address can have, with an empty component, `.`, `..` or a control character,
+    /// are left out. [`ObjectStorage::unreadable_keys`] returns them afterwards. Empty objects
+    /// `folder/`, which some tools create to show folders, are left out, too.
+    ///
+    /// Fails on hosts of `http` and `https`, which have no list.
+    pub fn objects(&self, prefix: &Address) -> Result<Vec<Address>> {
+        self.check(prefix)?;
+        let (key, unreadable) = (prefix.key().clone(), self.unreadable().clone());
+        let keys =
+            self.client().cloned().and_then(|client| wait(async move { keys(&*client, &unreadable, &key).await }));
+        let keys = keys.map_err(|error| failed(prefix, "listing", error))?;
+        Ok(keys.into_iter().map(|key| prefix.with_key(key)).collect())
+    }
+
+    /// Creates an object, which appears as a whole. Fails with
+    /// [`AlreadyExists`](std::io::ErrorKind::AlreadyExists) if there is one, also if another writer
+    /// creates it at the same time, and with [`Unsupported`](std::io::ErrorKind::Unsupported) on
+    /// hosts of `http`.
+    pub fn create(&self, address: &Address, bytes: &[u8]) -> Result<()> {
+        self.check(address)?;
+        let (key, bytes) = (address.key().clone(), PutPayload::from(bytes.to_vec()));
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        let created = self.client().cloned().and_then(|client| {
+            wait(async move { client.put_opts(&key, bytes, options).await.map(drop).map_err(io_error) })
+        });
+        created.map_err(|error| failed(address, "creating", error))
+    }
+
+    /// Returns the bytes of an object, or of all objects below a prefix; 0 if there are none. Fails
+    /// if keys below the prefix cannot be read.
+    pub fn bytes(&self, address: &Address) -> Result<u64> {
+        self.check(address)?;
+        let (key, unreadable) = (address.key().clone(), self.unreadable().clone());
+        let bytes = self.client().cloned().and_then(|client| {
+            wait(async move {
+                match client.head(&key).await {
+                    Ok(meta) => Ok(meta.size),
+                    Err(object_store::Error::NotFound { .. }) => {
+                        let found = client.list(Some(&key));
+                        let sum = found.try_fold(0_u64, async |sum, meta| Ok(sum.saturating_add(meta.size)));
+                        let sum = unreadable.of_listing(&key, sum.map_err(io_error)).await?;
+                        unreadable.refuse(&key)?;
+                        Ok(sum)
+                    }
+                    Err(error) => Err(io_error(error)),
+                }
+            })
+        });
+        bytes.map_err(|error| failed(address, "looking at the object", error))
+    }
+
+    /// Removes an object, and all objects below the address as a prefix. Empty objects `folder/`
+    /// stay. Fails, and removes nothing, if keys below the prefix cannot be read.
+    pub fn remove(&self, address: &Address) -> Result<()> {
+        self.check(address)?;
+        let (key, unreadable) = (address.key().clone(), self.unreadable().clone());
+        let removed = self.client().cloned().and_then(|client| {
+            wait(async move {
+                let mut keys = keys(&*client, &unreadable, &key).await?;
+                unreadable.refuse(&key)?;
+                keys.push(key);
+                let removals = futures_util::stream::iter(keys).map(|key| {
+                    let client = Arc::clone(&client);
+                    async move { client.delete(&key).await }
+                });
+                let mut removals = removals.buffer_unordered(REMOVALS);
+                while let Some(removed) = removals.next().await {
+                    match removed {
+                        Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
+                        Err(error) => return Err(io_error(error)),
+                    }
+                }
+                Ok(())
+            })
+        });
+        removed.map_err(|error| failed(address, "removing", error))
+    }
+}
+
+/// Returns the keys below a prefix, and notes those that are not readable.
+async fn keys(store: &dyn ObjectStore, unreadable: &UnreadableKeys, prefix: &Path) -> io::Result<Vec<Path>> {
+    let found = store.list(Some(prefix)).map_ok(|meta| meta.location).try_collect();
+    unreadable.of_listing(prefix, found.map_err(io_error)).await
+}
+
+/// The bytes of a page of links at most.
+const MOST_PAGE_BYTES: usize = 64 << 20;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const LONGEST_DELAY: Duration = Duration::from_secs(5);
+
+/// Returns the names directly below a prefix.
+async fn names_below(store: &dyn ObjectStore, prefix: &Address, options: &ObjectOptions) -> io::Result<Vec<String>> {
+    match prefix.scheme() {
+        Scheme::Http => linked(prefix, options).await,
+        _ => listed(store, prefix.key()).await,
+    }
+}
+
+async fn listed(store: &dyn ObjectStore, prefix: &Path) -> io::Result<Vec<String>> {
+    let found = store.list_with_delimiter(Some(prefix)).await.map_err(io_error)?;
+    let keys = found.objects.into_iter().map(|meta| meta.location).chain(found.common_prefixes);
+    Ok(keys.filter_map(|key| key.filename().map(str::to_owned)).collect())
+}
+
+/// Returns the names that the page of a folder has links to. A folder that does not exist has none.
+async fn linked(folder: &Address, options: &ObjectOptions) -> io::Result<Vec<String>> {
+    let base = Url::parse(&format!("{folder}/")).map_err(io::Error::other)?;
+    let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(options.stall_timeout).build();
+    let client = client.map_err(io::Error::other)?;
+    let mut delay = Duration::from_millis(100);
+    let mut retries = 0;
+    let page = loop {
+        match page(&client, &base).await {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted && retries < options.retries => {
+                retries += 1;
+                sleep(delay).await;
+                delay = (delay * 2).min(LONGEST_DELAY);
+            }
+            page => break page?,
+        }
+    };
+    let page = String::from_utf8_lossy(&page);
+    let mut names: Vec<String> = links(&page).filter_map(|link| name_below(&base, link)).collect();
+    names.sort_unstable();
+    names.dedup();
+    Ok(names)
+}
+
+/// Reads a page. Fails with [`io::ErrorKind::ConnectionAborted`] if that may pass.
+///
+/// The client of `object_store` refuses pages that say no length, as those of folders do.
+async fn page(client: &Client, url: &Url) -> io::Result<Vec<u8>> {
+    let may_pass = |error: reqwest::Error| io::Error::new(io::ErrorKind::ConnectionAborted, error);
+    let mut answer = client.get(url.clone()).send().await.map_err(may_pass)?;
+    let status = answer.status();
+    let kind = match status {
+        status if status.is_success() => None,
+        StatusCode::NOT_FOUND => Some(io::ErrorKind::NotFound),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Some(io::ErrorKind::PermissionDenied),
+        status if status.is_server_error() => Some(io::ErrorKind::ConnectionAborted),
+        _ => Some(io::ErrorKind::Other),
+    };
+    if let Some(kind) = kind {
+        return Err(io::Error::new(kind, format!("the host has no page for this folder: {status}")));
+    }
+    let mut bytes = Vec::new();
+    while let Some(part) = answer.chunk().await.map_err(may_pass)? {
+        if bytes.len().saturating_add(part.len()) > MOST_PAGE_BYTES {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the page of the folder is too long"));
+        }
+        bytes.extend_from_slice(&part);
+    }
+    Ok(bytes)
+}
+
+/// Returns the targets of the links of a page: the values of `href`.
+fn links(page: &str) -> impl Iterator<Item = &str> {
+    page.split("href=").skip(1).filter_map(|rest| {
+        let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+        rest.get(1..)?.split_once(quote).map(|(link, _)| link)
+    })
+}
+
+/// Returns the name that a link has directly below a folder.
+fn name_below(folder: &Url, link: &str) -> Option<String> {
+    let target = folder.join(link).ok()?;
+    if target.origin() != folder.origin() {
+        return None;
+    }
+    let name = target.path().strip_prefix(folder.path())?;
+    let name = name.strip_suffix('/').unwrap_or(name);
+    (!name.is_empty() && !name.contains('/')).then(|| Path::from_url_path(name).ok()).flatten().map(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_links_of_a_page_are_names() {
+        let page = r#"<html><a href="../">Up</a><a href="0000000001.json">1</a> <a href='a%20b/'>b</a>
+            <a href="?C=N;O=D">Name</a><a href="/train/x.tsl">x</a><a href="/other/y.tsl">y</a>
+            <a href="https://elsewhere.org/train/z.tsl">z</a><a href="deep/er.tsl">e</a>"#;
+        let folder = Url::parse("http://host/train/").unwrap();
+        let names: Vec<_> = links(page).filter_map(|link| name_below(&folder, link)).collect();
+        assert_eq!(names, ["0000000001.json", "a b", "x.tsl"]);
+    }
 }

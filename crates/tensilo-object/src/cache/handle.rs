@@ -1,12 +1,17 @@
-//! The cache that all objects of a process share.
+//! The cache that all objects of a process share, and the one that the environment names.
+//!
+//! A [`Cache`] is a folder and a bound. What a process knows of it, the room that is left and the
+//! pieces that are open, is made again after `fork`.
 
-use super::open_pieces::OpenPieces;
+use super::piece_file::OpenPieces;
 use super::room::{self, CacheFacts, Room};
-use crate::per_process::PerProcess;
+use crate::runtime::PerProcess;
 use std::convert::Infallible;
+use std::env::{self, VarError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tensilo::parse_byte_count;
 
 /// A folder in which the bytes of objects are kept, bounded in bytes.
 ///
@@ -83,5 +88,35 @@ impl Cache {
     /// Notes that a piece could not be written.
     pub(super) fn has_failed(&self, error: &io::Error) {
         self.state().room.has_failed(&self.layout(), error);
+    }
+}
+
+/// The folder of the cache.
+const FOLDER: &str = "TENSILO_CACHE";
+/// The bytes that it keeps at most.
+const BYTES: &str = "TENSILO_CACHE_BYTES";
+/// The default of these.
+const DEFAULT_BYTES: u64 = 16 << 30;
+
+impl Cache {
+    /// Returns the cache in the folder that `TENSILO_CACHE` names, if it names one. It has at most
+    /// `TENSILO_CACHE_BYTES`, such as `200GiB`; the default is 16 GiB. An error says what is wrong
+    /// with these.
+    pub fn from_environment() -> io::Result<Option<Self>> {
+        Self::of_environment().map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))
+    }
+
+    /// As [`Cache::from_environment`], with the error in words.
+    pub(crate) fn of_environment() -> Result<Option<Self>, String> {
+        let folder = env::var_os(FOLDER).filter(|folder| !folder.is_empty());
+        let most_bytes = match env::var(BYTES) {
+            Ok(text) if text.is_empty() => DEFAULT_BYTES,
+            Ok(text) => parse_byte_count(&text).ok_or_else(|| {
+                format!("{BYTES}={text:?}: expected a number of bytes, such as 200GiB or 107374182400")
+            })?,
+            Err(VarError::NotPresent) => DEFAULT_BYTES,
+            Err(VarError::NotUnicode(_)) => return Err(format!("{BYTES} is not text")),
+        };
+        Ok(folder.map(|folder| Self::new(folder, most_bytes)))
     }
 }

@@ -1,15 +1,10 @@
 //! Copies of objects on a disk of this machine, which all its processes share.
 
 mod handle;
-mod layout;
-mod open_pieces;
-mod pieces;
-mod read;
+mod object;
+mod piece_file;
 mod room;
-mod settings;
-mod turn;
 
 pub use handle::Cache;
-pub(crate) use pieces::CachedObject;
-pub(crate) use read::read;
+pub(crate) use object::{CachedObject, read};
 pub use room::CacheFacts;

@@ -1,18 +1,26 @@
-//! The pieces of one version of an object.
+//! The pieces of one version of an object, and reading through them.
+//!
+//! A read takes what the cache has. Otherwise it waits for its turn to fetch the pieces that are
+//! missing: of all threads and processes, one fetches a piece and the others wait. Turns are taken
+//! in ascending order, so that no two wait for each other. If the folder cannot be written, or a
+//! piece turns out to be wrong, the bytes are requested as if there were no cache.
 
 use super::handle::Cache;
-use super::layout::{LINE_BYTES, PIECE_BYTES, SUMS_BYTES};
-use super::open_pieces::OpenPiece;
-use super::turn::Turn;
-use crate::request::Pinned;
+use super::piece_file::{LINE_BYTES, OpenPiece, PIECE_BYTES, SUMS_BYTES};
+use crate::request::{self, Pinned};
+use crate::runtime::{blocking, threads};
 use bytes::Bytes;
+use object_store::ObjectStore;
 use object_store::path::Path as Key;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The pieces of one version of an object.
 #[derive(Clone, Debug)]
@@ -43,12 +51,12 @@ impl CachedObject {
     }
 
     /// Returns the numbers of the pieces that a range is in.
-    pub(super) fn numbers(&self, range: &Range<u64>) -> Range<u64> {
+    fn numbers(&self, range: &Range<u64>) -> Range<u64> {
         range.start / PIECE_BYTES..range.end.div_ceil(PIECE_BYTES)
     }
 
     /// Returns the bytes of the object that some pieces have.
-    pub(super) fn bytes_of(&self, numbers: &Range<u64>) -> Range<u64> {
+    fn bytes_of(&self, numbers: &Range<u64>) -> Range<u64> {
         let at = |number: u64| number.saturating_mul(PIECE_BYTES).min(self.byte_count);
         at(numbers.start)..at(numbers.end)
     }
@@ -112,7 +120,7 @@ impl CachedObject {
     }
 
     /// Returns whether a piece is here, unless it turns out to be wrong.
-    pub(super) fn has(&self, number: u64) -> bool {
+    fn has(&self, number: u64) -> bool {
         let piece = self.bytes_of(&(number..number + 1));
         fs::metadata(self.path(number)).is_ok_and(|facts| facts.len() == SUMS_BYTES + (piece.end - piece.start))
     }
@@ -124,14 +132,14 @@ impl CachedObject {
 
     /// Waits for the turns to fetch pieces, in ascending order: so nobody waits for someone who
     /// waits for him.
-    pub(super) fn turns(&self, numbers: Range<u64>) -> io::Result<Vec<Turn>> {
+    fn turns(&self, numbers: Range<u64>) -> io::Result<Vec<Turn>> {
         fs::create_dir_all(&self.folder)?;
         numbers.filter_map(|number| Turn::wait(&self.path(number)).transpose()).collect()
     }
 
     /// Writes pieces whose bytes are there, the first of them `first`. Nothing is written while the
     /// disk has no room.
-    pub(super) fn write(&self, first: u64, bytes: &[u8]) {
+    fn write(&self, first: u64, bytes: &[u8]) {
         let piece_bytes = usize::try_from(PIECE_BYTES).unwrap_or(usize::MAX);
         for (piece, number) in bytes.chunks(piece_bytes).zip(first..) {
             let length = SUMS_BYTES + piece.len() as u64; // exact: usize has at most 64 bits
@@ -163,5 +171,125 @@ impl CachedObject {
     pub(crate) fn forget(&self) {
         self.cache.state().opened.close_object(&self.digest);
         let _ = fs::remove_dir_all(&self.folder); // what is left is checked again when it is read
+    }
+}
+
+/// Reads a range of an object: from the cache, if there is one that has it. Otherwise fetches all
+/// pieces that it is in, and keeps them.
+pub(crate) async fn read(
+    store: Arc<dyn ObjectStore>,
+    key: Key,
+    pinned: Pinned,
+    cached: Option<CachedObject>,
+    range: Range<u64>,
+) -> io::Result<Bytes> {
+    let Some(cached) = cached else { return request::read(store, key, pinned, range).await };
+    let (object, wanted) = (cached.clone(), range.clone());
+    if let Some(found) = blocking(move || object.read(&wanted)).await? {
+        return Ok(found);
+    }
+    // those who wait for turns occupy threads
+    let _permit = threads()?.fills.acquire().await;
+    let numbers = cached.numbers(&range);
+    let (object, wanted) = (cached.clone(), numbers.clone());
+    let Ok(turns) = blocking(move || object.turns(wanted)).await? else {
+        return request::read(store, key, pinned, range).await; // the folder cannot be written
+    };
+    let mut parts = Vec::new();
+    for run in missing(&cached, numbers.clone()) {
+        let bytes = request::read(store.clone(), key.clone(), pinned.clone(), cached.bytes_of(&run)).await?;
+        parts.push((cached.bytes_of(&run), bytes.clone()));
+        let object = cached.clone();
+        blocking(move || object.write(run.start, &bytes)).await?;
+    }
+    drop(turns);
+    if let Some(found) = parts.iter().find_map(|(bytes, part)| slice(bytes, part, &range)) {
+        return Ok(found);
+    }
+    let (object, wanted) = (cached.clone(), range.clone());
+    match blocking(move || assemble(&object, &parts, &wanted)).await? {
+        Some(found) => Ok(found),
+        // a piece that was here was wrong, or has made room for others
+        None => request::read(store, key, pinned, range).await,
+    }
+}
+
+/// Returns the runs of pieces that are not here.
+fn missing(cached: &CachedObject, numbers: Range<u64>) -> Vec<Range<u64>> {
+    let mut runs: Vec<Range<u64>> = Vec::new();
+    for number in numbers.filter(|&number| !cached.has(number)) {
+        match runs.last_mut() {
+            Some(last) if last.end == number => last.end += 1,
+            _ => runs.push(number..number + 1),
+        }
+    }
+    runs
+}
+
+/// Returns a range of the object out of bytes that contain it.
+fn slice(bytes: &Range<u64>, part: &Bytes, range: &Range<u64>) -> Option<Bytes> {
+    if range.start < bytes.start || range.end > bytes.end {
+        return None;
+    }
+    let at = |offset: u64| usize::try_from(offset - bytes.start).ok();
+    Some(part.slice(at(range.start)?..at(range.end)?))
+}
+
+/// Returns a range of the object out of what was fetched, and what was here before.
+fn assemble(cached: &CachedObject, parts: &[(Range<u64>, Bytes)], range: &Range<u64>) -> Option<Bytes> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(usize::try_from(range.end - range.start).ok()?).ok()?;
+    for number in cached.numbers(range) {
+        let piece = cached.bytes_of(&(number..number + 1));
+        let part = piece.start.max(range.start)..piece.end.min(range.end);
+        let fetched = parts.iter().find_map(|(bytes, found)| slice(bytes, found, &part));
+        all.extend_from_slice(&fetched.or_else(|| cached.read(&part))?);
+    }
+    Some(all.into())
+}
+
+/// The suffix of the files that are locked.
+const SUFFIX: &str = "turn";
+/// The time after which one does not wait any longer, and fetches the piece too: a process that was
+/// forked meanwhile may hold the lock of one that was killed.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The time between two looks at a turn that another one has: at first, and at most.
+const FIRST_LOOK: Duration = Duration::from_millis(1);
+const LAST_LOOK: Duration = Duration::from_millis(20);
+
+/// The turn to fetch a piece. It ends when it is dropped, and when its process ends, however that
+/// does.
+#[derive(Debug)]
+struct Turn {
+    path: PathBuf,
+    locked: File,
+}
+
+impl Turn {
+    /// Waits for the turn to fetch the piece with this path. Returns `None` if that takes too long.
+    fn wait(piece: &Path) -> io::Result<Option<Self>> {
+        let path = piece.with_extension(SUFFIX);
+        let file = File::options().create(true).truncate(false).write(true).open(&path)?;
+        let (begun, mut look) = (Instant::now(), FIRST_LOOK);
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(Self { path, locked: file })),
+                Err(TryLockError::WouldBlock) if begun.elapsed() > PATIENCE => return Ok(None),
+                Err(TryLockError::WouldBlock) => thread::sleep(look),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            look = (look * 2).min(LAST_LOOK);
+        }
+    }
+}
+
+impl Drop for Turn {
+    /// Removes the file, and unlocks it. Whoever waits for it has the turn next, and one who comes
+    /// now makes a new one: both look for the piece first.
+    ///
+    /// Closing it would not do: a child that was forked since has the lock, too.
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path); // what is left is removed later, when there is no room
+        let _ = self.locked.unlock(); // others lose patience
     }
 }

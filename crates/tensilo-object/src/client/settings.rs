@@ -1,4 +1,5 @@
-//! The settings of a store, and where each comes from.
+//! The settings of a store, and where each comes from: options, variables, and the profiles that
+//! Amazon's tools keep in `~/.aws`.
 //!
 //! A client is built from a dozen variables, files and options, and the library that builds it
 //! knows their values only: it panics in the first request that has a line break in a header, and
@@ -9,11 +10,14 @@
 
 use crate::error::io_error;
 use crate::runtime::caught;
+use object_store::aws::AmazonS3ConfigKey;
 use object_store::{Error, Result};
 use std::borrow::Cow;
 use std::env;
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
 use std::str::FromStr;
 use url::Url;
 
@@ -27,18 +31,18 @@ impl Environment {
     }
 
     /// Returns the value of a variable, unless it is empty.
-    pub(crate) fn get(&self, name: &str) -> Option<&OsString> {
+    pub(super) fn get(&self, name: &str) -> Option<&OsString> {
         self.0.iter().find(|(known, value)| known == name && !value.is_empty()).map(|(_, value)| value)
     }
 }
 
 /// The name of a setting of a store.
-pub(crate) trait Key: FromStr<Err = Error> + AsRef<str> + Clone + PartialEq {}
+pub(super) trait Key: FromStr<Err = Error> + AsRef<str> + Clone + PartialEq {}
 
 impl<K: FromStr<Err = Error> + AsRef<str> + Clone + PartialEq> Key for K {}
 
 #[derive(Clone, Debug)]
-pub(crate) struct Setting<K> {
+pub(super) struct Setting<K> {
     pub key: K,
     pub value: String,
     /// What an error calls it, such as the name of a variable.
@@ -47,7 +51,7 @@ pub(crate) struct Setting<K> {
 
 /// The settings of a store, one for each key.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings<K>(Vec<Setting<K>>);
+pub(super) struct Settings<K>(Vec<Setting<K>>);
 
 impl<K> Default for Settings<K> {
     fn default() -> Self {
@@ -58,7 +62,7 @@ impl<K> Default for Settings<K> {
 impl<K: Key> Settings<K> {
     /// Returns the settings that variables with this prefix have, and those of `others`, each with
     /// the name of its setting.
-    pub(crate) fn of_environment(environment: &Environment, prefix: &str, others: &[(&str, &str)]) -> io::Result<Self> {
+    pub(super) fn of_environment(environment: &Environment, prefix: &str, others: &[(&str, &str)]) -> io::Result<Self> {
         let mut settings = Self::default();
         for (name, value) in &environment.0 {
             let Some(name) = name.to_str() else { continue };
@@ -75,23 +79,23 @@ impl<K: Key> Settings<K> {
 
     /// Returns whether there is one of these settings, which have the names of their variables in
     /// lower case.
-    pub(crate) fn has(&self, names: &[&str]) -> bool {
+    pub(super) fn has(&self, names: &[&str]) -> bool {
         self.0.iter().any(|setting| names.contains(&setting.key.as_ref()))
     }
 
     /// Sets a setting, whatever it was.
-    pub(crate) fn set(&mut self, key: K, value: String, origin: String) {
+    pub(super) fn set(&mut self, key: K, value: String, origin: String) {
         self.0.retain(|setting| setting.key != key);
         self.0.push(Setting { key, value, origin });
     }
 
     /// Unsets a setting, which has the name of its variable in lower case.
-    pub(crate) fn unset(&mut self, name: &str) {
+    pub(super) fn unset(&mut self, name: &str) {
         self.0.retain(|setting| setting.key.as_ref() != name);
     }
 
     /// Sets settings by their names. An empty value unsets one.
-    pub(crate) fn set_named<'a>(
+    pub(super) fn set_named<'a>(
         &mut self,
         named: impl Iterator<Item = (&'a str, String)>,
         origin: impl Fn(&str) -> String,
@@ -106,7 +110,7 @@ impl<K: Key> Settings<K> {
     }
 
     /// Allows `http` if an endpoint asks for it, as the tools of Amazon do.
-    pub(crate) fn allow_http(&mut self) -> io::Result<()> {
+    pub(super) fn allow_http(&mut self) -> io::Result<()> {
         let is_asked = self.0.iter().any(|setting| {
             Form::of(setting.key.as_ref()) == Form::Endpoint
                 && Url::parse(&setting.value).is_ok_and(|url| url.scheme() == "http")
@@ -119,7 +123,7 @@ impl<K: Key> Settings<K> {
 
     /// Checks the settings, and builds a client from them. An error names the setting that it is
     /// about.
-    pub(crate) fn build<T>(&self, build: impl Fn(&[Setting<K>]) -> Result<T>) -> io::Result<T> {
+    pub(super) fn build<T>(&self, build: impl Fn(&[Setting<K>]) -> Result<T>) -> io::Result<T> {
         self.0.iter().try_for_each(Setting::check)?;
         let build = |settings: &[Setting<K>]| caught(|| Ok(build(settings)));
         build(&self.0)?.map_err(|error| {
@@ -250,4 +254,135 @@ fn check_url(value: &str) -> Finding {
 
 fn bad(origin: &str, message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("{origin}: {message}"))
+}
+
+/// The settings of a profile.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Profile {
+    name: String,
+    settings: Vec<ProfileSetting>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct ProfileSetting {
+    name: &'static str,
+    value: String,
+    file: PathBuf,
+}
+
+/// The names of the settings that are used.
+const SETTINGS: [&str; 5] =
+    ["aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region", "endpoint_url"];
+/// The bytes of a file that are read at most.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+impl Profile {
+    /// Reads the profile that `AWS_PROFILE` names, or `default`, from the files that
+    /// `AWS_SHARED_CREDENTIALS_FILE` and `AWS_CONFIG_FILE` name, or those in `~/.aws`. A file that
+    /// cannot be read has none.
+    pub(super) fn of(environment: &Environment) -> Self {
+        let name = environment.get("AWS_PROFILE").or_else(|| environment.get("AWS_DEFAULT_PROFILE"));
+        let name = name.map_or("default".into(), |name| name.to_string_lossy());
+        let file = |variable: &str, name: &str| {
+            let path = environment.get(variable).map(PathBuf::from);
+            path.or_else(|| Some(env::home_dir()?.join(".aws").join(name))).unwrap_or_default()
+        };
+        let files =
+            [file("AWS_SHARED_CREDENTIALS_FILE", "credentials"), file("AWS_CONFIG_FILE", "config")].map(|path| {
+                let text = read(&path).unwrap_or_default();
+                (path, text)
+            });
+        Self::parse(&files, &name)
+    }
+
+    /// Finds a profile in both files, credentials first. What the first one says counts.
+    fn parse([credentials, config]: &[(PathBuf, String); 2], name: &str) -> Self {
+        let of_config = if name == "default" { name.to_owned() } else { format!("profile {name}") };
+        let lines = |(path, text): &(PathBuf, String), name: &str| -> Vec<(String, String, PathBuf)> {
+            section(text, name).map(|(key, value)| (key.to_owned(), value.to_owned(), path.clone())).collect()
+        };
+        let lines = [lines(credentials, name), lines(config, &of_config)].concat();
+        let setting = |name: &'static str| {
+            let (_, value, file) = lines.iter().find(|(key, value, _)| key == name && !value.is_empty())?;
+            Some(ProfileSetting { name, value: value.clone(), file: file.clone() })
+        };
+        Self { name: name.to_owned(), settings: SETTINGS.into_iter().filter_map(setting).collect() }
+    }
+
+    /// Adds what the profile says and the settings do not.
+    pub(super) fn add_to(self, settings: &mut Settings<AmazonS3ConfigKey>) -> io::Result<()> {
+        // keys of different sources do not belong together
+        let has_keys = settings.has(&["aws_access_key_id", "aws_secret_access_key"]);
+        for ProfileSetting { name, value, file } in self.settings {
+            let is_known = match name {
+                "region" => settings.has(&["aws_region", "aws_default_region"]),
+                "endpoint_url" => settings.has(&["aws_endpoint"]),
+                _ => has_keys,
+            };
+            if !is_known {
+                let origin = format!("{name} of the profile {:?} in {}", self.name, file.display());
+                settings.set_named([(name, value)].into_iter(), |_| origin.clone())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads a file. Bytes that are not UTF-8 become U+FFFD, which no setting may have.
+fn read(path: &std::path::Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Returns the keys and values of a section of an INI file. Settings of settings, which are
+/// indented, are left out.
+fn section<'a>(text: &'a str, name: &str) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+    let is_section = |line: &&str| line.starts_with('[');
+    let name = name.to_owned();
+    let lines = text.lines().skip_while(move |line| {
+        let heading = line.trim().strip_prefix('[').and_then(|line| line.split_once(']'));
+        heading.is_none_or(|(heading, _)| heading.trim() != name)
+    });
+    lines.skip(1).take_while(move |line| !is_section(line)).filter_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        (!line.starts_with([' ', '\t', '#', ';'])).then(|| (key.trim(), value.trim()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CREDENTIALS: &str = "# keys
+[default]
+aws_access_key_id = A
+aws_secret_access_key=B=
+
+[lab]
+aws_access_key_id=C
+";
+    const CONFIG: &str = "[default]
+region = eu-west-1
+s3 =
+  endpoint_url = http://nested
+[profile lab]
+region = us-west-2
+endpoint_url = https://lab.example
+";
+
+    #[test]
+    fn profiles_are_found_in_both_files() {
+        let files =
+            [(PathBuf::from("credentials"), CREDENTIALS.to_owned()), (PathBuf::from("config"), CONFIG.to_owned())];
+        let found = |name| {
+            let settings = Profile::parse(&files, name).settings;
+            settings.into_iter().map(|setting| (setting.name, setting.value.leak() as &str)).collect::<Vec<_>>()
+        };
+        let default = [("aws_access_key_id", "A"), ("aws_secret_access_key", "B="), ("region", "eu-west-1")];
+        assert_eq!(found("default"), default);
+        let lab = [("aws_access_key_id", "C"), ("region", "us-west-2"), ("endpoint_url", "https://lab.example")];
+        assert_eq!(found("lab"), lab);
+        assert_eq!(found("none"), []);
+    }
 }

@@ -1,4 +1,5 @@
-//! The options for requests.
+//! The options for requests to a store: how they are coalesced and repeated, what is kept in memory,
+//! the cache, and settings that take precedence over the environment.
 
 use crate::cache::Cache;
 use std::time::Duration;
@@ -45,7 +46,7 @@ impl ObjectOptions {
     /// its gap. All reads of a process have at most 128 requests in flight.
     pub fn coalesce(mut self, config: CoalesceConfig) -> Self {
         self.coalesce = config;
-        self.coalesce.max_request_bytes = config.max_request_bytes.max(crate::lines::LINE_BYTES);
+        self.coalesce.max_request_bytes = config.max_request_bytes.max(crate::memory::LINE_BYTES);
         self.coalesce.max_in_flight = config.max_in_flight.max(1);
         self
     }

@@ -1,6 +1,9 @@
-//! The files of pieces that stay open, so that small reads take one system call.
+//! The file of a piece: its layout, and those that stay open.
+//!
+//! A file has checksums, and then the bytes of the object. Each line of a piece has a checksum of
+//! its own, so that a small read checks what it takes and no more. Files stay open, so that such a
+//! read takes one system call.
 
-use super::layout::SUMS_BYTES;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,6 +11,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tensilo::source::{PositionedFile, Source};
+
+/// The bytes of a piece; the last one of an object may have fewer.
+pub(super) const PIECE_BYTES: u64 = 1 << 20;
+/// The bytes of a line, which has a checksum of its own: about a block of the format.
+pub(super) const LINE_BYTES: u64 = 8 << 10;
+/// A piece begins with the checksums of its lines, 4 bytes each, and these are as many as a whole
+/// piece has.
+pub(super) const SUMS_BYTES: u64 = 4 * PIECE_BYTES / LINE_BYTES;
 
 /// The pieces that are open at most.
 const MOST: usize = 256;

@@ -1,17 +1,28 @@
 //! Clients of stores, with the credentials that the tools of each ecosystem find.
+//!
+//! Options take precedence over variables of the environment, and these over a profile of Amazon's
+//! tools. `settings.rs` collects and checks them; here they become a client of S3, Google, Azure or
+//! `http`. The lists of a client leave out keys that no request can name: see
+//! `unreadable_keys.rs`.
+
+mod options;
+mod settings;
+mod unreadable_keys;
+
+pub use options::ObjectOptions;
+pub(crate) use settings::Environment;
+pub(crate) use unreadable_keys::UnreadableKeys;
 
 use crate::address::{Address, Scheme};
-use crate::aws_profile::Profile;
-use crate::options::ObjectOptions;
-use crate::settings::{Environment, Key, Setting, Settings};
-use crate::unreadable_keys::ListFilter;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
 use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig};
+use settings::{Key, Profile, Setting, Settings};
 use std::io;
 use std::sync::Arc;
+use unreadable_keys::ListFilter;
 
 /// Makes a client for the store of an address, with the settings of these variables. Sends nothing.
 /// Its lists leave out keys that are not readable.

@@ -76,7 +76,7 @@ fn with_slash(prefix: &Path) -> String {
 
 /// Connects to stores as `object_store` does, and filters their lists.
 #[derive(Debug)]
-pub(crate) struct ListFilter;
+pub(super) struct ListFilter;
 
 impl HttpConnector for ListFilter {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
