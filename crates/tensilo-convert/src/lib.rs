@@ -1,19 +1,19 @@
 //! Formats of others, as inputs of [tensilo's conversions](tensilo::import) and as outputs of
 //! exports.
+//!
+//! Each input format is a file or a folder that implements [`InputFormat`]; `export` has the
+//! outputs. Formats of named tensors share `tensor` and `element`, and formats without an index
+//! share `stream`.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic))]
 
 mod element;
-mod error;
 mod export;
 mod json_lines;
 mod megatron;
 mod npy;
-mod options;
-mod packed;
-mod rows;
 mod safetensors;
 mod stream;
 mod tensor;
@@ -21,7 +21,7 @@ mod tfrecord;
 mod webdataset;
 
 pub use export::{TargetFormat, TargetOptions, export_megatron, export_to};
-pub use options::FormatOptions;
+pub use tensor::FormatOptions;
 
 use std::sync::Arc;
 use tensilo::import::InputFormat;

@@ -1,9 +1,8 @@
 //! Safetensors: named tensors behind a header in JSON.
 
-use crate::error::unreadable;
-use crate::options::FormatOptions;
-use crate::packed::packed_bits;
-use crate::tensor::{ColumnBytes, TensorColumn, TensorTable};
+use crate::element::packed_bits;
+use crate::stream::unreadable;
+use crate::tensor::{ColumnBytes, FormatOptions, TensorColumn, TensorTable};
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 use std::io::Read;

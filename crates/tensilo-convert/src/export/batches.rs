@@ -1,9 +1,40 @@
-//! The samples of a table, batch by batch.
+//! The samples of a table that are exported, batch by batch, with the options that choose them.
+//!
+//! All formats read through here: a pass decodes chunks in order, reports its progress after each
+//! batch, and ends if that asks for it.
 
-use super::options::TargetOptions;
 use std::ops::ControlFlow;
 use tensilo::export::{Table, TablePart};
 use tensilo::{Column, ColumnBuffer, ColumnSchema, Cursor, DType, Error, Extent, Result};
+
+/// The options of [`export_to`](super::export_to).
+#[derive(Default)]
+#[non_exhaustive]
+pub struct TargetOptions<'a> {
+    columns: Option<Vec<String>>,
+    progress: Option<&'a mut dyn FnMut(u64) -> ControlFlow<()>>,
+}
+
+impl<'a> TargetOptions<'a> {
+    /// Returns the defaults: all columns.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the columns that are exported, and their order. The default is all, in the order of the
+    /// table.
+    pub fn columns(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.columns = Some(columns.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Sets a function that is called after each batch with the number of samples written. If it
+    /// breaks, the work ends with an error of kind [`Cancelled`](tensilo::ErrorKind::Cancelled).
+    pub fn progress(mut self, progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+}
 
 /// The bytes of a batch, about, unless a chunk has more.
 const BATCH_BYTES: u64 = 2 << 20;

@@ -1,8 +1,7 @@
 //! Tokens as an indexed dataset of Megatron: a file of tokens, and its index.
 
-use super::batches::{Exported, sample_bytes};
+use super::batches::{Exported, TargetOptions, sample_bytes};
 use super::npy::{Bf16, null_refused, only_column, write_elements, written};
-use super::options::TargetOptions;
 use crate::megatron::{MAGIC, VERSION, type_code};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};

@@ -2,7 +2,7 @@
 
 use super::batches::Exported;
 use super::npy::{ArrayForm, Bf16, check_any, write_samples, written};
-use crate::packed::{Packer, packed_bits};
+use crate::element::{Packer, packed_bits};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use tensilo::export::Table;

@@ -1,17 +1,17 @@
 //! One pass over the samples of tensors.
 
 use super::column::{ColumnReader, Order, TensorColumn};
+use crate::element::unpack;
 use crate::element::{element_array, swap_bytes, swapped_bytes};
-use crate::error::{of_array, unreadable};
-use crate::packed::unpack;
 use crate::stream::stream_error;
+use crate::stream::unreadable;
 use std::io::Read;
 use std::sync::Arc;
 use tensilo::import::arrow::array::{ArrayRef, FixedSizeListArray, RecordBatch, RecordBatchOptions};
 use tensilo::import::arrow::buffer::MutableBuffer;
 use tensilo::import::arrow::datatypes::{DataType, SchemaRef};
 use tensilo::source::Source;
-use tensilo::{Error, Result};
+use tensilo::{Error, ErrorKind, Result};
 
 /// The bytes of a batch, about; at least one sample is in it.
 const BATCH_BYTES: u64 = 2 << 20;
@@ -70,6 +70,14 @@ impl Iterator for TensorBatches<'_> {
             self.next = self.end;
         }
         Some(batch)
+    }
+}
+
+/// Adds the name of an array to an error about what is in it.
+fn of_array(name: &str, error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::BadInput => Error::bad_input(format!("array {name:?}: {}", error.message())),
+        _ => error,
     }
 }
 

@@ -1,8 +1,8 @@
 //! A tensor whose first axis counts samples.
 
 use crate::element::element_field;
-use crate::error::unreadable;
 use crate::stream::stream_error;
+use crate::stream::unreadable;
 use flate2::read::DeflateDecoder;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! One tensor that cannot be stored, or whose first axis differs, must not refuse the whole file:
 //! the caller may leave it out, and the selection is not known here. A tensor that cannot be stored
 //! becomes a refused field, and first axes are compared when a pass over the selected columns
-//! begins.
+//! begins. A file of named tensors may also be one sample: see [`FormatOptions`].
 
 use super::batches::TensorBatches;
 use super::column::TensorColumn;
@@ -97,4 +97,29 @@ fn sample_count(columns: &[&TensorColumn], advice: &str) -> Result<u64> {
         return Err(Error::bad_input(format!("{sample_count} samples without elements, more than {EMPTY_SAMPLES}")));
     }
     Ok(sample_count)
+}
+
+/// The options of [`input_formats`](crate::input_formats).
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct FormatOptions {
+    pub(crate) file_is_sample: bool,
+}
+
+impl FormatOptions {
+    /// Advice about tensors whose first axes differ.
+    pub(crate) const SAMPLE_ADVICE: &'static str =
+        "; a file of named tensors can also be one sample (`FormatOptions::file_is_sample`, --file-is-sample)";
+
+    /// Returns the defaults: the first axis of tensors counts samples.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets whether a file of named tensors (`.npz`, `.safetensors`) is one sample, with a column
+    /// for each tensor (default: no, the first axis counts samples).
+    pub fn file_is_sample(mut self, file_is_sample: bool) -> Self {
+        self.file_is_sample = file_is_sample;
+        self
+    }
 }

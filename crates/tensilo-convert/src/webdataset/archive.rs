@@ -1,13 +1,13 @@
-//! Tar archives of samples, compressed by gzip or not.
+//! Tar archives of samples, compressed by gzip or not, in two passes.
+//!
+//! The first pass reads the first bytes of each file: it finds the suffixes, which become columns,
+//! checks that their files can be stored, and counts samples. A suffix with a file that cannot be
+//! stored is refused, and the others are read. The second pass reads the selected files.
 
-use super::cell::{SuffixColumn, array_type};
-use super::keys::Keys;
+use super::column::{SuffixColumn, SuffixKind, array_type, kind_of};
 use super::members::Content;
-use super::name::KEY;
-use super::samples::{ArchivedSample, ArchivedSamples};
-use super::suffix::{SuffixKind, kind_of};
-use crate::rows::{BATCH_BYTES, most_rows};
-use crate::stream::{ByteStream, is_named};
+use super::samples::{ArchivedSample, ArchivedSamples, KEY, Keys};
+use crate::stream::{BATCH_BYTES, ByteStream, is_named, most_rows};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tensilo::import::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};

@@ -1,15 +1,11 @@
 //! WebDataset: tar archives in which the files of a sample follow one another, with one key.
 
 mod archive;
-mod cell;
-mod keys;
+mod column;
 mod members;
-mod name;
 mod samples;
 mod sparse;
-mod suffix;
 
 pub(crate) use archive::WebDataset;
-pub(crate) use keys::Keys;
-pub(crate) use name::{KEY, key_and_suffix};
-pub(crate) use suffix::{SuffixKind, kind_of};
+pub(crate) use column::{SuffixKind, kind_of};
+pub(crate) use samples::{KEY, Keys, key_and_suffix};

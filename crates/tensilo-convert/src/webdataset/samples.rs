@@ -1,9 +1,14 @@
 //! The samples of an archive, in order.
+//!
+//! A path is split into the key of a sample and a suffix. Files that follow one another with one
+//! key are a sample. Keys are remembered, because a sample whose files were separated would become
+//! two.
 
 use super::members::{Content, Members};
-use super::name::{is_metadata, key_and_suffix};
 use indexmap::IndexMap;
-use std::collections::HashSet;
+use std::collections::hash_map::{Entry, RandomState};
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher;
 use tensilo::import::FormatFile;
 use tensilo::{Error, Result, limits};
 
@@ -106,4 +111,76 @@ fn add(sample: &mut ArchivedSample, suffix: String, content: Content) -> Result<
     }
     files.insert(suffix, content);
     Ok(())
+}
+
+/// The column of the keys.
+pub(crate) const KEY: &str = "__key__";
+
+/// Splits a path at the first dot of its last component: the key of the sample, and the suffix, in
+/// lower case. Returns `None` if the file is not part of a sample, as in the library: its name
+/// begins with a dot or has none, or it describes the archive.
+pub(crate) fn key_and_suffix(path: &str) -> Option<(&str, String)> {
+    let name_start = path.rfind('/').map_or(0, |slash| slash + 1);
+    let dot = name_start + path.get(name_start..)?.find('.')?;
+    let (key, suffix) = (path.get(..dot)?, path.get(dot + 1..)?);
+    (dot > name_start && !suffix.is_empty() && !is_metadata(path)).then(|| (key, suffix.to_lowercase()))
+}
+
+/// Returns whether a file describes the archive, as in the library: the first component of its path
+/// is `__name__`.
+fn is_metadata(path: &str) -> bool {
+    let first = path.split('/').next().unwrap_or(path);
+    first.len() >= 4 && first.starts_with("__") && first.ends_with("__")
+}
+
+/// The keys so far, as hashes: about 40 bytes each. Among 10^6 keys, two hashes are equal with a
+/// probability of 10^-7; then an archive may be refused without need.
+#[derive(Default)]
+pub(crate) struct Keys {
+    seen: HashMap<u64, Seen>,
+    hasher: RandomState,
+    count: u64,
+}
+
+struct Seen {
+    sample: u64,
+    /// The hash of the suffixes, in any order.
+    suffixes: u64,
+}
+
+impl Keys {
+    /// Takes the next sample into account. If an earlier sample has its key and other suffixes,
+    /// returns the number of that sample: both are parts of one whose files were separated.
+    ///
+    /// Samples with the same key and the same suffixes are complete: archives were joined.
+    pub(crate) fn part_of<'a>(&mut self, key: &str, suffixes: impl Iterator<Item = &'a str>) -> Option<u64> {
+        let suffixes = suffixes.fold(0_u64, |sum, suffix| sum.wrapping_add(self.hasher.hash_one(suffix)));
+        let (sample, next) = (self.count, self.count.saturating_add(1));
+        self.count = next;
+        match self.seen.entry(self.hasher.hash_one(key)) {
+            Entry::Occupied(entry) if entry.get().suffixes != suffixes => Some(entry.get().sample),
+            entry => {
+                entry.insert_entry(Seen { sample, suffixes });
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_split_at_the_first_dot_of_the_last_component() {
+        let split = |path| key_and_suffix(path).map(|(key, suffix)| (key.to_owned(), suffix));
+        assert_eq!(split("a/b.c/d.Seg.PNG"), Some(("a/b.c/d".to_owned(), "seg.png".to_owned())));
+        assert_eq!(split("000001.cls"), Some(("000001".to_owned(), "cls".to_owned())));
+        for path in ["", "a", "a/.hidden", "a.b/c", "x.", "__worker.info__", "__meta__/info.json", "____/a.b"] {
+            assert_eq!(split(path), None, "{path}");
+        }
+        for path in ["__x/y.z__", "__a.b_", "___/a.b", "a/__b.c__", "a__/b.c"] {
+            assert!(split(path).is_some(), "{path}");
+        }
+    }
 }

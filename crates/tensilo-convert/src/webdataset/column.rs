@@ -1,6 +1,8 @@
-//! Columns of the files with one suffix.
+//! Columns of the files with one suffix: their types, and arrays of them.
+//!
+//! The last part of a suffix tells the type, as the library decodes it: text, an integer, an array
+//! of NumPy, or bytes. The first array of a column fixes its type and number of dimensions.
 
-use super::suffix::SuffixKind;
 use crate::element::{element_array, element_field, swap_bytes};
 use crate::npy::NpyHeader;
 use crate::tensor::{Order, in_c_order};
@@ -210,4 +212,27 @@ pub(super) fn array_type(mut file: &[u8]) -> Result<(DType, usize)> {
         return Err(Error::bad_input("an array of complex numbers; save a view of floats"));
     }
     Ok((header.dtype, rank))
+}
+
+/// The content of files with a suffix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SuffixKind {
+    /// UTF-8.
+    Text,
+    /// A decimal integer.
+    Integer,
+    /// An array of NumPy.
+    Npy,
+    /// Anything else.
+    Bytes,
+}
+
+/// Returns the kind of a suffix, such as `seg.npy`.
+pub(crate) fn kind_of(suffix: &str) -> SuffixKind {
+    match suffix.rsplit('.').next().unwrap_or(suffix) {
+        "txt" | "text" | "transcript" | "json" | "jsonl" => SuffixKind::Text,
+        "cls" | "cls2" | "class" | "count" | "index" | "inx" | "id" => SuffixKind::Integer,
+        "npy" => SuffixKind::Npy,
+        _ => SuffixKind::Bytes,
+    }
 }
