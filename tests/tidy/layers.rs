@@ -20,10 +20,7 @@ const LAYERS: [Layer; 7] = [
     Layer { modules: &["codec"], about: "chunks to stored bytes and back, and the choice of encodings" },
     Layer { modules: &["open"], about: "sources of bytes, and the last commit of a file" },
     Layer { modules: &["read", "write"], about: "samples from chunks, chunks from samples; neither uses the other" },
-    Layer {
-        modules: &["import", "export", "rewrite", "mmap", "logical"],
-        about: "formats",
-    },
+    Layer { modules: &["import", "export", "rewrite", "mmap", "logical"], about: "formats" },
 ];
 
 /// Modules of one layer that never use each other.

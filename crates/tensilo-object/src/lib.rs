@@ -11,6 +11,9 @@
 //! No function is asynchronous. Requests are sent by threads of the crate, which the first request
 //! of a process starts, also in one that was forked. Datasets in stores are `tensilo-data` with the
 //! feature `object`.
+//!
+//! TLS uses the `CryptoProvider` of `rustls` that the process has installed, and installs that of
+//! `ring` if there is none.
 
 #![forbid(unsafe_code)]
 

@@ -9,7 +9,7 @@
 
 use crate::address::{Address, Scheme};
 use crate::cache::{Cache, CachedObject};
-use crate::client::{Environment, ObjectOptions, UnreadableKeys, client};
+use crate::client::{Environment, ObjectOptions, UnreadableKeys, client, set_tls_provider};
 use crate::error::{ObjectError, Result, io_error};
 use crate::memory::Pieces;
 use crate::request::{self, Pinned};
@@ -276,6 +276,7 @@ async fn listed(store: &dyn ObjectStore, prefix: &Path) -> io::Result<Vec<String
 /// Returns the names that the page of a folder has links to. A folder that does not exist has none.
 async fn linked(folder: &Address, options: &ObjectOptions) -> io::Result<Vec<String>> {
     let base = Url::parse(&format!("{folder}/")).map_err(io::Error::other)?;
+    set_tls_provider();
     let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(options.stall_timeout).build();
     let client = client.map_err(io::Error::other)?;
     let mut delay = Duration::from_millis(100);

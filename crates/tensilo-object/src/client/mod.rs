@@ -36,6 +36,7 @@ pub(crate) fn client(
         max_retries: options.retries,
         retry_timeout: options.retry_timeout,
     };
+    set_tls_provider();
     let root = address.root();
     match address.scheme() {
         Scheme::S3 => s3_settings(options, environment)?.build(|settings| {
@@ -70,6 +71,12 @@ pub(crate) fn client(
             })
         }
     }
+}
+
+/// Sets the cryptography that TLS uses in this process, unless the program has chosen one: HTTP clients
+/// take it from there, and cannot be built without.
+pub(crate) fn set_tls_provider() {
+    let _ = rustls::crypto::ring::default_provider().install_default(); // an error: one is set
 }
 
 /// Returns the settings of S3. Options take precedence over environment variables, which take

@@ -1,7 +1,11 @@
 //! Whole objects.
 
 use crate::common::{Hosted, quick, random_bytes};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
+use std::net::TcpListener;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 use tensilo_object::{Address, ObjectError, ObjectOptions, ObjectStorage};
 
 fn kind(error: ObjectError) -> ErrorKind {
@@ -30,6 +34,27 @@ fn a_folder_of_a_host_has_the_names_that_its_page_links_to() {
     assert_eq!(names("/data"), ["manifest", "x.tsl"]);
     assert_eq!(names("/data/manifest/"), ["0000000001.json", "pages"]);
     assert_eq!(names("/none"), [""; 0]);
+}
+
+#[test]
+fn hosts_are_asked_by_tls() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = Address::parse(&format!("https://{}/data", listener.local_addr().unwrap())).unwrap();
+    let (sender, starts) = mpsc::channel();
+    thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut start = [0; 2];
+            connection.unwrap().read_exact(&mut start).unwrap();
+            sender.send(start).unwrap();
+        }
+    });
+    let storage = ObjectStorage::new(&host, quick().retries(0, Duration::ZERO));
+    let handshake = [0x16, 3];
+    assert!(storage.read(&host, 10).is_err());
+    assert_eq!(starts.recv().unwrap(), handshake);
+    while starts.try_recv().is_ok() {}
+    assert!(storage.names(&host).is_err());
+    assert_eq!(starts.recv().unwrap(), handshake);
 }
 
 #[test]
