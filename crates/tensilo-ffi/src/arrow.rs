@@ -154,8 +154,8 @@ mod export {
     fn arrow_data(schema: &ColumnSchema, parts: &SampleParts<'_>, owner: SampleOwner) -> Result<(FieldRef, ArrayData)> {
         let owner = Arc::new(AssertUnwindSafe(owner));
         let values = NonNull::from(parts.values).cast();
-        // SAFETY: the values are valid as long as the owner that the buffer keeps: it has lent them,
-        // and nobody changes what is shared.
+        // SAFETY: the values are valid as long as the owner that the buffer keeps: it has lent
+        // them, and nobody changes what is shared.
         let values = unsafe { Buffer::from_custom_allocation(values, parts.values.len(), owner) };
         let samples = ArrowSamples {
             schema,
@@ -187,7 +187,8 @@ mod export {
     unsafe fn export(field: &Field, data: &ArrayData, schema: *mut ArrowSchema, array: *mut ArrowArray) -> Result<()> {
         let exported = FFI_ArrowSchema::try_from(field).map_err(|error| refused(&error))?;
         let data = FFI_ArrowArray::new(data);
-        // SAFETY: the caller's promise. The structs of both sides are those of Arrow's specification.
+        // SAFETY: the caller's promise. The structs of both sides are those of Arrow's
+        // specification.
         unsafe {
             schema.cast::<FFI_ArrowSchema>().write(exported);
             array.cast::<FFI_ArrowArray>().write(data);

@@ -1,9 +1,9 @@
 //! An object as a source of bytes, and how it is opened.
 //!
-//! Round trips to a store are slow. So an object is opened by one that reads its begin and its end,
-//! and all ranges of a read are requested at the same time. What is in memory or in the cache on a
-//! disk is copied first, then the rest is requested, and what is in flight is waited for last. Reads
-//! that follow one another are read ahead of.
+//! Round trips to a store are slow. So an object is opened by one that reads its begin and its
+//! end, and all ranges of a read are requested at the same time. What is in memory or in the cache
+//! on a disk is copied first, then the rest is requested, and what is in flight is waited for last.
+//! Reads that follow one another are read ahead of.
 //!
 //! All answers must match the version of the object that was opened, see `request.rs`.
 

@@ -1,5 +1,5 @@
-//! The options for requests to a store: how they are coalesced and repeated, what is kept in memory,
-//! the cache, and settings that take precedence over the environment.
+//! The options for requests to a store: how they are coalesced and repeated, what is kept in
+//! memory, the cache, and settings that take precedence over the environment.
 
 use crate::cache::Cache;
 use std::time::Duration;
