@@ -99,7 +99,7 @@ pub fn export_into<T: Table, K: Sink + Send>(
     Ok(sink)
 }
 
-/// The options of [`export`](super::export) and [`export_into`](super::export_into).
+/// The options of [`export`] and [`export_into`].
 #[derive(Default)]
 #[non_exhaustive]
 pub struct ExportOptions<'a> {
@@ -125,7 +125,7 @@ impl<'a> ExportOptions<'a> {
         self
     }
 
-    /// Sets whether [`export`](super::export) replaces an existing file (default: no).
+    /// Sets whether [`export`] replaces an existing file (default: no).
     pub fn overwrite(mut self, overwrite: bool) -> Self {
         self.overwrite = overwrite;
         self

@@ -324,7 +324,7 @@ impl TableHead {
 ///
 /// They are a hash of schema, index and footer of every commit so far, and thereby of all values:
 /// the index has the CRC-32 of each chunk. Files with the same id hold the same values in the same
-/// chunks, as surely as CRC-32 tells; their [`FileId`](crate::format::FileId)s may differ. Equal
+/// chunks, as surely as CRC-32 tells; their [`FileId`]s may differ. Equal
 /// values that were encoded or committed in another way have another id. The id is no signature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ContentId(pub [u8; 16]);

@@ -174,7 +174,7 @@ impl FieldNode {
     /// Returns the fields that columns become, in their order. A struct is where its first column
     /// is. A column without a path, or with one that is not followed, is a field of its own name.
     ///
-    /// The depth of a tree is at most [`limits::PATH_NAMES`](crate::limits::PATH_NAMES). Cost:
+    /// The depth of a tree is at most [`limits::PATH_NAMES`]. Cost:
     /// linear in the length of all paths.
     pub fn of_columns<'a>(columns: impl Iterator<Item = &'a ColumnSchema> + Clone) -> Vec<Self> {
         let mut fields = JoinedFields::default();

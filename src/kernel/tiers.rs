@@ -6,7 +6,7 @@
 //!
 //! In vectors, a group of codes is one of bytes. Its escapes are the bits that all of its words
 //! have. They are spread over the group, or brought together, by `expand` and `compress` of
-//! [`Group`](super::vectors::Group). How planes become bytes and symbols become codes differs
+//! [`Group`]. How planes become bytes and symbols become codes differs
 //! between the instruction sets: see [`Codes`].
 //!
 //! Planes become bytes by the same instruction as in the bit-shuffle of AVX-512. AVX2 and NEON make

@@ -458,7 +458,7 @@ impl<B: BlockEncoder> Encoder for Blocked<B> {
         self.0.estimate_by_encoding(part, scratch)
     }
 
-    /// Encodes `raw`, except for the checksum of a front, which [`seal`](super::front::seal)
+    /// Encodes `raw`, except for the checksum of a front, which [`seal`](super::part::seal)
     /// sets.
     fn encode(&self, part: RawPart<'_>, stored: &mut Vec<u8>, scratch: &mut EncodeScratch) -> Result<bool> {
         stored.clear();

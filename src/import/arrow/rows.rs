@@ -3,8 +3,8 @@
 //! A [path](ColumnPath) leads through structs and lists to an array whose rows are the items of the
 //! column. [`locate`] follows it, and then the dimensions of the items, down to the elements. It finds
 //! for each item the range of its elements and the extents that the type leaves open, from offsets and
-//! validity alone. So the first pass stops there, and makes [outlines](outline). The second pass puts the
-//! elements side by side, which costs no copy where they are so already ([`rows`]).
+//! validity alone. So the first pass stops there, and makes outlines. The second pass puts the
+//! elements side by side, which costs no copy where they are so already.
 //!
 //! Lists of different lengths side by side are not a tensor. Then outer dimensions become lists, as few as
 //! possible. The first pass finds how many; the second is told.

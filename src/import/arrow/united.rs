@@ -309,7 +309,7 @@ fn as_lists(field: &FieldRef, mark: Option<&str>) -> FieldRef {
 }
 
 /// Returns an array of a field whose type is `from` as one of the type `to`, which
-/// [`aligned`](super::aligned) gave. The row of a problem is an entry of the array.
+/// [`aligned`] gave. The row of a problem is an entry of the array.
 pub(in crate::import::arrow) fn adapted(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<ArrayRef, Problem> {
     if from == to {
         return Ok(Arc::clone(array)); // some are read raw, and have another type than their field

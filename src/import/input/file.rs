@@ -429,7 +429,7 @@ fn identity(_metadata: &Metadata) -> Option<(u64, u64)> {
 }
 
 /// A place of inputs beside the file system, such as an object store, see
-/// [`ConvertOptions::store`](super::ConvertOptions::store).
+/// [`ConvertOptions::store`](crate::import::ConvertOptions::store).
 ///
 /// The paths of its inputs are addresses, whose components end in `/`. Patterns, prefixes and names
 /// `key=value` in them mean what they mean in paths of files.

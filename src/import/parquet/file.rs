@@ -118,7 +118,7 @@ fn read_footer(file: &mut InputReader) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// A Parquet file. Columns that are [read raw](raw) have another type in their batches than in the
+/// A Parquet file. Columns that are read raw have another type in their batches than in the
 /// schema.
 pub(in crate::import) struct ParquetFile {
     input: Arc<InputFile>,

@@ -204,7 +204,7 @@ pub(super) struct ReadableFooter {
     pub dropped: Vec<String>,
 }
 
-/// Returns a readable copy of the metadata in a footer, which has been [checked](super::check).
+/// Returns a readable copy of the metadata in a footer, which has been [checked](check).
 pub(super) fn readable(footer: &[u8]) -> ReadableFooter {
     let mut walk = Walk { footer, thrift: Thrift::new(footer), untyped: Vec::new(), entries: None };
     // the decoder says what is malformed

@@ -71,7 +71,7 @@ pub(super) fn decodable(metadata: ParquetMetaData) -> Result<ArrowReaderMetadata
 }
 
 /// Returns the fields with other leaves; `leaf` is given the number of the leaf and its field. The
-/// decoder made the fields from a schema whose depth has been [checked](super::check).
+/// decoder made the fields from a schema whose depth has been [checked](super::footer::check).
 pub(super) fn with_leaves(fields: &Fields, mut leaf: impl FnMut(usize, &FieldRef) -> FieldRef) -> Fields {
     let mut next = 0;
     let mut numbered = |field: &FieldRef| {
@@ -103,7 +103,7 @@ pub(super) fn with_leaf_types(
     Ok(Arc::new(SchemaDescriptor::new(Arc::new(with_leaf_types_of(schema.root_schema(), leaf)?))))
 }
 
-/// The depth of the type has been [checked](super::check).
+/// The depth of the type has been [checked](super::footer::check).
 fn with_leaf_types_of(of: &Type, leaf: fn(&Type) -> Option<Result<Type>>) -> Result<Type> {
     if of.is_primitive() {
         return leaf(of).unwrap_or_else(|| Ok(of.clone()));
@@ -342,7 +342,7 @@ pub(super) fn with_readable_dictionaries(metadata: ArrowReaderMetadata) -> crate
 }
 
 /// Returns whether the decoder can read a dictionary of these values from such a column. INT96 is
-/// [read raw](super::raw).
+/// read raw.
 fn is_readable_dictionary(values: &DataType, column: Physical) -> bool {
     match column {
         Physical::BOOLEAN => false,
@@ -386,7 +386,7 @@ pub(super) fn with_variants(fields: &Fields, schema: &SchemaDescriptor) -> Field
 }
 
 /// Collects the numbers of the columns in each variant. The depth of a schema has been
-/// [checked](super::check).
+/// [checked](super::footer::check).
 fn collect_variants(of: &Type, next: &mut usize, found: &mut HashSet<Range<usize>>) {
     if of.is_primitive() {
         *next += 1;

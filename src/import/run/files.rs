@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Converts files to one file at `output`, and returns the number of samples.
 ///
-/// The inputs are files, folders, patterns and pipes, see [the module](super#inputs); they are read
+/// The inputs are files, folders, patterns and pipes, see [the module](crate::import#inputs); they are read
 /// in the order given.
 ///
 /// The output appears when it is complete ([`AtomicFile`]); after an error nothing has changed at
@@ -179,7 +179,7 @@ impl Conversion {
 /// types and shapes. The values of a column that was rounded when the file was made are rounded
 /// again, from the same type. An input may declare that a column could have nulls where the file's
 /// has none, as long as there is no null. A nullable column may be missing, or have the type null;
-/// formats that do not declare types get those of the file, see [the module](super#inputs). Of the
+/// formats that do not declare types get those of the file, see [the module](crate::import#inputs). Of the
 /// metadata of the inputs, only the Arrow type of a column is compared. The error lists all
 /// differences.
 ///

@@ -43,7 +43,7 @@ pub fn write_batches<K: Sink>(
 /// (`arrow::ffi_stream::RecordBatchStreamReader`).
 ///
 /// Since nothing can be read twice, dimensions of lists vary, unless their type ([fixed-size list,
-/// tensor](super)) or [`ConvertOptions::shapes`] says otherwise. Lists that are no tensors are
+/// tensor](crate::import)) or [`ConvertOptions::shapes`] says otherwise. Lists that are no tensors are
 /// refused, because of different lengths side by side or nulls inside, unless a shape of fewer
 /// dimensions is declared for them.
 pub fn write_reader<K: Sink>(reader: impl RecordBatchReader, sink: K, options: &ConvertOptions) -> Result<Summary<K>> {

@@ -105,7 +105,7 @@ impl ReadPlan {
 
     /// Returns the byte ranges of the file that are fetched, in ascending order: chunks with their
     /// heads, or single samples of raw chunks. Ranges are coalesced as
-    /// [`Source::coalesce`](crate::source::Source::coalesce) says. Empty if the file is in memory.
+    /// [`Source::coalesce`] says. Empty if the file is in memory.
     pub fn ranges(&self) -> &[Range<u64>] {
         self.requests.ranges()
     }

@@ -128,7 +128,7 @@ pub(in crate::read) struct ColumnIndex {
     /// Instead of runs and pages, if the file was salvaged.
     pub listed: Option<Listed>,
     /// Chunks that were checked once as the reader's policy asks: with
-    /// [`Verification::Never`](crate::Verification::Never) their heads alone.
+    /// [`Verification::Never`] their heads alone.
     pub checked_chunks: Bitmap,
     pub checked_blocks: CheckedBlocks,
     /// The fronts of chunks, by their numbers.

@@ -59,7 +59,7 @@ struct KnownCommit {
     sample_count: u64,
 }
 
-/// The options of [`salvage`](crate::salvage::salvage).
+/// The options of [`salvage`].
 #[derive(Default)]
 #[non_exhaustive]
 pub struct SalvageOptions<'a> {

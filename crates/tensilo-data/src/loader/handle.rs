@@ -126,7 +126,7 @@ fn with_host(mut setup: Setup) -> Setup {
 }
 
 /// Reads batches of any samples, with the columns, casts and paddings of a
-/// [`Loader`](super::Loader). It has no thread; each thread that reads has a reader of its own.
+/// [`Loader`]. It has no thread; each thread that reads has a reader of its own.
 pub struct SampleReader(BatchReader);
 
 impl fmt::Debug for SampleReader {

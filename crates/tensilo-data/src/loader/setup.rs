@@ -35,7 +35,7 @@ pub enum OnDamage {
     Substitute,
 }
 
-/// Whether a loader announces the runs of [`Mode::Windowed`](crate::Mode::Windowed) ahead of time.
+/// Whether a loader announces the runs of [`Mode::Windowed`] ahead of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReadAhead {

@@ -1,6 +1,6 @@
 //! `tensilo bench`: how fast the samples of a column, or the batches of a loader, are read.
 //!
-//! [`column`] measures one column of a file with cursors on threads, in a pattern. [`loader`]
+//! [`mod@column`] measures one column of a file with cursors on threads, in a pattern. [`loader`]
 //! measures batches of several columns of a file or a dataset as a training takes them, and says
 //! how many decode threads are enough. A dataset is always measured by a loader.
 //!

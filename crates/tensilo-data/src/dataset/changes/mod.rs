@@ -1,7 +1,7 @@
 //! Chapter 9: a version in the making.
 //!
 //! [`Changes`] are a version that no reader can see: samples are appended, columns added, renamed
-//! and dropped, and [`publish`] makes it the next version. Data files exist before, in a folder of
+//! and dropped, and [`publish`](publish()) makes it the next version. Data files exist before, in a folder of
 //! this writer's own, and are removed if nothing is published.
 //!
 //! Columns have ids, and a layout says which columns of the dataset a file has, and under which
@@ -202,7 +202,7 @@ impl Changes {
     /// Appends the samples of a tensilo file, which is in the folder of the dataset, as it is now.
     ///
     /// It is a new file: one that only older versions list may be removed with them, see
-    /// [`Garbage`](crate::Garbage).
+    /// [`Garbage`].
     ///
     /// Its columns are those of the dataset, by their names: of the same dtypes, shapes and casts.
     /// It may lack nullable ones, whose samples are then null. The first file of a new dataset
