@@ -4,12 +4,12 @@
 //! extents and validity of items, and the lists around them. Arrow's buffers are shared where the
 //! elements of consecutive rows lie side by side in them, as they nearly always do.
 //!
-//! An importer knows the type of a column, but not what the file makes of it. So its rows still have
-//! all extents that the type leaves open, and null elements inside tensors. [`ColumnRows::fit`] gives
-//! them the form of the file's column: it unfolds outer dimensions, refuses nulls and shapes that the
-//! column does not have, casts values, and replaces null elements. A batch is cut into
-//! [slices](Batch::slices) before that, because nulls of a fixed shape take as much memory as any
-//! item.
+//! An importer knows the type of a column, but not what the file makes of it. So its rows still
+//! have all extents that the type leaves open, and null elements inside tensors.
+//! [`ColumnRows::fit`] gives them the form of the file's column: it unfolds outer dimensions,
+//! refuses nulls and shapes that the column does not have, casts values, and replaces null
+//! elements. A batch is cut into [slices](Batch::slices) before that, because nulls of a fixed
+//! shape take as much memory as any item.
 
 use super::plan::input_column::{ColumnKind, Level, UNKNOWN, open_count};
 use super::plan::{Column, ValueCaster};
@@ -17,7 +17,7 @@ use crate::batch::ListBuffer;
 use crate::error::Advice;
 use crate::format::CastFacts;
 use crate::format::content::{all_present, bit, validity_bytes};
-use crate::{ColumnBatch, ColumnSchema, DType, Error, Extent, Shape, limits};
+use crate::{ColumnBatch, ColumnSchema, DType, Error, ErrorKind, Extent, Shape, limits};
 use half::{bf16, f16};
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -35,13 +35,15 @@ pub(super) struct Problem {
     /// Counted from the start of the batch; `None` if it is not about one row.
     pub row: Option<usize>,
     pub message: String,
+    pub kind: ErrorKind,
     /// Ways out for the caller.
     pub advice: Vec<Advice>,
 }
 
 impl Problem {
     pub(super) fn at(row: usize, message: impl Into<String>) -> Self {
-        Self { row: Some(row), message: message.into(), advice: Vec::new() }
+        let message: String = message.into();
+        Self { row: Some(row), ..message.into() }
     }
 
     pub(super) fn advising(mut self, advice: impl IntoIterator<Item = Advice>) -> Self {
@@ -57,13 +59,14 @@ impl Problem {
 
 impl From<String> for Problem {
     fn from(message: String) -> Self {
-        Self { row: None, message, advice: Vec::new() }
+        Self { row: None, message, kind: ErrorKind::BadInput, advice: Vec::new() }
     }
 }
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
-        error.message().to_owned().into()
+        let (message, advice) = (error.message().to_owned(), error.advice().to_vec());
+        Self { row: None, message, kind: error.kind(), advice }
     }
 }
 
@@ -82,8 +85,8 @@ fn list_of(lists: &ListBuffer, member: usize) -> Option<usize> {
 #[derive(Debug)]
 pub(super) struct Batch<T> {
     pub row_count: usize,
-    /// In the order of the pass. `Err`: the column has rows that cannot be stored; other columns are
-    /// not affected.
+    /// In the order of the pass. `Err`: the column has rows that cannot be stored; other columns
+    /// are not affected.
     pub columns: Vec<Result<T, Problem>>,
 }
 
@@ -364,8 +367,8 @@ impl ColumnRows {
         })
     }
 
-    /// Returns the first row with a null struct that is not inside another null struct, if the items
-    /// are structs; `around` are the structs around them.
+    /// Returns the first row with a null struct that is not inside another null struct, if the
+    /// items are structs; `around` are the structs around them.
     pub(super) fn first_null_struct(&self, around: &[&Self]) -> Option<usize> {
         self.validity.as_ref()?;
         let count = self.item_count;
@@ -618,7 +621,7 @@ fn some_lists(lists: &ListBuffer, entries: &Range<usize>) -> Result<ListBuffer, 
     Ok(some)
 }
 
-fn outside() -> Problem {
+pub(super) fn outside() -> Problem {
     "the elements of a sample lie outside the array".to_owned().into()
 }
 
@@ -741,6 +744,13 @@ mod tests {
         let some = all.slice(1..4).unwrap();
         assert_eq!((&some[..], &some.slice(1..3).unwrap()[..]), (&[1_u8, 2, 3][..], &[2_u8, 3][..]));
         assert!(some.slice(2..4).is_none() && some.slice(3..3).is_some_and(|none| none.is_empty()));
+    }
+
+    #[test]
+    fn a_problem_has_kind_and_advice_of_its_error() {
+        let error = Error::over_limit("too many").with_advice([Advice::SkipColumns]);
+        let problem = Problem::from(error);
+        assert_eq!((problem.kind, &problem.advice[..]), (ErrorKind::OverLimit, &[Advice::SkipColumns][..]));
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub(super) fn sample_error(problem: &Problem, origin: Origin, column: &Column) -
     if let Some(row) = sample.and_then(|sample| sample.checked_sub(origin.source)).filter(|_| origin.source > 0) {
         message = format!("row {row} of this input: {message}");
     }
-    let error = Error::bad_input(message).with_column(&column.name).with_advice(problem.advice.iter().cloned());
+    let error = Error::new(problem.kind, message).with_column(&column.name).with_advice(problem.advice.iter().cloned());
     match sample {
         Some(sample) => error.with_samples(sample..sample.saturating_add(1)),
         None => error,
