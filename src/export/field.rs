@@ -14,7 +14,7 @@ use crate::logical::arrow_type::{
 };
 use crate::{CastSource, ColumnSchema, DType, Error, Extent, Metadata, Result, Shape};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
-use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
+use arrow_schema::{DataType, Field, FieldRef, IntervalUnit};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -194,48 +194,30 @@ fn restored_type(column: &ColumnSchema, parts: Parts) -> Option<DataType> {
     let text = column.metadata.get(arrow_type::KEY)?;
     let kept = ArrowType::from_text(text)?;
     let data_type = kept.to_arrow();
-    let fits = match &data_type {
-        DataType::Date32 | DataType::Time32(TimeUnit::Second | TimeUnit::Millisecond) => {
-            matches!(column.dtype, DType::I32 | DType::I64)
-        }
-        DataType::Date64
-        | DataType::Time64(TimeUnit::Microsecond | TimeUnit::Nanosecond)
-        | DataType::Timestamp(..)
-        | DataType::Duration(_) => column.dtype == DType::I64,
-        DataType::FixedSizeBinary(bytes) => {
-            // Parquet has none of 0 bytes
-            let least = i32::from(parts == Parts::Optional);
-            column.dtype == DType::Bytes && (least..=FIXED_STRING_BYTES).contains(bytes)
-        }
+    let is_possible = match &data_type {
+        DataType::FixedSizeBinary(bytes) => (0..=FIXED_STRING_BYTES).contains(bytes),
         DataType::Null => {
             let nullable = column.levels.last().map_or(column.nullable, |level| level.nullable);
-            column.dtype == DType::Bool && column.shape.rank() == 0 && nullable
+            column.shape.rank() == 0 && nullable
         }
-        _ => is_stored_as(column, &data_type) && (parts == Parts::Required || is_in_parquet(&data_type)),
+        _ => true,
     };
+    let is_in_file = parts == Parts::Required || is_in_parquet(&data_type);
     let is_canonical = kept.to_string() == *text; // an import will give this text again
-    (fits && is_canonical).then_some(data_type)
+    (kept.fits(column) && is_possible && is_in_file && is_canonical).then_some(data_type)
 }
 
-/// Returns whether the samples of a column are what a decimal or an interval is stored as.
-fn is_stored_as(column: &ColumnSchema, data_type: &DataType) -> bool {
-    let innermost = column.shape.extents().last();
-    stored_element(data_type).is_some_and(|stored| {
-        let has_extent = stored.extent.is_none_or(|extent| innermost == Some(&Extent::Fixed(extent)));
-        column.dtype == stored.dtype && has_extent
-    })
-}
-
-/// Returns whether Parquet has a decimal or an interval. Other columns keep their stored type, and
-/// the metadata that name the Arrow type.
+/// Returns whether Parquet has a type. Columns of others keep their stored type, and the metadata
+/// that name the Arrow type.
 fn is_in_parquet(data_type: &DataType) -> bool {
     match data_type {
+        DataType::FixedSizeBinary(bytes) => *bytes > 0,
         DataType::Decimal32(precision, scale)
         | DataType::Decimal64(precision, scale)
         | DataType::Decimal128(precision, scale)
         | DataType::Decimal256(precision, scale) => u8::try_from(*scale).is_ok_and(|scale| scale <= *precision),
         DataType::Interval(unit) => *unit != IntervalUnit::MonthDayNano,
-        _ => false,
+        _ => true,
     }
 }
 
@@ -300,7 +282,7 @@ pub(super) fn extent_of(extent: u32) -> Result<i32> {
 }
 
 /// Returns the type of tensors of a shape.
-pub(super) fn lists_type(extents: &[Extent], element: &DataType) -> Result<DataType> {
+fn lists_type(extents: &[Extent], element: &DataType) -> Result<DataType> {
     extents.iter().rev().try_fold(element.clone(), |members, extent| {
         let item = Arc::new(Field::new_list_field(members, false));
         Ok(match extent {

@@ -5,7 +5,7 @@
 //! `duration[ms]`, `timestamp[ns]`, `timestamp[us, Europe/Zurich]`, `fixed_size_binary[16]`,
 //! `decimal128[10, 2]`, `month_interval`, `null`.
 
-use crate::{DType, Metadata};
+use crate::{ColumnSchema, DType, Extent, Metadata};
 use std::fmt;
 
 /// The metadata key.
@@ -149,6 +149,24 @@ impl ArrowType {
         };
         (precision <= most).then_some(form)
     }
+
+    /// Returns whether a column has elements in which an import stores the type.
+    pub(crate) fn fits(&self, column: &ColumnSchema) -> bool {
+        use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
+        if let Some(stored) = self.stored_element() {
+            let innermost = column.shape.extents().last();
+            let has_extent = stored.extent.is_none_or(|extent| innermost == Some(&Extent::Fixed(extent)));
+            return column.dtype == stored.dtype && has_extent;
+        }
+        match self {
+            Self::Date32 | Self::Time32(Second | Millisecond) => matches!(column.dtype, DType::I32 | DType::I64),
+            Self::Date64 | Self::Duration(_) | Self::Timestamp(..) => column.dtype == DType::I64,
+            Self::Time64(Microsecond | Nanosecond) => column.dtype == DType::I64,
+            Self::FixedSizeBinary(_) => column.dtype == DType::Bytes,
+            Self::Null => column.dtype == DType::Bool,
+            _ => false, // a unit, or a precision of a decimal, that its width cannot have
+        }
+    }
 }
 
 /// The form in which an element of a decimal or of an interval is stored.
@@ -191,6 +209,19 @@ impl fmt::Display for ArrowType {
             Self::DayTimeInterval => f.write_str("day_time_interval"),
             Self::MonthDayNanoInterval => f.write_str("month_day_nano_interval"),
             Self::Null => f.write_str("null"),
+        }
+    }
+}
+
+#[cfg(feature = "import")]
+impl TimeUnit {
+    /// Returns the number of nanoseconds in the unit.
+    pub(crate) fn nanoseconds(self) -> i128 {
+        match self {
+            Self::Second => 1_000_000_000,
+            Self::Millisecond => 1_000_000,
+            Self::Microsecond => 1_000,
+            Self::Nanosecond => 1,
         }
     }
 }

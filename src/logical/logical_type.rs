@@ -10,7 +10,7 @@
 
 use crate::error::Advice;
 use crate::logical::arrow_type::ArrowType;
-use crate::{ColumnSchema, DType, Error, Extent, Result};
+use crate::{ColumnSchema, DType, Error, Result};
 use std::fmt;
 
 /// The type that the elements of a column stand for: a decimal, date, time, timestamp, duration,
@@ -35,7 +35,7 @@ pub struct LogicalType(ArrowType);
 impl LogicalType {
     /// Returns the type that the metadata of a column state, if the elements can have it.
     pub fn of(column: &ColumnSchema) -> Option<Self> {
-        ArrowType::of(&column.metadata).filter(|kept| fits(column, kept)).map(Self)
+        ArrowType::of(&column.metadata).filter(|kept| kept.fits(column)).map(Self)
     }
 
     /// Returns whether each element is its own value: a decimal of scale 0 in an integer, a count
@@ -65,7 +65,8 @@ impl LogicalType {
         )
     }
 
-    /// Returns a type that a cast can give the values: that of the counts, `f64` for decimals.
+    /// Returns a type that a cast can give the values: `f64` for decimals with a fraction,
+    /// otherwise `i64`.
     fn cast_target(&self) -> DType {
         match &self.0 {
             ArrowType::Decimal(_, _, scale) if *scale > 0 => DType::F64,
@@ -105,24 +106,6 @@ impl LogicalType {
             _ => format!("the stored elements are counts of {self}, whose unit would be lost"),
         };
         Error::bad_argument(message).with_column(&column.name).with_advice([Advice::Cast(self.cast_target())])
-    }
-}
-
-/// Returns whether a column has elements in which an import stores a type.
-fn fits(column: &ColumnSchema, kept: &ArrowType) -> bool {
-    if let Some(stored) = kept.stored_element() {
-        let innermost = column.shape.extents().last();
-        let has_extent = stored.extent.is_none_or(|extent| innermost == Some(&Extent::Fixed(extent)));
-        return column.dtype == stored.dtype && has_extent;
-    }
-    match kept {
-        ArrowType::Date32 | ArrowType::Time32(_) => matches!(column.dtype, DType::I32 | DType::I64),
-        ArrowType::Date64 | ArrowType::Time64(_) | ArrowType::Duration(_) | ArrowType::Timestamp(..) => {
-            column.dtype == DType::I64
-        }
-        ArrowType::FixedSizeBinary(_) => column.dtype == DType::Bytes,
-        ArrowType::Null => column.dtype == DType::Bool,
-        _ => false, // a decimal of a precision that its width cannot have
     }
 }
 
@@ -175,6 +158,8 @@ mod tests {
             (DType::U8, &[15], "decimal128[38, 2]"),
             (DType::I32, &[], "decimal32[10, 2]"),
             (DType::F64, &[], "timestamp[us]"),
+            (DType::I64, &[], "time32[ns]"),
+            (DType::I64, &[], "time64[s]"),
             (DType::I32, &[], "no type"),
         ] {
             assert_eq!(LogicalType::of(&column(dtype, extents, text)), None, "{text}");

@@ -10,18 +10,22 @@
 //!
 //! The value may come from a hostile file. Tables and texts of a flatbuffer can be shared, so a
 //! short value could state a schema that fills the memory: verification bounds what is read by the
-//! length of the value. A value that cannot be read counts as none. Fields that no source has, such
-//! as lists of a negative length, are left out on both ways: what is written can be read.
+//! length of the value. The importer of Arrow files does the same. A value that cannot be read
+//! counts as none. Fields that no source has, such as lists of a negative length, are left out on
+//! both ways: what is written can be read.
 //!
 //! Without the feature `arrow` the value is opaque. It is kept where it stays true, and otherwise
 //! removed. An export ignores fields that their columns do not fit.
 
 #[cfg(feature = "arrow")]
-pub(crate) use fields::{columns, encoded, fields, forget_order, join, rename, without_values};
+pub(crate) use fields::{
+    CONTINUATION, columns, encoded, fields, forget_order, has_dictionary, join, message_in, rename, verifier,
+    without_values,
+};
 #[cfg(feature = "parquet")]
 pub(crate) use fields::{inside, without_entry};
 #[cfg(feature = "parquet")]
-pub(crate) use logical_type::{LOGICAL_TYPE, VARIANT, entry, of_field as logical_type};
+pub(crate) use logical_type::{VARIANT, entry, of_field as logical_type};
 #[cfg(not(feature = "arrow"))]
 pub(crate) use opaque::{forget_order, join, rename};
 
@@ -41,6 +45,10 @@ pub(crate) const DICTIONARY: &str = "tensilo.dictionary";
 #[cfg(feature = "arrow")]
 pub(crate) const NAME: &str = "tensilo.name";
 
+/// The metadata key of a field: its logical type in Parquet, if Arrow has no such type.
+#[cfg(feature = "arrow")]
+pub(crate) const LOGICAL_TYPE: &str = "PARQUET:logical_type";
+
 /// The schema as fields of Arrow.
 #[cfg(feature = "arrow")]
 mod fields {
@@ -49,16 +57,16 @@ mod fields {
     use crate::{Metadata, limits};
     use arrow_ipc::convert::try_fb_to_schema;
     use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};
-    use arrow_ipc::{Field as EncodedField, Type, root_as_message_with_opts};
+    use arrow_ipc::{Field as EncodedField, Message, Type, root_as_message_with_opts};
     use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
-    use flatbuffers::VerifierOptions;
+    use flatbuffers::{InvalidFlatbuffer, VerifierOptions};
     use std::collections::HashMap;
     use std::sync::Arc;
 
     /// What is before the length of an encapsulated message.
-    const CONTINUATION: [u8; 4] = [0xFF; 4];
+    pub(crate) const CONTINUATION: [u8; 4] = [0xFF; 4];
     /// The maximum number of tables inside each other, which is also that of Arrow's readers.
     const TABLES: usize = 64;
     /// The maximum number of fields inside each other. The message and the schema are around them,
@@ -94,13 +102,7 @@ mod fields {
     fn decoded(value: &str) -> Option<Vec<FieldRef>> {
         let bytes = STANDARD.decode(value).ok()?;
         let message = bytes.strip_prefix(&CONTINUATION)?.get(size_of::<u32>()..)?;
-        let limits = VerifierOptions {
-            max_depth: TABLES,
-            max_tables: usize::MAX, // bounded by the bytes that are visited
-            max_apparent_size: message.len().saturating_mul(VISITS),
-            ..VerifierOptions::default()
-        };
-        let schema = root_as_message_with_opts(&limits, message).ok()?.header_as_schema()?;
+        let schema = message_in(message).ok()?.header_as_schema()?;
         // the decoder panics if a union has more types than it can number
         if schema.fields()?.iter().any(|field| has_union(&field)) {
             return None;
@@ -108,6 +110,21 @@ mod fields {
         let schema = try_fb_to_schema(schema).ok()?;
         let sound = schema.fields().iter().filter(|field| is_sound(field, DEPTH, field.name().len()));
         Some(sound.cloned().collect())
+    }
+
+    /// Returns the message in these bytes.
+    pub(crate) fn message_in(bytes: &[u8]) -> Result<Message<'_>, InvalidFlatbuffer> {
+        root_as_message_with_opts(&verifier(bytes), bytes)
+    }
+
+    /// Returns the bounds of a verifier: what it visits is bounded by the bytes that there are.
+    pub(crate) fn verifier(bytes: &[u8]) -> VerifierOptions {
+        VerifierOptions {
+            max_depth: TABLES,
+            max_tables: usize::MAX, // bounded by the bytes that are visited
+            max_apparent_size: bytes.len().saturating_mul(VISITS),
+            ..VerifierOptions::default()
+        }
     }
 
     /// Returns whether a field is a union, or one inside it. The depth has been verified.
@@ -165,7 +182,8 @@ mod fields {
         field.clone().with_data_type(data_type)
     }
 
-    fn has_dictionary(field: &FieldRef) -> bool {
+    /// Returns whether a field is a dictionary, or one inside it.
+    pub(crate) fn has_dictionary(field: &FieldRef) -> bool {
         matches!(field.data_type(), DataType::Dictionary(..)) || inside(field.data_type()).iter().any(has_dictionary)
     }
 
@@ -393,13 +411,12 @@ mod fields {
 /// is a JSON array of their parameters.
 #[cfg(feature = "parquet")]
 mod logical_type {
+    use super::LOGICAL_TYPE;
     use arrow_schema::Field;
     use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
     use parquet::basic::{EdgeInterpolationAlgorithm as Edges, LogicalType};
     use serde_json::{Value, json};
 
-    /// The metadata key of such a text.
-    pub(crate) const LOGICAL_TYPE: &str = "PARQUET:logical_type";
     /// The extension type of the groups of two binary columns, metadata and value.
     pub(crate) const VARIANT: &str = "arrow.parquet.variant";
     const JSON: &str = "arrow.json";

@@ -1,9 +1,9 @@
-//! A column of the file that a conversion makes: its type, shape and metadata, and what a cast changes
-//! in them.
+//! A column of the file that a conversion makes: its type, shape and metadata, and what a cast
+//! changes in them.
 //!
-//! It begins as the column of the first input. Other inputs are joined to it, the options of the caller
-//! cast it or declare its shape, and the first pass finds what only the data tells. Then it has a
-//! [schema](Column::schema).
+//! It begins as the column of the first input. Other inputs are joined to it, the options of the
+//! caller cast it or declare its shape, and the first pass finds what only the data tells. Then it
+//! has a [schema](Column::schema).
 
 use super::value_cast::ValueCast;
 use crate::format::{CastFacts, path};
@@ -274,12 +274,7 @@ pub(in crate::import) fn describe(column: &Column) -> String {
 
 /// Returns nanoseconds in a unit, or `None` if that is not exact.
 pub(in crate::import) fn in_unit(nanoseconds: i128, unit: TimeUnit) -> Option<i64> {
-    let each = match unit {
-        TimeUnit::Nanosecond => 1,
-        TimeUnit::Microsecond => 1_000,
-        TimeUnit::Millisecond => 1_000_000,
-        TimeUnit::Second => 1_000_000_000,
-    };
+    let each = unit.nanoseconds();
     let is_whole = nanoseconds % each == 0;
     i64::try_from(nanoseconds / each).ok().filter(|_| is_whole)
 }
