@@ -1,14 +1,14 @@
 //! A file that is read several times through one handle, and what tells that it was changed.
 //!
-//! All passes over an input read the handle it was opened with, so nothing changes if another file takes
-//! its name. A [stamp](Stamp) of size and modification time tells if the file itself is changed. A stream
-//! is copied to an unnamed temporary file first. An input can also be in a [store](InputStore), which says
-//! itself if it was replaced.
+//! All passes over an input read the handle it was opened with, so nothing changes if another file
+//! takes its name. A [stamp](Stamp) of size and modification time tells if the file itself is
+//! changed. A stream is copied to an unnamed temporary file first. An input can also be in a
+//! [store](InputStore), which says itself if it was replaced.
 
 use crate::bytes::le::u64_of;
 use crate::open::foreign::FIRST_BYTES;
 use crate::open::{FileIdentity, PositionedFile, Source};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,12 @@ pub(in crate::import) struct InputFile {
     handle: Mutex<Handle>,
     /// Files that belong to this one.
     companions: Mutex<Vec<Arc<InputFile>>>,
+    read_error: ReadError,
 }
+
+/// The error of the last read that failed. Some decoders pass on its text alone, as if the file
+/// were malformed.
+type ReadError = Arc<Mutex<Option<io::Error>>>;
 
 enum Handle {
     Held(Arc<PositionedFile>),
@@ -67,19 +72,17 @@ impl InputFile {
             let doing = format!("copying the stream to a temporary file in {}", std::env::temp_dir().display());
             Error::io(&doing, error).with_path(name)
         })?;
-        Ok(Self {
-            name: name.to_path_buf(),
-            stamp: None,
-            identity: None,
-            handle: Mutex::new(Handle::Held(Arc::new(copy))),
-            companions: Mutex::default(),
-        })
+        Ok(Self::of(name, None, None, Handle::Held(Arc::new(copy))))
+    }
+
+    fn of(name: &Path, stamp: Option<Stamp>, identity: Option<FileIdentity>, handle: Handle) -> Self {
+        let (name, handle) = (name.to_path_buf(), Mutex::new(handle));
+        Self { name, stamp, identity, handle, companions: Mutex::default(), read_error: ReadError::default() }
     }
 
     fn stored(name: &Path, store: &Arc<dyn InputStore>) -> Result<Self> {
         let source = store.open(name).map_err(|error| error.with_path(name))?;
-        let handle = Mutex::new(Handle::Stored(source));
-        Ok(Self { name: name.to_path_buf(), stamp: None, identity: None, handle, companions: Mutex::default() })
+        Ok(Self::of(name, None, None, Handle::Stored(source)))
     }
 
     fn in_place(name: &Path, file: File) -> Result<Self> {
@@ -89,8 +92,7 @@ impl InputFile {
         };
         let identity = FileIdentity::of(&file).map_err(failed)?;
         let file = PositionedFile::of(file).map_err(failed)?;
-        let handle = Mutex::new(Handle::Held(Arc::new(file)));
-        Ok(Self { name: name.to_path_buf(), stamp: Some(stamp), identity, handle, companions: Mutex::default() })
+        Ok(Self::of(name, Some(stamp), identity, Handle::Held(Arc::new(file))))
     }
 
     /// Returns the same bytes, as a copy of the file with this identity.
@@ -113,7 +115,14 @@ impl InputFile {
 
     /// Returns a reader of the file, from its start.
     pub(in crate::import) fn reader(&self) -> Result<InputReader> {
-        Ok(InputReader { file: self.hold()?, position: 0 })
+        Ok(InputReader { file: self.hold()?, position: 0, read_error: Arc::clone(&self.read_error) })
+    }
+
+    /// Returns the error of a read in the place of what a decoder made of it.
+    pub(in crate::import) fn blame_read(&self, error: Error) -> Error {
+        let mut failed = self.read_error.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = failed.take().filter(|_| error.kind() == ErrorKind::BadInput);
+        failed.map_or(error, |failed| self.io("reading the file", failed))
     }
 
     /// Returns the bytes that tell what the file is.
@@ -229,6 +238,7 @@ impl InputFile {
 pub struct InputReader {
     file: Arc<dyn Source>,
     position: u64,
+    read_error: ReadError,
 }
 
 impl InputReader {
@@ -242,7 +252,8 @@ impl InputReader {
 impl InputReader {
     /// Returns a reader of the same file that has other bytes from an offset on.
     pub(in crate::import) fn patched(&self, offset: u64, bytes: &Arc<[u8]>) -> Self {
-        Self { file: Arc::new(Patched { file: Arc::clone(&self.file), offset, bytes: Arc::clone(bytes) }), position: 0 }
+        let file = Patched { file: Arc::clone(&self.file), offset, bytes: Arc::clone(bytes) };
+        Self { file: Arc::new(file), position: 0, read_error: Arc::clone(&self.read_error) }
     }
 }
 
@@ -275,7 +286,10 @@ impl Read for InputReader {
         let rest = self.byte_count().saturating_sub(self.position);
         let count = usize::try_from(rest).unwrap_or(usize::MAX).min(out.len());
         let out = out.get_mut(..count).unwrap_or(&mut []); // all of it
-        self.file.read_exact_at(self.position, out)?;
+        if out.is_empty() {
+            return Ok(0); // also behind the end, where no source reads
+        }
+        self.read_exact_at(self.position, out)?;
         self.position = self.position.saturating_add(u64_of(count));
         Ok(count)
     }
@@ -299,7 +313,11 @@ impl Source for InputReader {
     }
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(offset, out)
+        self.file.read_exact_at(offset, out).map_err(|error| {
+            let passed_on = io::Error::new(error.kind(), error.to_string());
+            *self.read_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            passed_on
+        })
     }
 }
 
@@ -351,7 +369,7 @@ mod parquet {
                 return Err(ParquetError::EOF(format!("{length} bytes at {start} are not all in the file")));
             }
             let mut bytes = vec![0; length];
-            self.file.read_exact_at(start, &mut bytes)?;
+            self.read_exact_at(start, &mut bytes)?;
             Ok(bytes.into())
         }
     }
@@ -359,7 +377,7 @@ mod parquet {
 
 /// Size and modification time of a file, and its identity if the system has such.
 #[derive(Clone, Debug)]
-pub(in crate::import) struct Stamp {
+struct Stamp {
     bytes: u64,
     modified: Option<SystemTime>,
     /// Device and inode.
@@ -367,7 +385,7 @@ pub(in crate::import) struct Stamp {
 }
 
 impl Stamp {
-    pub(in crate::import) fn of(metadata: &Metadata) -> Self {
+    fn of(metadata: &Metadata) -> Self {
         Self { bytes: metadata.len(), modified: metadata.modified().ok(), identity: identity(metadata) }
     }
 
@@ -377,7 +395,7 @@ impl Stamp {
     /// The clock that stamps files has ticks. Two changes in one tick leave the same modification
     /// time, so this waits until the tick of the last change is over. `None` if the file is changed
     /// all the time.
-    pub(in crate::import) fn settled(file: &File) -> io::Result<Option<Self>> {
+    fn settled(file: &File) -> io::Result<Option<Self>> {
         const TRIES: usize = 8;
         for _ in 0..TRIES {
             let stamp = Self::of(&file.metadata()?);
@@ -403,12 +421,12 @@ impl Stamp {
 
     /// Returns whether two stamps are of one file. Where the system has no identities, it is
     /// assumed.
-    pub(in crate::import) fn is_same_file(&self, other: &Self) -> bool {
+    fn is_same_file(&self, other: &Self) -> bool {
         self.identity == other.identity
     }
 
     /// Returns how the file has changed since this stamp was taken, or `None` if it has not.
-    pub(in crate::import) fn changes(&self, now: &Self) -> Option<String> {
+    fn changes(&self, now: &Self) -> Option<String> {
         let size = (self.bytes != now.bytes).then(|| format!("its size was {} bytes and is {}", self.bytes, now.bytes));
         let time = (self.modified != now.modified).then(|| "its modification time is another".to_owned());
         let changes: Vec<String> = size.into_iter().chain(time).collect();
@@ -466,6 +484,15 @@ impl fmt::Debug for OptionalStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_read_behind_the_end() {
+        let mut reader = InputFile::copied(Path::new("x"), &b"abc"[..]).unwrap().reader().unwrap();
+        reader.seek(SeekFrom::End(5)).unwrap();
+        assert_eq!(reader.read(&mut [0; 4]).unwrap(), 0);
+        reader.seek(SeekFrom::End(-1)).unwrap();
+        assert_eq!(reader.read(&mut [0; 4]).unwrap(), 1);
+    }
 
     #[test]
     fn a_tick_is_waited_for_and_no_longer() {

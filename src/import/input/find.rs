@@ -1,10 +1,12 @@
-//! The files that an input stands for: itself, those of a folder or prefix, or those that match a pattern.
+//! The files that an input stands for: itself, those of a folder or prefix, or those that match a
+//! pattern.
 //!
-//! A folder has Parquet files, Arrow files or tensilo files; both of the first together are refused. Names
-//! that begin with `.` or `_` are passed over, except folders `key=value`. Each folder is searched once:
-//! those reached through symbolic links come last, and only if they were not reached otherwise, so a loop
-//! of links ends. Addresses in a store are treated as paths of files are. A folder that the Python library
-//! `datasets` saved (`Dataset.save_to_disk`) has an order of its own, which `state.json` states.
+//! A folder has Parquet files, Arrow files or tensilo files; both of the first together are
+//! refused. Names that begin with `.` or `_` are passed over, except folders `key=value`. Each
+//! folder is searched once: those reached through symbolic links come last, and only if they were
+//! not reached otherwise, so a loop of links ends. Addresses in a store are treated as paths of
+//! files are. A folder that the Python library `datasets` saved (`Dataset.save_to_disk`) has an
+//! order of its own, which `state.json` states.
 
 use super::file::InputStore;
 use super::tables;
@@ -72,14 +74,14 @@ const CACHE: &str = "the folder is a cache of the library datasets, with several
                      that are meant, such as FOLDER/*-train.arrow";
 
 /// The file by which such a cache is recognised.
-pub(super) const CACHE_MARK: &str = "dataset_info.json";
+const CACHE_MARK: &str = "dataset_info.json";
 
 /// Returns the data files below a folder, in the byte order of their paths, component by component.
 ///
 /// They are the Parquet files or the Arrow files, of which a folder may not have both. If it has
 /// neither, they are the tensilo files. Names that begin with `.` or `_` are passed over, except
 /// folders `key=value`.
-pub(super) fn data_files(root: &Path) -> Result<Vec<PathBuf>> {
+fn data_files(root: &Path) -> Result<Vec<PathBuf>> {
     if let Some(shards) = saved_shards(root)? {
         return Ok(shards);
     }
@@ -93,7 +95,7 @@ pub(super) fn data_files(root: &Path) -> Result<Vec<PathBuf>> {
 
 /// Data files that were found, by their formats.
 #[derive(Default)]
-pub(super) struct DataFiles {
+struct DataFiles {
     parquet: Vec<PathBuf>,
     arrow: Vec<PathBuf>,
     native: Vec<PathBuf>,
@@ -101,7 +103,7 @@ pub(super) struct DataFiles {
 
 impl DataFiles {
     /// Takes a path, if its name is that of a data file. Returns whether it is.
-    pub(super) fn take(&mut self, path: &Path) -> bool {
+    fn take(&mut self, path: &Path) -> bool {
         let files = match path.file_name().and_then(format_of) {
             Some(DataFormat::Parquet) => &mut self.parquet,
             Some(DataFormat::Arrow) => &mut self.arrow,
@@ -113,12 +115,12 @@ impl DataFiles {
     }
 
     /// Returns whether the files that are read are those of Arrow.
-    pub(super) fn are_arrow(&self) -> bool {
+    fn are_arrow(&self) -> bool {
         self.parquet.is_empty() && !self.arrow.is_empty()
     }
 
     /// Returns the files that are read, in the byte order of their paths.
-    pub(super) fn chosen(self) -> Result<Vec<PathBuf>> {
+    fn chosen(self) -> Result<Vec<PathBuf>> {
         let mut files = match (self.parquet, self.arrow) {
             (parquet, arrow) if parquet.is_empty() && arrow.is_empty() => self.native,
             (parquet, arrow) if arrow.is_empty() => parquet,
@@ -139,7 +141,7 @@ impl DataFiles {
 }
 
 /// Returns whether a name is that of a file or folder that is searched.
-pub(super) fn is_visible(name: &[u8]) -> bool {
+fn is_visible(name: &[u8]) -> bool {
     !matches!(name.first(), Some(b'.' | b'_'))
 }
 
@@ -262,7 +264,7 @@ fn format_of(name: &OsStr) -> Option<DataFormat> {
 const SAVED_STATE: &str = "state.json";
 const SAVED_DICT: &str = "dataset_dict.json";
 /// Both.
-pub(super) const SAVED_MARKS: [&str; 2] = [SAVED_STATE, SAVED_DICT];
+const SAVED_MARKS: [&str; 2] = [SAVED_STATE, SAVED_DICT];
 /// The most bytes of a document, far more than a list of shards takes.
 const JSON_BYTES: u64 = 64 << 20;
 
@@ -270,7 +272,7 @@ const JSON_BYTES: u64 = 64 << 20;
 ///
 /// Several datasets that were saved together (`DatasetDict`) are refused, because they are as many
 /// inputs.
-pub(super) fn saved_shards(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
+fn saved_shards(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
     let refuse = |message: String| Error::bad_input(message).with_path(folder);
     if let Some(splits) = read_json(folder, SAVED_DICT)?.as_ref().and_then(|dict| dict.get("splits")?.as_array()) {
         let splits: Vec<String> = splits.iter().filter_map(Value::as_str).map(|split| format!("{split:?}")).collect();
@@ -292,7 +294,11 @@ pub(super) fn saved_shards(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
         let name = file.get("filename").and_then(Value::as_str).unwrap_or_default();
         let is_plain = matches!(Path::new(name).components().collect::<Vec<_>>().as_slice(), [Component::Normal(_)]);
         let outside = || refuse(format!("{SAVED_STATE} has a shard {name:?}, which is not a file of this folder"));
-        if is_plain { Ok(folder.join(name)) } else { Err(outside()) }
+        let path = if is_plain { folder.join(name) } else { return Err(outside()) };
+        // one that is missing is an error when it is opened
+        let checked = fs::metadata(&path).map_or(Ok(()), |metadata| check_regular(&metadata));
+        checked.map_err(|error| Error::io("opening the input", error).with_path(&path))?;
+        Ok(path)
     };
     let shards = files.iter().map(shard).collect::<Result<Vec<PathBuf>>>()?;
     if shards.is_empty() {
@@ -305,7 +311,8 @@ pub(super) fn saved_shards(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
 fn read_json(folder: &Path, name: &str) -> Result<Option<Value>> {
     let path = folder.join(name);
     let mut bytes = Vec::new();
-    let read = File::open(&path).and_then(|file| file.take(JSON_BYTES).read_to_end(&mut bytes));
+    let checked = fs::metadata(&path).and_then(|metadata| check_regular(&metadata)); // a pipe may wait for ever
+    let read = checked.and_then(|()| File::open(&path)?.take(JSON_BYTES).read_to_end(&mut bytes));
     match read {
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

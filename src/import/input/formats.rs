@@ -1,8 +1,12 @@
 //! The formats of inputs, recognised by the first bytes of a file, and errors about other formats.
 
 use super::file::InputFile;
+#[cfg(feature = "arrow")]
+use crate::import::arrow::ipc_files;
 use crate::import::native;
 use crate::import::options::InputOptions;
+#[cfg(feature = "parquet")]
+use crate::import::parquet;
 use crate::import::source::SharedSource;
 use crate::open::foreign;
 use crate::{Error, Result};
@@ -13,8 +17,8 @@ use std::sync::Arc;
 /// An open file, and bytes on which the id of a file made from it depends.
 type Opened = Result<(SharedSource, Vec<u8>)>;
 
-/// Opens a file of one of the formats of this crate, or of those that the program has added. Returns
-/// its content, and bytes on which the id of a file made from it depends.
+/// Opens a file of one of the formats of this crate, or of those that the program has added.
+/// Returns its content, and bytes on which the id of a file made from it depends.
 pub(in crate::import) fn open(file: &Arc<InputFile>, options: &InputOptions) -> Opened {
     let first = file.first_bytes()?;
     match first.as_slice() {
@@ -74,84 +78,50 @@ fn ends(file: &InputFile) -> Result<Vec<u8>> {
     read().map_err(|error| file.io("reading the file", error))
 }
 
-#[cfg(feature = "arrow")]
-use with_arrow::{arrow_file, arrow_stream};
-#[cfg(feature = "parquet")]
-use with_parquet::{encrypted_parquet, parquet};
-#[cfg(not(feature = "arrow"))]
-use without_arrow::{arrow_file, arrow_stream};
-#[cfg(not(feature = "parquet"))]
-use without_parquet::{encrypted_parquet, parquet};
-
 fn tensilo_file(file: &Arc<InputFile>) -> Opened {
     let (content, origin) = native::open(file)?;
     Ok((Arc::new(content), origin))
 }
 
 #[cfg(feature = "parquet")]
-mod with_parquet {
-    use super::Opened;
-    use crate::import::input::file::InputFile;
-    use crate::import::parquet;
-    use std::sync::Arc;
+fn parquet(file: &Arc<InputFile>) -> Opened {
+    let (content, footer) = parquet::open(file)?;
+    Ok((Arc::new(content), footer))
+}
 
-    pub(in crate::import) fn parquet(file: &Arc<InputFile>) -> Opened {
-        let (content, footer) = parquet::open(file)?;
-        Ok((Arc::new(content), footer))
-    }
-
-    pub(in crate::import) fn encrypted_parquet() -> Opened {
-        Err(parquet::encrypted_footer())
-    }
+#[cfg(feature = "parquet")]
+fn encrypted_parquet() -> Opened {
+    Err(parquet::encrypted_footer())
 }
 
 #[cfg(not(feature = "parquet"))]
-mod without_parquet {
-    use super::Opened;
-    use crate::Error;
-    use crate::import::input::file::InputFile;
-    use std::sync::Arc;
+fn parquet(_: &Arc<InputFile>) -> Opened {
+    encrypted_parquet()
+}
 
-    pub(in crate::import) fn parquet(_file: &Arc<InputFile>) -> Opened {
-        encrypted_parquet()
-    }
-
-    pub(in crate::import) fn encrypted_parquet() -> Opened {
-        Err(Error::not_built("parquet", "reading Parquet files"))
-    }
+#[cfg(not(feature = "parquet"))]
+fn encrypted_parquet() -> Opened {
+    Err(Error::not_built("parquet", "reading Parquet files"))
 }
 
 #[cfg(feature = "arrow")]
-mod with_arrow {
-    use super::{Opened, ends};
-    use crate::import::arrow::ipc_files;
-    use crate::import::input::file::InputFile;
-    use std::sync::Arc;
+fn arrow_file(file: &Arc<InputFile>) -> Opened {
+    Ok((Arc::new(ipc_files::open_file(file)?), ends(file)?))
+}
 
-    pub(in crate::import) fn arrow_file(file: &Arc<InputFile>) -> Opened {
-        Ok((Arc::new(ipc_files::open_file(file)?), ends(file)?))
-    }
-
-    pub(in crate::import) fn arrow_stream(file: &Arc<InputFile>, accepted: &str) -> Opened {
-        Ok((Arc::new(ipc_files::open_stream(file, accepted)?), ends(file)?))
-    }
+#[cfg(feature = "arrow")]
+fn arrow_stream(file: &Arc<InputFile>, accepted: &str) -> Opened {
+    Ok((Arc::new(ipc_files::open_stream(file, accepted)?), ends(file)?))
 }
 
 #[cfg(not(feature = "arrow"))]
-mod without_arrow {
-    use super::Opened;
-    use super::unknown;
-    use crate::Error;
-    use crate::import::input::file::InputFile;
-    use std::sync::Arc;
+fn arrow_file(_: &Arc<InputFile>) -> Opened {
+    Err(Error::not_built("arrow", "reading Arrow files"))
+}
 
-    pub(in crate::import) fn arrow_file(_file: &Arc<InputFile>) -> Opened {
-        Err(Error::not_built("arrow", "reading Arrow files"))
-    }
-
-    pub(in crate::import) fn arrow_stream(file: &Arc<InputFile>, accepted: &str) -> Opened {
-        Err(unknown(&file.first_bytes()?, accepted))
-    }
+#[cfg(not(feature = "arrow"))]
+fn arrow_stream(file: &Arc<InputFile>, accepted: &str) -> Opened {
+    Err(unknown(&file.first_bytes()?, accepted))
 }
 
 /// The number of first bytes that are shown of a file of an unknown format.

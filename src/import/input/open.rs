@@ -1,7 +1,7 @@
 //! The inputs of a conversion, open: their own columns, and those that their paths add.
 //!
-//! Inputs that differ only a little get the columns that they have together. A pass over an input is
-//! watched: its end is an error if the file was changed meanwhile.
+//! Inputs that differ only a little get the columns that they have together. A pass over an input
+//! is watched: its end is an error if the file was changed meanwhile.
 
 use super::file::InputFile;
 use super::find::{files, stored_inputs};
@@ -183,7 +183,7 @@ impl OpenInput {
         Self::of(InputFile::open(path, &options.store)?, Partition::of_path(path)?, options)
     }
 
-    pub(super) fn standard_input(options: &InputOptions) -> Result<Self> {
+    fn standard_input(options: &InputOptions) -> Result<Self> {
         let file = InputFile::copied(Path::new("standard input"), io::stdin().lock())?;
         Self::of(file.copy_of(standard_input_identity()), Partition::default(), options)
     }
@@ -223,22 +223,23 @@ impl OpenInput {
     }
 
     /// Sets the number of threads that later passes have.
-    pub(super) fn read_on(&mut self, threads: usize) {
+    fn read_on(&mut self, threads: usize) {
         self.threads = threads;
     }
 
     /// Watches a pass of the content. `complete` changes each batch.
     fn watched<'a, T: 'a>(
         &'a self,
-        content: Batches<'a, T>,
+        content: Result<Batches<'a, T>>,
         complete: impl FnMut(Batch<T>) -> Result<Batch<T>> + 'a,
     ) -> Result<Batches<'a, T>> {
+        let content = content.map_err(|error| blame(&self.file, error))?;
         let (held, complete) = (self.file.hold()?, Box::new(complete));
         Ok(Box::new(WatchedPass { content, complete, input: self, is_over: false, _held: held }))
     }
 
     /// Returns the number of files: the input, and those that belong to it.
-    pub(super) fn file_count(&self) -> usize {
+    fn file_count(&self) -> usize {
         self.file.companions().len().saturating_add(1)
     }
 
@@ -246,13 +247,13 @@ impl OpenInput {
         self.file.release();
     }
 
-    pub(super) fn partition_mut(&mut self) -> &mut Partition {
+    fn partition_mut(&mut self) -> &mut Partition {
         &mut self.partition
     }
 
     /// Returns whether the columns of the input count: it has samples, as far as that is known
     /// before reading, or is a tensilo file, which states shapes also without samples.
-    pub(super) fn has_samples(&self) -> bool {
+    fn has_samples(&self) -> bool {
         self.row_count() != Some(0) || self.is_native()
     }
 
@@ -281,9 +282,9 @@ impl OpenInput {
     }
 }
 
-/// Returns the error, unless it occurred because the file was changed.
+/// Returns the error, unless it occurred because the file was changed, or could not be read.
 fn blame(file: &InputFile, error: Error) -> Error {
-    file.check_unchanged().err().unwrap_or(error)
+    file.check_unchanged().err().unwrap_or_else(|| file.blame_read(error))
 }
 
 impl Source for OpenInput {
@@ -311,12 +312,13 @@ impl Source for OpenInput {
         let _held = self.file.hold()?; // the content opens it for the pass
         let own_count = self.content.columns().len();
         let own: Vec<Wanted> = columns.iter().copied().filter(|column| column.position < own_count).collect();
-        let mut completion = self.partition.completion(self.content.columns(), columns);
+        let first = if let PassRows::From(first) = rows { first } else { 0 };
+        let mut completion = self.partition.completion(self.content.columns(), columns, first);
         let content = match (self.threads, rows) {
             (2.., PassRows::All) => threads::pass(&self.content, self.threads, move |content, part| {
                 content.batches(&own, PassRows::Part(part))
-            })?,
-            _ => self.content.batches(&own, rows)?,
+            }),
+            _ => self.content.batches(&own, rows),
         };
         self.watched(content, move |batch| completion.complete(batch))
     }
@@ -328,9 +330,9 @@ impl Source for OpenInput {
                 let columns = columns.to_vec(); // of the content: those of folders have one type
                 threads::pass(&self.content, self.threads, move |content, part| {
                     content.outlines(&columns, PassRows::Part(part))
-                })?
+                })
             }
-            _ => self.content.outlines(columns, rows)?,
+            _ => self.content.outlines(columns, rows),
         };
         self.watched(content, Ok)
     }
@@ -378,9 +380,9 @@ impl<T> Iterator for WatchedPass<'_, T> {
             return next;
         }
         self.is_over = true;
-        match self.input.check_unchanged() {
-            Err(changed) => Some(Err(changed)),
-            Ok(()) => next,
+        match next {
+            Some(Err(error)) => Some(Err(blame(&self.input.file, error))),
+            _ => self.input.check_unchanged().err().map(Err),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Columns that names of folders become: `year=2024/month=07/part.parquet`, as Hive writes them.
 //!
-//! If the file has a column of this name itself, that is kept, and must have the value of the folder in
-//! every row. So values are compared with text, as folders have them.
+//! If the file has a column of this name itself, that is kept, and must have the value of the
+//! folder in every row. So values are compared with text, as folders have them.
 
 use crate::bytes::le::u64_of;
 use crate::import::plan::input_column::{ColumnKind, InputColumn, Wanted};
@@ -104,8 +104,8 @@ impl Partition {
     }
 
     /// Prepares to complete the batches of a pass over these columns. `own` are the columns of the
-    /// file.
-    pub(super) fn completion<'a>(&'a self, own: &[InputColumn], columns: &[Wanted]) -> Completion<'a> {
+    /// file, and `first` is the number of the first row of the pass.
+    pub(super) fn completion<'a>(&'a self, own: &[InputColumn], columns: &[Wanted], first: u64) -> Completion<'a> {
         let added: Vec<&Key> = self.added().collect();
         let added = |column: &Wanted| added.get(column.position.checked_sub(own.len())?).copied();
         let checked = self.keys.iter().filter_map(|key| {
@@ -114,7 +114,7 @@ impl Partition {
             let found = columns.get(number)?.unit.map(|unit| ArrowType::Timestamp(unit, None).to_string());
             Some(Checked { number, arrow_type: found.or(stated), key })
         });
-        Completion { added: columns.iter().map(added).collect(), checked: checked.collect(), rows: 0 }
+        Completion { added: columns.iter().map(added).collect(), checked: checked.collect(), rows: first }
     }
 }
 
@@ -198,6 +198,7 @@ pub(super) struct Completion<'a> {
     /// For each column of the pass, the key that it is made of. `None`: the file has the column.
     added: Vec<Option<&'a Key>>,
     checked: Vec<Checked<'a>>,
+    /// The number of the next row in the file.
     rows: u64,
 }
 
@@ -249,17 +250,17 @@ fn percent_decoded(text: &[u8]) -> Option<String> {
 }
 
 /// One element, or the bytes of a string.
-pub(super) struct ElementText<'a> {
-    pub dtype: DType,
+struct ElementText<'a> {
+    dtype: DType,
     /// The Arrow type of its column, as in the column's metadata.
-    pub arrow_type: Option<&'a str>,
-    pub bytes: &'a [u8],
+    arrow_type: Option<&'a str>,
+    bytes: &'a [u8],
 }
 
 impl<'a> ElementText<'a> {
-    /// Returns whether this is the value that the name of a folder has: the same number, or the same
-    /// text.
-    pub(super) fn is(&self, name: &str) -> bool {
+    /// Returns whether this is the value that the name of a folder has: the same number, or the
+    /// same text.
+    fn is(&self, name: &str) -> bool {
         match (self.float(), self.integer(), self.arrow_type) {
             (Some(float), ..) => match self.dtype {
                 DType::F32 => name.parse().is_ok_and(|due: f32| f64::from(due).total_cmp(&float).is_eq()),
@@ -271,7 +272,7 @@ impl<'a> ElementText<'a> {
     }
 
     /// Returns the value as text; `None` if its type has no text, or the string is not UTF-8.
-    pub(super) fn text(&self) -> Option<Cow<'a, str>> {
+    fn text(&self) -> Option<Cow<'a, str>> {
         if self.dtype.is_string() {
             return std::str::from_utf8(self.bytes).ok().map(Cow::Borrowed);
         }
@@ -315,12 +316,13 @@ impl<'a> ElementText<'a> {
 
 const DAY_NS: i128 = 86_400_000_000_000;
 
-/// Returns a date, a time or both in the notation of ISO 8601, or `None` for other types.
+/// Returns a date, a time or both in the notation of ISO 8601, or `None` for other types. Values
+/// have at most 64 bits, so that their nanoseconds fit into 128.
 fn instant(value: i128, data_type: &ArrowType) -> Option<String> {
     match data_type {
         ArrowType::Date32 => Some(date(value)),
         ArrowType::Date64 => Some(date_time(value, TimeUnit::Millisecond)),
-        ArrowType::Time32(unit) | ArrowType::Time64(unit) => Some(time(value * nanoseconds_in(*unit))),
+        ArrowType::Time32(unit) | ArrowType::Time64(unit) => Some(time(value * unit.nanoseconds())),
         ArrowType::Timestamp(unit, None) => Some(date_time(value, *unit)),
         ArrowType::Timestamp(unit, Some(zone)) if matches!(zone.as_str(), "UTC" | "Z" | "+00:00") => {
             Some(format!("{}Z", date_time(value, *unit)))
@@ -329,19 +331,8 @@ fn instant(value: i128, data_type: &ArrowType) -> Option<String> {
     }
 }
 
-/// Returns the number of nanoseconds in a unit. Values have at most 64 bits, so their products fit
-/// into 128.
-fn nanoseconds_in(unit: TimeUnit) -> i128 {
-    match unit {
-        TimeUnit::Second => 1_000_000_000,
-        TimeUnit::Millisecond => 1_000_000,
-        TimeUnit::Microsecond => 1_000,
-        TimeUnit::Nanosecond => 1,
-    }
-}
-
 fn date_time(value: i128, unit: TimeUnit) -> String {
-    let nanoseconds = value * nanoseconds_in(unit);
+    let nanoseconds = value * unit.nanoseconds();
     format!("{}T{}", date(nanoseconds.div_euclid(DAY_NS)), time(nanoseconds.rem_euclid(DAY_NS)))
 }
 

@@ -1,8 +1,8 @@
 //! Passes over an input that other threads make, while the caller encodes.
 //!
 //! Each thread takes the next part (row group) of the source that no thread has begun, and reads it
-//! into a queue of its own, which is bounded in bytes and in batches. The caller takes the queues in
-//! the order of the parts, so batches come in order. A queue is closed when one of its ends is
+//! into a queue of its own, which is bounded in bytes and in batches. The caller takes the queues
+//! in the order of the parts, so batches come in order. A queue is closed when one of its ends is
 //! dropped: that ends the threads if the caller takes no more.
 
 use crate::import::rows::{Batch, InMemory};

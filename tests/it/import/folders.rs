@@ -335,6 +335,18 @@ fn what_is_not_a_regular_file_is_refused() {
         assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(tree.path("p.parquet").as_path())), "{error}");
         assert!(error.to_string().contains("is a named pipe, not a regular file"), "{error}");
     }
+    // nor is it waited for where the library datasets keeps the state of a folder, or a shard
+    for (name, folder) in [("state.json", "s"), ("dataset_dict.json", "d"), ("x.arrow", "x")] {
+        fs::create_dir(tree.path(folder)).unwrap();
+        let pipe = tree.path(folder).join(name);
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let state = serde_json::json!({ "_data_files": [{ "filename": name }] });
+        if name == "x.arrow" {
+            write_json(&tree.path("x/state.json"), &state);
+        }
+        let error = tree.refused(&[folder]);
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(pipe.as_path())), "{error}");
+    }
     // a pipe whose name is not that of data is passed over
     assert_eq!(numbers(&tree.convert("b")), [1]);
 }

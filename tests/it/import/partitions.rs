@@ -3,10 +3,12 @@
 use super::common::*;
 use super::folders::{Tree, numbered, numbers};
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use tensilo::import::arrow::array::{ArrayRef, Date32Array, Int32Array, ListBuilder, StringArray, StringBuilder};
 use tensilo::import::arrow::datatypes::Field;
-use tensilo::import::{AppendOptions, ConvertOptions};
+use tensilo::import::{AppendOptions, ConvertOptions, convert_rows, plan_shards};
+use tensilo::sink::Stream;
 use tensilo::{DType, ErrorKind, Reader};
 
 fn texts_of(file: &Reader, name: &str) -> Vec<Option<String>> {
@@ -143,6 +145,20 @@ fn a_column_of_the_file_is_kept_if_it_agrees_with_the_folder() {
         assert_eq!(error.path(), Some(tree.path(&format!("{folder}/x.parquet")).as_path()));
         assert!(error.message().contains(part), "{part}: {error}");
     }
+}
+
+#[test]
+fn a_part_of_the_rows_has_their_numbers_in_errors() {
+    let rows = (0..300).map(|row| if row == 299 { 8 } else { 7 });
+    let tree = with_own("key=7", Arc::new(Int32Array::from_iter_values(rows)));
+    let options = ConvertOptions::new();
+    let plan = plan_shards(&[tree.path("")], 400, &options, &mut |_| GO_ON).unwrap();
+    let (rows, options) = (plan.shards.last().unwrap().rows.clone(), AppendOptions::new());
+    assert!(rows.start > 150 && rows.end == 300, "{rows:?}");
+    let (table, sink) = (Path::new("table"), Stream(Vec::new()));
+    let error = convert_rows(&plan.inputs, rows, &plan.schema, table, sink, &options, &mut |_| GO_ON);
+    let error = error.map(|_| ()).unwrap_err();
+    assert!(error.message().contains("row 299 has 8"), "{error}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tensilo::import::{AppendOptions, ConvertOptions, InputStore, append, convert};
 use tensilo::source::{CoalesceConfig, InMemory, Source};
-use tensilo::{Error, Result};
+use tensilo::{Error, ErrorKind, Result, WriterOptions};
 use tensilo_testing::Folder;
 
 /// A store of some files below `mem://`, which notes what is announced and what is read.
@@ -153,4 +153,56 @@ fn errors_name_the_object() {
     assert!(convert("mem://bucket/*.arrow").contains("mem://bucket/*.arrow"));
     assert!(convert("mem://bucket").starts_with("mem://bucket/year=2025/b.parquet: the Parquet file is cut off"));
     assert!(!folder.path("out.tsl").exists());
+}
+
+/// An object of which reads behind some offset fail.
+struct Failing(InMemory<Vec<u8>>, u64);
+
+impl Source for Failing {
+    fn byte_count(&self) -> u64 {
+        self.0.byte_count()
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let is_footer = offset + 20_000 > self.byte_count();
+        if offset > self.1 && !is_footer { Err(io::ErrorKind::TimedOut.into()) } else { self.0.read_exact_at(offset, out) }
+    }
+}
+
+struct FailingStore(Vec<u8>, u64);
+
+impl InputStore for FailingStore {
+    fn has(&self, input: &Path) -> bool {
+        input.starts_with("mem://")
+    }
+
+    fn below(&self, _: &Path) -> Result<Vec<PathBuf>> {
+        Ok(Vec::new())
+    }
+
+    fn open(&self, _: &Path) -> Result<Arc<dyn Source>> {
+        Ok(Arc::new(Failing(InMemory(self.0.clone()), self.1)))
+    }
+}
+
+#[test]
+fn a_read_that_fails_is_no_malformed_file() {
+    let folder = Folder::new();
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..90_000).map(|i| i * i % 7919)));
+    let table = one(numbers);
+    write_parquet(folder.path("a.parquet"), &[table.clone()]);
+    write_arrow(folder.path("a.arrow"), &[table.clone(), table.clone()]);
+    write_stream(folder.path("a.arrows"), &[table.clone(), table]);
+    for name in ["a.parquet", "a.arrow", "a.arrows"] {
+        let bytes = std::fs::read(folder.path(name)).unwrap();
+        let (middle, input) = (bytes.len() as u64 / 2, PathBuf::from(format!("mem://{name}")));
+        for threads in [1, 2] {
+            let store = Arc::new(FailingStore(bytes.clone(), middle));
+            let options = ConvertOptions::new().store(store).writer(WriterOptions::new().threads(threads));
+            let error = convert(&[input.clone()], &folder.path("out.tsl"), &options, &mut go_on).unwrap_err();
+            assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(input.as_path())), "{error}");
+            let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref::<io::Error>());
+            assert_eq!(cause.map(io::Error::kind), Some(io::ErrorKind::TimedOut));
+        }
+    }
 }
