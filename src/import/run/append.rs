@@ -17,7 +17,7 @@ use crate::logical::arrow_type::{self, ArrowType};
 use crate::open::FileIdentity;
 use crate::write::Sink;
 use crate::{ColumnSchema, Error, Metadata, Result, Schema, Summary, Writer};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 
@@ -60,7 +60,8 @@ pub(in crate::import) fn append_shards<F: ShardFiles>(
 ) -> std::result::Result<(), F::Error> {
     let inputs = open_adapted(inputs, schema, options)?;
     let writer = options.input.writer.clone().origin(input::origin(&inputs));
-    let mut target = ShardWriter::new(files, shard_bytes, schema.clone(), writer);
+    let check = |sink: &F::Sink| input::check_output(&inputs, sink.identity(), sink.path());
+    let mut target = ShardWriter::new(files, &check, shard_bytes, schema.clone(), writer);
     let planned = PlannedAppend::of(&input::with_samples(&inputs), schema, table, options)?;
     let copied = planned.copy_to(&mut target, progress).and_then(|()| target.finish());
     copied.map_err(|error| target.failed().unwrap_or_else(|| error.into()))
@@ -215,15 +216,15 @@ struct Plan {
 
 impl Plan {
     fn of(source: &dyn Source, schema: &Schema, skip_others: bool) -> std::result::Result<Self, FileDifferences> {
-        let mut left: Vec<(usize, &InputColumn)> = source.columns().iter().enumerate().collect();
+        let mut left: HashMap<(&str, bool), Vec<(usize, &InputColumn)>> = HashMap::new();
+        for (position, column) in source.columns().iter().enumerate() {
+            left.entry((&column.name, column.struct_nulls.is_some())).or_default().push((position, column));
+        }
         let mut plan = Self { columns: Vec::new(), positions: Vec::new() };
         let mut differences = FileDifferences::default();
         for (due, path) in schema.columns.iter().zip(followed_paths(schema.columns.iter())) {
             let is_struct = path.is_some_and(|path| path.is_struct);
-            let is_due = |column: &InputColumn| column.name == due.name && column.struct_nulls.is_some() == is_struct;
-            let (found, rest) = left.into_iter().partition(|(_, column)| is_due(column));
-            left = rest;
-            match column(due, found) {
+            match column(due, left.remove(&(due.name.as_str(), is_struct)).unwrap_or_default()) {
                 Ok((column, position)) => {
                     plan.columns.push(column);
                     plan.positions.push(position);
@@ -234,6 +235,8 @@ impl Plan {
                 }
             }
         }
+        let mut left: Vec<(usize, &InputColumn)> = left.into_values().flatten().collect();
+        left.sort_unstable_by_key(|(position, _)| *position);
         let (structs, left): (Vec<_>, Vec<_>) = left.into_iter().partition(|(_, column)| column.follows_fields());
         plan.add_structs(schema, &structs);
         if !skip_others {
@@ -293,10 +296,7 @@ fn column(
     if let Err(found) = &input.kind {
         return Err(format!("is {found}, which cannot be stored").as_str().into());
     }
-    let column = Column::of(input).ok_or_else(|| ColumnDifference::from("cannot be stored"))?;
-    // nulls are refused where they are met: an input may say that there could be some, and have
-    // none
-    let mut column = column;
+    let mut column = Column::of(input).ok_or_else(|| ColumnDifference::from("cannot be stored"))?;
     column.cast_like(&due.metadata, due.dtype);
     let lists = due.levels.len().saturating_sub(column.kind.lists.len());
     if column.kind.can_unfold(lists) {
@@ -309,6 +309,8 @@ fn column(
     let kind = ColumnKind { lists: due.levels.clone(), ..column.kind };
     let column = Column {
         kind,
+        // nulls are refused where they are met: an input may say that there could be some, and have
+        // none
         nullable: due.nullable,
         cast: due.cast.and_then(|cast| cast.source.dtype()).map(|_| due.dtype),
         shape: Some(due.shape.clone()),

@@ -31,11 +31,11 @@ pub(in crate::import) fn run<K: Sink>(
     in_two_passes(sources, options, progress, |plan, progress| write(sources, plan, sink, options, progress))
 }
 
-/// Converts all sources to files of at most `shard_bytes` raw bytes, or one sample. Errors that are
-/// not of `files` are given to `complete`.
+/// Converts all sources to files of at most `shard_bytes` raw bytes, or one sample. `check` refuses
+/// a file that is an input. Errors that are not of `files` are given to `complete`.
 pub(in crate::import) fn run_shards<F: ShardFiles>(
     sources: &[&dyn Source],
-    files: &mut F,
+    (files, check): (&mut F, &dyn Fn(&F::Sink) -> Result<()>),
     shard_bytes: u64,
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -45,7 +45,7 @@ pub(in crate::import) fn run_shards<F: ShardFiles>(
     let converted = in_two_passes(sources, options, progress, |plan, progress| {
         refuse_rounded(plan)?;
         let plan = &renumbered(plan);
-        let mut target = ShardWriter::new(files, shard_bytes, schema(plan), options.input.writer.clone());
+        let mut target = ShardWriter::new(files, check, shard_bytes, schema(plan), options.input.writer.clone());
         let copied = copy(sources, plan, &mut target, options, progress).and_then(|()| target.finish());
         failed = target.failed();
         copied

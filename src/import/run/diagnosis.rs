@@ -1,8 +1,8 @@
 //! Errors about samples, and all columns that cannot be stored in one error.
 //!
-//! A conversion ends at the first sample that cannot be stored. Its error would name one column, and
-//! the next run the next one. So a third pass looks at the samples around the first error, and adds
-//! what is wrong with other columns.
+//! A conversion ends at the first sample that cannot be stored. Its error would name one column,
+//! and the next run the next one. So a third pass looks at the samples around the first error, and
+//! adds what is wrong with other columns.
 
 use super::planned::{Origin, PlannedSource, fitted, sample_error};
 use crate::bytes::le::u64_of;

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// Converts files to one file at `output`, and returns the number of samples.
 ///
-/// The inputs are files, folders, patterns and pipes, see [the module](crate::import#inputs); they are read
-/// in the order given.
+/// The inputs are files, folders, patterns and pipes, see [the module](crate::import#inputs); they
+/// are read in the order given.
 ///
 /// The output appears when it is complete ([`AtomicFile`]); after an error nothing has changed at
 /// `output`. An input that is changed while it is read is an error
@@ -84,7 +84,9 @@ pub fn convert_shards<F: ShardFiles>(
 ) -> std::result::Result<(), F::Error> {
     let conversion = Conversion::open(inputs, options)?;
     let complete = |error| conversion.advised(error);
-    super::run_shards(&conversion.sources(), files, shard_bytes, &conversion.options, progress, &complete)
+    let check = |sink: &F::Sink| input::check_output(&conversion.inputs, sink.identity(), sink.path());
+    let sources = conversion.sources();
+    super::run_shards(&sources, (files, &check), shard_bytes, &conversion.options, progress, &complete)
 }
 
 /// Plans the conversion of [`convert_shards`], so that other processes, or other machines, can
@@ -109,9 +111,8 @@ pub fn plan_shards(
 /// Converts some rows of planned inputs to one file.
 ///
 /// `rows` are counted from the first row of the first input; only inputs that have some of them are
-/// opened. The file has the columns of `schema`; errors name
-/// `table` as its path. With the schema and
-/// the rows of a [`ShardPlan`], and its file id in the options of the writer
+/// opened. The file has the columns of `schema`; errors name `table` as its path. With the schema
+/// and the rows of a [`ShardPlan`], and its file id in the options of the writer
 /// ([`WriterOptions::file_id`](crate::WriterOptions::file_id)), the file is that of the plan.
 /// Columns that the schema does not have are refused unless [`AppendOptions::skip_others`] is set.
 ///
@@ -167,7 +168,8 @@ impl Conversion {
         error.kind() == ErrorKind::BadInput && self.inputs.iter().any(|input| input.source().is_belied())
     }
 
-    /// Returns an error with the advice to distrust statistics, if nulls that they deny may be its cause.
+    /// Returns an error with the advice to distrust statistics, if nulls that they deny may be its
+    /// cause.
     fn advised(&self, error: Error) -> Error {
         if self.denies_nulls(&error) { error.with_advice([Advice::DistrustStatistics]) } else { error }
     }
@@ -179,8 +181,8 @@ impl Conversion {
 /// types and shapes. The values of a column that was rounded when the file was made are rounded
 /// again, from the same type. An input may declare that a column could have nulls where the file's
 /// has none, as long as there is no null. A nullable column may be missing, or have the type null;
-/// formats that do not declare types get those of the file, see [the module](crate::import#inputs). Of the
-/// metadata of the inputs, only the Arrow type of a column is compared. The error lists all
+/// formats that do not declare types get those of the file, see [the module](crate::import#inputs).
+/// Of the metadata of the inputs, only the Arrow type of a column is compared. The error lists all
 /// differences.
 ///
 /// The samples appear together, when all are written; the file is finished then. After an error,
@@ -201,9 +203,9 @@ pub fn append(
 /// Converts inputs to several files, one after the other, of the columns of a table that has more
 /// files.
 ///
-/// The table has the columns of `schema`, and `table` as its path in errors. Inputs are treated as by
-/// [`append()`], and divided among files as by [`convert_shards`]. The files have the schema of the
-/// table; each has the facts of its own casts.
+/// The table has the columns of `schema`, and `table` as its path in errors. Inputs are treated as
+/// by [`append()`], and divided among files as by [`convert_shards`]. The files have the schema of
+/// the table; each has the facts of its own casts.
 pub fn append_shards<F: ShardFiles>(
     inputs: &[PathBuf],
     schema: &Schema,

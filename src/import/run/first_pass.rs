@@ -1,9 +1,9 @@
 //! The first pass over the inputs: finds what only the data tells.
 //!
-//! Types leave open which lists are tensors, which of their dimensions have the same extent in every
-//! sample, in which unit INT96 timestamps fit, and whether a struct is ever null. The pass reads only
-//! the columns with such an unknown, only their offsets and validity, and ends as soon as no sample can
-//! change what is known. What it finds completes the [`Plan`].
+//! Types leave open which lists are tensors, which of their dimensions have the same extent in
+//! every sample, in which unit INT96 timestamps fit, and whether a struct is ever null. The pass
+//! reads only the columns with such an unknown, only their offsets and validity, and ends as soon
+//! as no sample can change what is known. What it finds completes the [`Plan`].
 //!
 //! INT96 timestamps of Parquet are nanoseconds of any range. Arrow reads them as nanoseconds of 64
 //! bits, which most fit. If one does not, the column is stored in microseconds, provided that every
@@ -106,13 +106,14 @@ pub(super) fn complete(
         let is_wanted =
             |&(i, may_have_nulls): &(usize, bool)| !finders.get(i).is_none_or(|f| f.is_settled(may_have_nulls));
         let wanted: Vec<(usize, bool)> = wanted.filter(is_wanted).collect();
-        if wanted.is_empty() {
-            rows = rows.saturating_add(source.row_count().unwrap_or(0));
-            continue;
+        let start = rows;
+        if !wanted.is_empty() {
+            let scan = Scan { source: *source, columns: &plan.columns, positions, wanted: &wanted };
+            scan.run(&mut finders, &mut rows, &mut |rows| progress(Progress::Scanning { done: rows, total }))
+                .map_err(|error| located(error, *source))?;
         }
-        let scan = Scan { source: *source, columns: &plan.columns, positions, wanted: &wanted };
-        scan.run(&mut finders, &mut rows, &mut |rows| progress(Progress::Scanning { done: rows, total }))
-            .map_err(|error| located(error, *source))?;
+        // a pass may end early
+        rows = source.row_count().map_or(rows, |count| start.saturating_add(count));
     }
     for (column, finder) in plan.columns.iter_mut().zip(&finders) {
         finder.settle(column).map_err(|(sample, problem)| {
@@ -174,7 +175,8 @@ impl Scan<'_> {
     }
 }
 
-/// The maximum number of samples that may differ from all others in a dimension that is nearly fixed.
+/// The maximum number of samples that may differ from all others in a dimension that is nearly
+/// fixed.
 const FEW: usize = 16;
 /// In a dimension that is nearly fixed, at most one sample in this number differs.
 const ONE_IN: u64 = 100;

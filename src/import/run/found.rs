@@ -4,6 +4,7 @@
 use crate::bytes::le::u64_of;
 use crate::logical::arrow_type::FOUND_SHAPE;
 use crate::{ColumnSchema, Extent, Metadata, Schema, Shape};
+use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::fmt;
@@ -18,39 +19,41 @@ const MORE: &str = "...";
 /// Returns the keys of the metadata that the conversion of a file left out: the format cannot keep
 /// them, because they are too long or not UTF-8. Those of a column are `key of column`.
 ///
-/// They are kept in the metadata under `import.dropped_metadata`, in about 4,096 bytes of the file
-/// and of each column. If these have no room for all keys, `...` is the last one.
+/// They are kept in the metadata under `import.dropped_metadata`, as a JSON array of about 4,096
+/// bytes for the file and for each column. If these have no room for all keys, `...` is the last
+/// one.
 pub fn dropped_metadata(schema: &Schema) -> Vec<String> {
-    let of_file = schema.metadata.get(DROPPED).into_iter().flat_map(|keys| keys.split(", ")).map(str::to_owned);
-    let of_columns = schema.columns.iter().filter_map(|column| Some((column, column.metadata.get(DROPPED)?)));
-    let of_columns =
-        of_columns.flat_map(|(column, keys)| keys.split(", ").map(move |key| format!("{key} of {}", column.name)));
-    of_file.chain(of_columns).collect()
+    let of_columns = schema.columns.iter().flat_map(|column| {
+        listed(&column.metadata).into_iter().map(|key| format!("{key} of {}", column.name))
+    });
+    listed(&schema.metadata).into_iter().chain(of_columns).collect()
 }
 
-/// Adds keys to the list of those that were left out.
+/// Returns the keys that are listed as left out.
+fn listed(metadata: &Metadata) -> Vec<String> {
+    metadata.get(DROPPED).and_then(|list| serde_json::from_str(list).ok()).unwrap_or_default()
+}
+
+/// Adds keys to the list of those that were left out, each once. Those for which it has no room are
+/// not in it, and `...` is its end.
 pub(in crate::import) fn add_dropped(metadata: &mut Metadata, keys: &[String]) {
-    let list = with_dropped(metadata.get(DROPPED), keys);
-    metadata.extend(list.map(|list| (DROPPED.to_owned(), list)));
-}
-
-/// Returns the list with more keys, each once; `None` if there are no more. Those for which it has
-/// no room are left out, and `...` is its end.
-fn with_dropped(list: Option<&String>, keys: &[String]) -> Option<String> {
-    let all = list.into_iter().flat_map(|list| list.split(", ")).chain(keys.iter().map(String::as_str));
+    let before = listed(metadata);
     let mut known = HashSet::new();
-    let (mut listed, mut bytes, mut lacks_some) = (Vec::new(), 0_usize, false);
-    for key in all.filter(|key| known.insert(*key)) {
-        let with_key = bytes.saturating_add(key.len()).saturating_add(2); // and the comma
+    let (mut list, mut bytes, mut lacks_some) = (Vec::new(), 2_usize, false);
+    for key in before.iter().chain(keys).filter(|key| known.insert(*key)) {
+        let text = Value::from(key.as_str());
+        let with_key = bytes.saturating_add(text.to_string().len()).saturating_add(1); // and the comma
         if key == MORE || with_key > LISTED_BYTES {
             lacks_some = true;
         } else {
             bytes = with_key;
-            listed.push(key);
+            list.push(text);
         }
     }
-    listed.extend(lacks_some.then_some(MORE));
-    (!keys.is_empty()).then(|| listed.join(", "))
+    list.extend(lacks_some.then(|| Value::from(MORE)));
+    if !keys.is_empty() {
+        metadata.insert(DROPPED.to_owned(), Value::from(list).to_string());
+    }
 }
 
 /// Returns which of several texts of so many bytes are kept, so that they have at most `limit`
@@ -173,11 +176,18 @@ mod tests {
             add_dropped(&mut metadata, &keys.map(key).collect::<Vec<_>>());
         }
         add_dropped(&mut metadata, &["x".repeat(10_000), "short".to_owned()]);
-        let (list, more) = metadata[DROPPED].rsplit_once(", ").unwrap();
-        assert_eq!(more, MORE);
-        let listed: Vec<String> = list.split(", ").map(str::to_owned).collect();
-        assert!(list.len() <= LISTED_BYTES && listed.len() > 400, "{list}");
-        assert_eq!(listed, (0..listed.len()).map(key).collect::<Vec<_>>());
+        let mut list = listed(&metadata);
+        assert_eq!(list.pop().as_deref(), Some(MORE));
+        assert!(metadata[DROPPED].len() <= LISTED_BYTES + 6 && list.len() > 350, "{list:?}");
+        assert_eq!(list, (0..list.len()).map(key).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_key_with_a_comma_stays_one_key() {
+        let mut schema = Schema::default();
+        add_dropped(&mut schema.metadata, &["a, b".to_owned(), "\"c\\".to_owned()]);
+        add_dropped(&mut schema.metadata, &["a, b".to_owned()]);
+        assert_eq!(dropped_metadata(&schema), ["a, b", "\"c\\"]);
     }
 
     #[test]

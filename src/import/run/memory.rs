@@ -43,8 +43,8 @@ pub fn write_batches<K: Sink>(
 /// (`arrow::ffi_stream::RecordBatchStreamReader`).
 ///
 /// Since nothing can be read twice, dimensions of lists vary, unless their type ([fixed-size list,
-/// tensor](crate::import)) or [`ConvertOptions::shapes`] says otherwise. Lists that are no tensors are
-/// refused, because of different lengths side by side or nulls inside, unless a shape of fewer
+/// tensor](crate::import)) or [`ConvertOptions::shapes`] says otherwise. Lists that are no tensors
+/// are refused, because of different lengths side by side or nulls inside, unless a shape of fewer
 /// dimensions is declared for them.
 pub fn write_reader<K: Sink>(reader: impl RecordBatchReader, sink: K, options: &ConvertOptions) -> Result<Summary<K>> {
     let schema = reader.schema();

@@ -1,5 +1,11 @@
-//! The passes over the inputs: one that finds shapes, one that writes, and a third that explains
-//! why the others failed.
+//! Conversions: the functions that a program calls, and the passes over the inputs behind them.
+//!
+//! `files` and `memory` are the functions for files and for record batches. `convert` makes a new
+//! file, or several, in two passes: the first finds shapes (`first_pass`), the second writes.
+//! `append` writes to given columns, and needs only the second pass. Both write to a `target`: one
+//! file, or several of a given size, which a plan can divide among processes. If a pass fails,
+//! `diagnosis` looks for more columns that cannot be stored, so that one error names all of them.
+//! `found` and `kept_schema` are what a file keeps of the conversion in its metadata.
 
 mod append;
 mod convert;

@@ -1,9 +1,9 @@
 //! The files that rows are written to: one, or several one after the other.
 //!
-//! A file of several has at most a given number of raw bytes, or one sample. [`FileEnds`] decides where
-//! it ends, from the raw bytes of rows alone. So the boundaries are the same if one process writes all
-//! files ([`ShardWriter`]), and if a plan [divides](divide) the rows among processes that write one
-//! file each.
+//! A file of several has at most a given number of raw bytes, or one sample. [`FileEnds`] decides
+//! where it ends, from the raw bytes of rows alone. So the boundaries are the same if one process
+//! writes all files ([`ShardWriter`]), and if a plan [divides](divide) the rows among processes
+//! that write one file each.
 
 use super::planned::PlannedSource;
 use crate::bytes::le::u64_of;
@@ -61,20 +61,20 @@ impl<K: Sink> SampleTarget for Writer<K> {
 }
 
 /// The ends of files with at most so many raw bytes each, or one sample.
-pub(super) struct FileEnds {
+struct FileEnds {
     file_bytes: u64,
     /// The raw bytes that the current file can take; `None` before the first one.
     left: Option<u64>,
 }
 
 impl FileEnds {
-    pub(super) fn new(file_bytes: u64) -> Self {
+    fn new(file_bytes: u64) -> Self {
         Self { file_bytes, left: None }
     }
 
     /// Returns whether the next row begins a file, and how many of the next `rows` rows, at least
     /// one, go into the same file. `bytes` has their raw bytes.
-    pub(super) fn take(&mut self, rows: usize, bytes: &[usize]) -> (bool, usize) {
+    fn take(&mut self, rows: usize, bytes: &[usize]) -> (bool, usize) {
         let of_row = |row: usize| bytes.get(row).and_then(|&bytes| u64::try_from(bytes).ok()).unwrap_or(0);
         let is_full = self.left.is_none_or(|left| of_row(0) > left);
         let mut left = self.left.filter(|_| !is_full).unwrap_or(self.file_bytes);
@@ -91,6 +91,8 @@ impl FileEnds {
 /// Files with at most so many raw bytes each, or one sample.
 pub(super) struct ShardWriter<'a, F: ShardFiles> {
     files: &'a mut F,
+    /// Refuses an output that is an input.
+    check: &'a dyn Fn(&F::Sink) -> Result<()>,
     ends: FileEnds,
     schema: Schema,
     options: WriterOptions,
@@ -105,9 +107,15 @@ pub(super) struct ShardWriter<'a, F: ShardFiles> {
 }
 
 impl<'a, F: ShardFiles> ShardWriter<'a, F> {
-    pub(super) fn new(files: &'a mut F, shard_bytes: u64, schema: Schema, options: WriterOptions) -> Self {
+    pub(super) fn new(
+        files: &'a mut F,
+        check: &'a dyn Fn(&F::Sink) -> Result<()>,
+        shard_bytes: u64,
+        schema: Schema,
+        options: WriterOptions,
+    ) -> Self {
         let ends = FileEnds::new(shard_bytes);
-        Self { files, ends, schema, options, writer: None, finished_samples: 0, begun: 0, failed: None }
+        Self { files, check, ends, schema, options, writer: None, finished_samples: 0, begun: 0, failed: None }
     }
 
     /// Finishes the last file.
@@ -136,7 +144,9 @@ impl<'a, F: ShardFiles> ShardWriter<'a, F> {
         let options = self.options.clone().shard(self.begun);
         self.begun = self.begun.saturating_add(1);
         let sink = self.files.begin();
-        self.writer = Some(Writer::new(self.own(sink)?, self.schema.clone(), &options)?);
+        let sink = self.own(sink)?;
+        (self.check)(&sink)?;
+        self.writer = Some(Writer::new(sink, self.schema.clone(), &options)?);
         Ok(())
     }
 }

@@ -5,12 +5,14 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use tensilo::export::{ExportFormat, ExportOptions, export, export_into};
-use tensilo::import::{AppendOptions, ConvertOptions, append, convert, convert_into};
+use tensilo::import::{
+    AppendOptions, ConvertOptions, ShardFiles, append, append_shards, convert, convert_into, convert_shards,
+};
 use tensilo::salvage::{RewriteOptions, SalvageOptions, salvage};
 use tensilo::sink::{AtomicFile, Stream};
 use tensilo::source::PositionedFile;
 use tensilo::verify::VerifyOptions;
-use tensilo::{Error, ErrorKind, Reader, WriterOptions};
+use tensilo::{Error, ErrorKind, Reader, Summary, WriterOptions};
 use tensilo_testing::Folder;
 
 /// A folder with an Arrow file of three batches, and a tensilo file made of it.
@@ -73,6 +75,37 @@ fn an_input_is_never_converted_onto_itself() {
         check_refused(result, &output, &folder.input(), &before);
         let sink = AtomicFile::create(&output, true).unwrap();
         let result = convert_into(&inputs[1..], sink, &overwriting(), &mut |_| GO_ON);
+        check_refused(result, &output, &folder.input(), &before);
+    }
+}
+
+/// One file that replaces another.
+struct Replaced(PathBuf);
+
+impl ShardFiles for Replaced {
+    type Sink = AtomicFile;
+    type Error = Error;
+
+    fn begin(&mut self) -> Result<AtomicFile, Error> {
+        AtomicFile::create(&self.0, true)
+    }
+
+    fn finished(&mut self, _: Summary<AtomicFile>) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+#[test]
+fn no_file_of_several_is_an_input() {
+    let folder = Files::new();
+    let before = fs::read(folder.input()).unwrap();
+    let schema = Reader::open(folder.file()).unwrap().schema().clone();
+    for output in folder.names_of(&folder.input()) {
+        let (inputs, mut files) = ([folder.input()], Replaced(output.clone()));
+        let result = convert_shards(&inputs, &mut files, u64::MAX, &ConvertOptions::new(), &mut |_| GO_ON);
+        check_refused(result, &output, &folder.input(), &before);
+        let (options, table) = (AppendOptions::new(), Path::new("table"));
+        let result = append_shards(&inputs, &schema, table, &mut files, u64::MAX, &options, &mut |_| GO_ON);
         check_refused(result, &output, &folder.input(), &before);
     }
 }

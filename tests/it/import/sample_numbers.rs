@@ -75,3 +75,29 @@ fn a_struct_in_a_null_struct_of_a_tensilo_file_is_no_null_struct() {
         assert_eq!(error.samples(), Some(6..7), "{error}");
     }
 }
+
+/// Lists of one file have all lengths, so that its first rows tell that the shape varies. Those of the
+/// other may have null elements.
+#[cfg(feature = "parquet")]
+#[test]
+fn rows_that_a_pass_leaves_out_count() {
+    use tensilo::import::Progress;
+    use tensilo::import::arrow::array::types::Int32Type;
+    let folder = Folder::new();
+    let paths = ["a.parquet", "b.parquet"].map(|name| folder.path(name));
+    let lists = |element| (0..500).map(move |row| Some(vec![Some(row); row as usize % 50].into_iter().chain([element])));
+    for (path, element) in paths.iter().zip([Some(1), None]) {
+        write_parquet(path, &[one(Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists(element))))]);
+    }
+    let mut scanned = Vec::new();
+    let options = ConvertOptions::new();
+    tensilo::import::convert(&paths, &folder.path("out.tsl"), &options, &mut |progress| {
+        if let Progress::Scanning { done, .. } = progress {
+            scanned.push(done);
+        }
+        GO_ON
+    })
+    .unwrap();
+    assert!(scanned.len() > 1 && scanned[0] < 500, "{scanned:?}");
+    assert!(scanned.iter().skip(1).all(|done| *done > 500), "{scanned:?}");
+}
