@@ -207,8 +207,8 @@ impl ColumnKind {
         unfolded
     }
 
-    /// Returns the shape with these extents for the dimensions that the type leaves open. Those that
-    /// are missing vary.
+    /// Returns the shape with these extents for the dimensions that the type leaves open. Those
+    /// that are missing vary.
     pub(in crate::import) fn shape_with(&self, mut open: impl Iterator<Item = Extent>) -> Shape {
         let mut extents = Vec::new();
         for level in &self.levels {

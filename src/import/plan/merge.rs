@@ -1,12 +1,12 @@
 //! The columns of a new file, from the schemas of the sources.
 //!
-//! All sources have the same columns, in any order; the file has the order of the first. A column that
-//! is nullable in one source is nullable in the file. All differences are listed in one error.
+//! All sources have the same columns, in any order; the file has the order of the first. A column
+//! that is nullable in one source is nullable in the file. All differences are listed in one error.
 //!
 //! The nulls of a struct are a column, too. It follows the fields of the struct: it is chosen with
-//! them, and it is written if the first pass finds a null struct in any source. If sources differ in
-//! whether a column is a field of a struct, the column has no path in the file, and the struct no
-//! column.
+//! them, and it is written if the first pass finds a null struct in any source. If sources differ
+//! in whether a column is a field of a struct, the column has no path in the file, and the struct
+//! no column.
 
 use super::column::{Column, describe};
 use super::select::{Renames, apply_options, check_names, choose};

@@ -1,7 +1,7 @@
 //! The options of the caller about columns: which are chosen, their new names, casts and shapes.
 //!
-//! The names in all options are those of the inputs. A field stays in its struct, so a rename changes
-//! only the last name of its path.
+//! The names in all options are those of the inputs. A field stays in its struct, so a rename
+//! changes only the last name of its path.
 
 use super::column::Column;
 use crate::format::path::{self, Component};
@@ -84,13 +84,15 @@ fn with_nulls<'a>(
     all
 }
 
-/// Applies casts and known shapes. `new_names` maps the names of renamed columns to
-/// their new names.
+/// Casts columns, floats to bf16 if the options say so, and sets the shapes that are known.
+/// `new_names` maps the names of renamed columns to their new names.
 pub(super) fn apply_options(
     columns: &mut [Column],
     options: &ConvertOptions,
     new_names: &HashMap<String, String>,
 ) -> Result<()> {
+    refuse_repeated("cast", &options.casts)?;
+    refuse_repeated("shape", &options.shapes)?;
     let new_name = |name: &'_ String| new_names.get(name).unwrap_or(name).clone();
     if options.bf16 {
         for column in columns.iter_mut().filter(|column| column.kind.dtype.is_float()) {
@@ -114,6 +116,15 @@ pub(super) fn apply_options(
         column.set_shape(shape.clone());
     }
     Ok(())
+}
+
+/// Refuses two options for one column: the second would begin with what the first has changed.
+fn refuse_repeated<T>(option: &str, options: &[(String, T)]) -> Result<()> {
+    let mut names = HashSet::new();
+    match options.iter().find(|(name, _)| !names.insert(name)) {
+        Some((name, _)) => Err(Error::bad_argument(format!("a {option} is given twice")).with_column(name)),
+        None => Ok(()),
+    }
 }
 
 fn find<'a>(columns: &'a mut [Column], name: &str) -> Result<&'a mut Column> {

@@ -1,7 +1,7 @@
 //! Casts that an import makes, because the writer cannot: of decimals, for which there is no type
 //! of elements, and to integers, which are exact or refused.
 
-use crate::element::cast::{Caster, Number};
+use crate::element::cast::Caster;
 use crate::element::decimal::Decimal;
 use crate::format::CastFacts;
 use crate::{CastSource, CastSpec, DType};
@@ -53,13 +53,9 @@ impl ValueCaster {
             return Ok(());
         };
         let value = self.value(elements);
-        if self.cast.target.is_float() {
-            let number = match value {
-                Value::Integer(value) => value.into(),
-                Value::Float(value) => value.into(),
-                Value::Decimal(value) => value.to_number(),
-            };
-            self.caster.numbers(iter::once::<Number>(number), f64::MIN_POSITIVE, &mut self.out);
+        // the writer casts other values to floats
+        if let (Value::Decimal(value), true) = (&value, self.cast.target.is_float()) {
+            self.caster.numbers(iter::once(value.to_number()), f64::MIN_POSITIVE, &mut self.out);
             return Ok(());
         }
         let whole = match value {

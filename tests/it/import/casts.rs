@@ -7,7 +7,7 @@ use tensilo::import::arrow::array::types::Int8Type;
 use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::datatypes::{DataType, Field, Fields, IntervalMonthDayNano, i256};
 use tensilo::import::{AppendOptions, ConvertOptions, NullElements};
-use tensilo::{CastSource, CastSpec, DType, Element, ErrorKind, LogicalType, Reader};
+use tensilo::{CastSource, CastSpec, DType, Element, ErrorKind, LogicalType, Reader, Shape};
 use tensilo_testing::Folder;
 
 const PRICES: [Option<i64>; 5] = [Some(150), Some(-225), None, Some(10), Some(0)];
@@ -190,5 +190,16 @@ fn decimals_of_a_tensilo_file_are_cast() {
         let options = ConvertOptions::new().casts([("x", DType::F64)]);
         convert_with(&[source], &folder.path("b.tsl"), &options).unwrap();
         assert_eq!(plain::<f64>(&read(&folder.path("b.tsl")))[..2], [Some(1.5), Some(-2.25)]);
+    }
+}
+
+#[test]
+fn a_second_cast_or_shape_of_a_column_is_refused() {
+    let table = [one(Arc::new(Int64Array::from(vec![70_000])))];
+    let casts = ConvertOptions::new().casts([("x", DType::I32), ("x", DType::I16)]);
+    let shapes = ConvertOptions::new().shapes([("x", Shape::scalar()), ("x", Shape::scalar())]);
+    for options in [casts, shapes] {
+        let error = refused(&table, &options);
+        assert_eq!((error.kind(), error.column()), (ErrorKind::BadArgument, Some("x")), "{error}");
     }
 }
