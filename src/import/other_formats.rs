@@ -236,6 +236,10 @@ impl Records for OtherRecords {
         self.content.keeps_schema()
     }
 
+    fn own_marks(&self) -> &[&str] {
+        &[REFUSED]
+    }
+
     fn type_origin(&self) -> TypeOrigin {
         self.content.type_origin()
     }

@@ -1,11 +1,11 @@
-//! Arrays without encodings: dictionaries, runs and list views as the values and lists that they stand
-//! for, in bounded memory.
+//! Arrays without encodings: dictionaries, runs and list views as the values and lists that they
+//! stand for, in bounded memory.
 //!
 //! A short encoded array can stand for a very long one. So its decoded bytes are counted before
-//! anything is allocated: record batches are cut into [slices](Slices) of about 2 MiB of decoded rows,
-//! and one row with more bytes than a sample can have is refused. `arrow_select::take` would gather
-//! values as [`by_index`] does. Its crate is compiled without optimisation, because it takes minutes
-//! otherwise.
+//! anything is allocated: record batches are cut into [slices](Slices) of about 2 MiB of decoded
+//! rows, and one row with more bytes than a sample can have is refused. `arrow_select::take` would
+//! gather values as [`by_index`] does. Its crate is compiled without optimisation, because it takes
+//! minutes otherwise.
 
 use super::elements::plain_bytes;
 use crate::format::content::product_of_extents;

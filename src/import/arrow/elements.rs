@@ -4,11 +4,11 @@
 //! all: bools, dates of 32 bits, decimals (unscaled integers whose width depends on the precision
 //! alone), intervals, and integers that are declared narrower than Parquet stores them.
 //!
-//! INT96 timestamps of Parquet are 8 bytes of nanoseconds within a day, and 4 bytes of the Julian day.
-//! Spark counts microseconds from Julian day 0 in 64 bits before it splits them, and after the year
-//! 287,564 that number wraps: day and nanoseconds are negative then. As microseconds since 1970 no such
-//! day fits 64 bits, so that what was meant can be told (`int96_from_spark.parquet` of Apache's
-//! parquet-testing has one).
+//! INT96 timestamps of Parquet are 8 bytes of nanoseconds within a day, and 4 bytes of the Julian
+//! day. Spark counts microseconds from Julian day 0 in 64 bits before it splits them, and after the
+//! year 287,564 that number wraps: day and nanoseconds are negative then. As microseconds since
+//! 1970 no such day fits 64 bits, so that what was meant can be told (`int96_from_spark.parquet` of
+//! Apache's parquet-testing has one).
 //!
 //! Intervals of Parquet are months, days and milliseconds, each a little-endian number of 32 bits.
 //! Arrow's library writes numbers with a sign, and states in a schema which of them it left out.
@@ -121,7 +121,7 @@ fn narrowed<T: ArrowNativeType + TryFrom<i32>>(array: &ArrayRef, dtype: DType) -
 }
 
 pub(super) fn instants(array: &ArrayRef) -> Result<Vec<i128>, Refused> {
-    let values = array.as_fixed_size_binary();
+    let values = array.as_fixed_size_binary_opt().ok_or_else(|| Refused::denied(array))?;
     converted(array, |i| {
         let value = values.value(i).try_into().map_err(|_| "an INT96 timestamp is not 12 bytes long".to_owned())?;
         Ok(nanoseconds(value))

@@ -1,12 +1,13 @@
-//! The columns that the fields of a schema become, and names for fields that have none of their own.
+//! The columns that the fields of a schema become, and names for fields that have none of their
+//! own.
 //!
-//! A column is found by its name. So [`distinct`] first renames the second of two fields with one name.
-//! Then [`FieldWay`] goes through structs and through lists of what is not an element of a tensor, and
-//! finds a column at each end of the way, and one for the nulls of each struct.
+//! A column is found by its name. So [`distinct`] first renames the second of two fields with one
+//! name. Then [`FieldWay`] goes through structs and through lists of what is not an element of a
+//! tensor, and finds a column at each end of the way, and one for the nulls of each struct.
 
 use super::metadata;
 use super::paths::{ColumnPath, Step};
-use super::types::{decoded, is_null, is_nullable, is_variable_tensor, kind_of, marked_type};
+use super::types::{MARKS, decoded, is_null, is_nullable, is_variable_tensor, kind_of, marked_type};
 use crate::format::{ListLevel, path};
 use crate::import::plan::input_column::{ColumnKind, InputColumn, StructNulls};
 use crate::logical::arrow_type::{members, with_members};
@@ -50,10 +51,10 @@ pub(super) fn check_columns(schema: &Schema) -> crate::Result<()> {
 /// Returns about the bytes of the columns of a field, behind a name of `outer` bytes. Every reader
 /// bounds the depth of schemas.
 fn column_bytes(field: &Field, outer: usize) -> usize {
-    /// Of what is not the name, which is there twice.
+    /// Per column, besides the name, which is stored twice.
     const COLUMN_BYTES: usize = 512;
     let name = outer.saturating_add(field.name().len()).min(limits::NAME_BYTES);
-    let own = name.saturating_mul(2).saturating_add(COLUMN_BYTES);
+    let own = name.saturating_mul(2).saturating_add(field.name().len()).saturating_add(COLUMN_BYTES);
     let children = match decoded(field.data_type()) {
         DataType::Struct(fields) => fields.as_ref(),
         other => members(other).map_or(&[][..], std::slice::from_ref),
@@ -181,9 +182,10 @@ fn is_nested(field: &Field) -> bool {
 
 /// Returns a schema with the same fields, in which no two of a struct have one name, and no two
 /// columns. The second `a` is named `a#2`, and a field without a name `#1`; so is the second of a
-/// column `a.b` and a field `b` of a struct `a`. The metadata keep the name that it had.
-pub(super) fn distinct(schema: &Schema) -> Schema {
-    let mut columns = Columns::default();
+/// column `a.b` and a field `b` of a struct `a`. The metadata keep the name that it had. Of the
+/// [`MARKS`] of fields, only `own_marks` remain.
+pub(super) fn distinct(schema: &Schema, own_marks: &[&str]) -> Schema {
+    let mut columns = Columns { own_marks, ..Columns::default() };
     schema.fields().iter().for_each(|field| columns.collect(field, ""));
     let fields = columns.all(schema.fields(), None);
     Schema::new_with_metadata(fields, schema.metadata().clone())
@@ -191,14 +193,15 @@ pub(super) fn distinct(schema: &Schema) -> Schema {
 
 /// The names of the columns of a schema.
 #[derive(Default)]
-struct Columns {
+struct Columns<'a> {
+    own_marks: &'a [&'a str],
     /// Those of the source.
     known: HashSet<String>,
     /// Those given so far.
     taken: HashSet<String>,
 }
 
-impl Columns {
+impl Columns<'_> {
     /// Collects the columns of a field behind the names of the structs around it.
     fn collect(&mut self, field: &Field, outer: &str) {
         let name = joined(outer, field.name());
@@ -250,11 +253,15 @@ impl Columns {
     /// names, behind `outer`.
     fn one(&mut self, field: &FieldRef, name: Option<&str>, outer: &str) -> FieldRef {
         let data_type = self.inside(field.data_type(), outer);
-        if data_type.is_none() && name.is_none() && !field.metadata().contains_key(NAME) {
+        let is_foreign = |mark: &&str| !self.own_marks.contains(mark) && field.metadata().contains_key(*mark);
+        let foreign: Vec<&str> = MARKS.into_iter().filter(is_foreign).collect();
+        if data_type.is_none() && name.is_none() && foreign.is_empty() {
             return field.clone();
         }
         let mut renamed = Field::clone(field);
-        renamed.metadata_mut().remove(NAME); // the importer's word, not the input's
+        for mark in foreign {
+            renamed.metadata_mut().remove(mark);
+        }
         if let Some(name) = name {
             renamed.metadata_mut().insert(NAME.to_owned(), field.name().clone());
             renamed.set_name(name);
@@ -317,7 +324,7 @@ mod tests {
 
     #[test]
     fn the_first_of_several_fields_keeps_its_name() {
-        let schema = distinct(&Schema::new(fields(&["a", "", "a", "a#2", "a", "", "b"])));
+        let schema = distinct(&Schema::new(fields(&["a", "", "a", "a#2", "a", "", "b"])), &[]);
         assert_eq!(names(schema.fields()), ["a", "#1", "a#3", "a#2", "a#4", "#2", "b"]);
         assert_eq!(schema.field(2).metadata()[NAME], "a");
         assert!(schema.field(0).metadata().is_empty() && schema.field(3).metadata().is_empty());
@@ -327,7 +334,7 @@ mod tests {
     fn fields_of_structs_are_named_wherever_they_are() {
         let pair = DataType::Struct(fields(&["a", "a", ""]));
         let list = DataType::new_list(DataType::Dictionary(Box::new(DataType::Int8), Box::new(pair)), true);
-        let schema = distinct(&Schema::new(vec![Field::new("x", list, true)]));
+        let schema = distinct(&Schema::new(vec![Field::new("x", list, true)]), &[]);
         let DataType::List(item) = schema.field(0).data_type() else { panic!() };
         let DataType::Dictionary(_, pair) = item.data_type() else { panic!() };
         let DataType::Struct(fields) = pair.as_ref() else { panic!() };
@@ -338,11 +345,11 @@ mod tests {
     fn no_two_columns_have_one_name() {
         let a = |names| Field::new("a", DataType::Struct(fields(names)), true);
         let plain = |name: &str| Field::new(name, DataType::Int8, true);
-        let schema = distinct(&Schema::new(vec![a(&["b", "c"]), plain("a.b"), plain("a.d"), plain("a.b#2")]));
+        let schema = distinct(&Schema::new(vec![a(&["b", "c"]), plain("a.b"), plain("a.d"), plain("a.b#2")]), &[]);
         assert_eq!(names(schema.fields()), ["a", "a.b#3", "a.d", "a.b#2"]);
         assert_eq!(schema.field(1).metadata()[NAME], "a.b");
         let list = Field::new("a", DataType::new_list(DataType::Struct(fields(&["b", "c"])), true), true);
-        let schema = distinct(&Schema::new(vec![plain("a.b"), list]));
+        let schema = distinct(&Schema::new(vec![plain("a.b"), list]), &[]);
         let DataType::List(item) = schema.field(1).data_type() else { panic!() };
         let DataType::Struct(fields) = item.data_type() else { panic!() };
         assert_eq!(names(fields), ["b#2", "c"]);
@@ -351,6 +358,6 @@ mod tests {
     #[test]
     fn names_of_an_input_are_not_believed() {
         let field = Field::new("a", DataType::Int8, true).with_metadata([(NAME, "b")]);
-        assert!(distinct(&Schema::new(vec![field])).field(0).metadata().is_empty());
+        assert!(distinct(&Schema::new(vec![field])).field(0).metadata().is_empty(), &[]);
     }
 }

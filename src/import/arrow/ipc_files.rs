@@ -1,22 +1,22 @@
 //! Arrow IPC files and streams.
 //!
-//! The decoder allocates as much memory as a message claims, and the process is aborted if that fails. So
-//! the claims of all messages are compared with the bytes that the file has, before the decoder uses them.
+//! The decoder allocates as much memory as a message claims, and the process is aborted if that
+//! fails. So the claims of all messages are compared with the bytes that the file has, before the
+//! decoder uses them.
 
 use super::paths::{ColumnPath, Listed, SchemaOrder};
 use super::records::{ArrowSource, Guarded, RecordBatches, Records, malformed};
-use super::schema_bytes::{mend_footer, mend_message, without_filler};
+use super::schema_bytes::{footer_in, mend_footer, mend_message, message_in, without_filler};
 use crate::bytes::le::u64_of;
 use crate::error::Advice;
 use crate::import::input::file::{InputFile, InputReader};
 use crate::import::input::formats::unknown;
 use crate::import::source::PassRows;
+use crate::logical::saved_schema::CONTINUATION;
 use crate::{Error, Result};
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{FileReader, StreamReader};
-use arrow_ipc::{
-    CompressionType, Message, MetadataVersion, RecordBatch, Schema as EncodedSchema, root_as_footer, root_as_message,
-};
+use arrow_ipc::{CompressionType, MetadataVersion, RecordBatch, Schema as EncodedSchema};
 use arrow_schema::{Schema, SchemaRef};
 use std::io;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -131,8 +131,6 @@ impl Records for Ipc {
     }
 }
 
-/// The bytes with which messages of the newer format begin. Their length follows.
-const CONTINUATION: [u8; 4] = [0xFF; 4];
 /// The most decompressed bytes for each compressed byte: an RLE block of Zstandard has 4 bytes and
 /// becomes 128 KiB.
 const ZSTD_RATIO: u64 = 32 << 10;
@@ -142,14 +140,14 @@ const MOST_EMPTY_ROWS: u64 = 1 << 24;
 
 /// The facts that the messages of a file or stream state.
 #[derive(Default)]
-pub(super) struct Stated {
-    pub rows: u64,
+struct Stated {
+    rows: u64,
     /// Whether any batch has a null in a field, in the order of its messages: depth first.
-    pub nulls: Vec<bool>,
+    nulls: Vec<bool>,
     /// Whether any dictionary has a null among its values.
-    pub null_values: bool,
+    null_values: bool,
     /// The bytes of the schema, and their offset, if they were changed.
-    pub patch: Option<(u64, Arc<[u8]>)>,
+    patch: Option<(u64, Arc<[u8]>)>,
 }
 
 impl Stated {
@@ -190,32 +188,35 @@ fn check_file(file: &InputFile) -> Result<(Stated, SchemaRef)> {
     let start = start.ok_or_else(cut_off)?;
     let mut content = bytes.read(start, footer_bytes)?;
     let is_changed = mend_footer(&mut content);
-    let footer = root_as_footer(&content).map_err(|error| malformed_ipc(&error.to_string()))?;
+    let footer = footer_in(&content).map_err(|error| malformed_ipc(&error.to_string()))?;
     check_version(footer.version())?;
     check_byte_order(footer.schema())?;
     let schema = footer.schema().ok_or_else(|| malformed_ipc("its footer has no schema"))?;
     let schema = try_fb_to_schema(schema).map_err(|error| malformed_ipc(&error.to_string()))?;
     let mut stated = Stated::default();
     let blocks = footer.dictionaries().into_iter().flatten().chain(footer.recordBatches().into_iter().flatten());
-    let mut taken: Vec<Range<u64>> = Vec::new();
-    for block in blocks {
+    let blocks = blocks.map(|block| {
         let positive = |number: i64| u64::try_from(number).map_err(|_| malformed_ipc("a negative offset or length"));
-        let (start, head) = (positive(block.offset())?, positive(block.metaDataLength().into())?);
-        let head = bytes.read(start, head)?;
+        let start = positive(block.offset())?;
+        let body = start.checked_add(positive(block.metaDataLength().into())?).ok_or_else(cut_off)?;
+        let end = body.checked_add(positive(block.bodyLength())?).ok_or_else(cut_off)?;
+        bytes.check_inside(start, end - start)?;
+        Ok((start, body, end))
+    });
+    let blocks = blocks.collect::<Result<Vec<_>>>()?;
+    check_apart(blocks.iter().map(|&(start, _, end)| start..end).collect())?;
+    for (start, body, end) in blocks {
+        let head = bytes.read(start, body - start)?;
         let prefix = if head.starts_with(&CONTINUATION) { 8 } else { 4 };
         let metadata = head.get(prefix..).ok_or_else(cut_off)?;
-        let body_bytes = positive(block.bodyLength())?;
-        let body = start + u64_of(head.len()); // both lie in the file
-        bytes.check_message(metadata, body, body_bytes, &mut stated)?;
-        taken.push(start..body + body_bytes); // checked with the message
+        bytes.check_message(metadata, body, end - body, &mut stated)?;
     }
-    check_apart(taken)?;
     stated.patch = is_changed.then(|| (start, content.into()));
     Ok((stated, Arc::new(schema)))
 }
 
-/// Refuses blocks that overlap: a small file could name one message any number of times, and the
-/// decoder appends the values of a dictionary each time.
+/// Refuses blocks that overlap, before one is read: a small file could name one message any number
+/// of times, and the decoder appends the values of a dictionary each time.
 fn check_apart(mut blocks: Vec<Range<u64>>) -> Result<()> {
     blocks.sort_unstable_by_key(|block| block.start);
     match blocks.iter().zip(blocks.iter().skip(1)).all(|(block, next)| block.end <= next.start) {
@@ -239,7 +240,7 @@ fn check_stream(file: &InputFile, accepted: &str) -> Result<Stated> {
             break;
         }
         let is_changed = is_first && mend_message(&mut metadata);
-        let message = root_as_message(&metadata).map_err(|error| known(malformed_ipc(&error.to_string())))?;
+        let message = message_in(&metadata).map_err(|error| known(malformed_ipc(&error.to_string())))?;
         if is_first {
             check_byte_order(Some(message.header_as_schema().ok_or_else(|| foreign(file, accepted))?))?;
         }
@@ -344,7 +345,7 @@ impl<'a> Bytes<'a> {
     /// Checks a message whose body begins at `body`, and adds what it states.
     fn check_message(&mut self, metadata: &[u8], body: u64, body_bytes: u64, stated: &mut Stated) -> Result<()> {
         self.check_inside(body, body_bytes)?;
-        let message: Message = root_as_message(metadata).map_err(|error| malformed_ipc(&error.to_string()))?;
+        let message = message_in(metadata).map_err(|error| malformed_ipc(&error.to_string()))?;
         if let Some(values) = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()) {
             self.check_buffers(&values, body, body_bytes)?;
             stated.null_values |= node_nulls(&values).any(|has_nulls| has_nulls);

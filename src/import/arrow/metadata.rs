@@ -6,19 +6,20 @@ use crate::import::run::found::{DROPPED, add_dropped};
 use crate::logical::arrow_type;
 use crate::logical::arrow_type::{ArrowType, CAST_TYPE, DIM_NAMES, DTYPE, FOUND_SHAPE, with_members};
 use crate::logical::saved_schema;
-use crate::logical::saved_schema::{DICTIONARY, METADATA_BYTES, encoded};
+use crate::logical::saved_schema::{DICTIONARY, LOGICAL_TYPE, METADATA_BYTES, encoded, has_dictionary};
 use crate::{Metadata, limits};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, downcast_integer_array};
-use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+const FIELD_ID: &str = "PARQUET:field_id";
 /// Keys of a field that are about its source, or the importer's own.
-pub(super) const IMPORTERS: [&str; 10] = [
-    "PARQUET:field_id",
-    "PARQUET:logical_type",
+const IMPORTERS: [&str; 10] = [
+    FIELD_ID,
+    LOGICAL_TYPE,
     DTYPE,
     INT96,
     ENCRYPTED,
@@ -29,7 +30,7 @@ pub(super) const IMPORTERS: [&str; 10] = [
     saved_schema::NAME,
 ];
 /// Those of them that the schema of the source has.
-pub(super) const OF_SCHEMA: [&str; 3] = ["PARQUET:field_id", "PARQUET:logical_type", saved_schema::NAME];
+const OF_SCHEMA: [&str; 3] = [FIELD_ID, LOGICAL_TYPE, saved_schema::NAME];
 
 /// Returns the metadata of the column that a field becomes. If it has the members of a list, those
 /// of the list come first.
@@ -94,14 +95,6 @@ pub(super) fn saved_schema_of(
     encoded(&fields)
 }
 
-fn has_dictionary(field: &Field) -> bool {
-    match field.data_type() {
-        DataType::Dictionary(..) => true,
-        DataType::Struct(fields) => fields.iter().any(|field| has_dictionary(field)),
-        other => arrow_type::members(other).is_some_and(|item| has_dictionary(item)),
-    }
-}
-
 /// Returns a field with the metadata to keep. `array` has samples of it. Long metadata of a column
 /// are not kept twice.
 fn kept(field: &FieldRef, array: Option<&ArrayRef>, may_be_column: bool) -> FieldRef {
@@ -120,10 +113,6 @@ fn kept(field: &FieldRef, array: Option<&ArrayRef>, may_be_column: bool) -> Fiel
         DataType::Struct(fields) => {
             let child = |i: usize| array?.as_struct_opt()?.columns().get(i);
             DataType::Struct((0..).zip(fields).map(|(i, field)| kept(field, child(i), true)).collect::<Fields>())
-        }
-        // as Arrow's readers take them
-        DataType::FixedSizeBinary(_) if field.metadata().contains_key(INT96) => {
-            DataType::Timestamp(TimeUnit::Nanosecond, None)
         }
         // values with parts are exported as they are
         DataType::Dictionary(..) | DataType::RunEndEncoded(..) if decoded(field.data_type()).is_nested() => {

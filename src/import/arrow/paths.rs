@@ -1,8 +1,8 @@
 //! The way from a schema to a column, and the positions of fields in lists of a file.
 //!
-//! Files list what they know of the fields of a schema depth first: counts of nulls of all fields (Arrow
-//! IPC), or statistics of the fields without fields inside (Parquet). [`SchemaOrder`] finds the positions
-//! of what a [path](ColumnPath) leads to.
+//! Files list what they know of the fields of a schema depth first: counts of nulls of all fields
+//! (Arrow IPC), or statistics of the fields without fields inside (Parquet). [`SchemaOrder`] finds
+//! the positions of what a [path](ColumnPath) leads to.
 
 use crate::logical::arrow_type::members;
 use arrow_schema::{DataType, Schema};

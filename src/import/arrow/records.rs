@@ -1,17 +1,17 @@
-//! Sources of record batches: files of any format that Arrow expresses; see [`memory`](crate::import::run::memory) for
-//! batches that a program has already.
+//! Sources of record batches: files of any format that Arrow expresses; see
+//! [`memory`](crate::import::run::memory) for batches that a program has already.
 //!
-//! [`ArrowSource`] makes columns of the fields of a schema, and rows of the columns of its batches, a
-//! slice of about 2 MiB at a time. If several inputs differ a little, it first gives each batch the fields
-//! that all inputs have together. If a file states that a column has no nulls, a pass notes nulls that it
-//! meets all the same.
+//! [`ArrowSource`] makes columns of the fields of a schema, and rows of the columns of its batches,
+//! a slice of about 2 MiB at a time. If several inputs differ a little, it first gives each batch
+//! the fields that all inputs have together. If a file states that a column has no nulls, a pass
+//! notes nulls that it meets all the same.
 
 use super::decode::Slices;
 use super::fields::distinct;
 use super::fields::{FieldWay, check_columns};
 use super::metadata;
 use super::paths::ColumnPath;
-use super::rows::{Located, locate};
+use super::rows::{Located, locate, other_columns};
 use super::united::{TypeOrigin, adapted, null_bytes};
 use crate::import::plan::input_column::{ColumnKind, InputColumn, Wanted};
 use crate::import::rows::{Batch, ColumnRows, Outline, Problem};
@@ -68,6 +68,11 @@ pub(in crate::import) trait Records {
         true
     }
 
+    /// Returns the marks of fields that the reader of the file has made, and not the file.
+    fn own_marks(&self) -> &[&str] {
+        &[]
+    }
+
     /// Returns how the types of the schema are known.
     fn type_origin(&self) -> TypeOrigin {
         TypeOrigin::Declared
@@ -101,7 +106,7 @@ impl<R: Records> ArrowSource<R> {
     /// names. Refuses a schema of too many columns.
     pub(in crate::import) fn new(schema: &Schema, records: R) -> Result<Self> {
         check_columns(schema)?;
-        let schema = Arc::new(distinct(schema));
+        let schema = Arc::new(distinct(schema, records.own_marks()));
         let (columns, paths) = columns_of(&schema);
         Ok(Self {
             records,
@@ -331,8 +336,7 @@ impl AdaptedBatch {
         let mut problems = Vec::new();
         let arrays = roots.iter().enumerate().map(|(position, root)| -> ArrayRef {
             let Some(from) = root.from else { return new_null_array(root.target, rows) };
-            let missing = || Problem::from("a batch has other columns than its schema".to_owned());
-            let array = own.next().ok_or_else(missing).and_then(|array| adapted(array, from, root.target));
+            let array = own.next().ok_or_else(other_columns).and_then(|array| adapted(array, from, root.target));
             array.unwrap_or_else(|problem| {
                 problems.push((position, problem));
                 Arc::new(NullArray::new(rows))

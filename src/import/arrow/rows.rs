@@ -1,13 +1,13 @@
 //! The rows of a column in a record batch: from nested arrays to elements side by side.
 //!
 //! A [path](ColumnPath) leads through structs and lists to an array whose rows are the items of the
-//! column. [`locate`] follows it, and then the dimensions of the items, down to the elements. It finds
-//! for each item the range of its elements and the extents that the type leaves open, from offsets and
-//! validity alone. So the first pass stops there, and makes outlines. The second pass puts the
-//! elements side by side, which costs no copy where they are so already.
+//! column. [`locate`] follows it, and then the dimensions of the items, down to the elements. It
+//! finds for each item the range of its elements and the extents that the type leaves open, from
+//! offsets and validity alone. So the first pass stops there, and makes outlines. The second pass
+//! puts the elements side by side, which costs no copy where they are so already.
 //!
-//! Lists of different lengths side by side are not a tensor. Then outer dimensions become lists, as few as
-//! possible. The first pass finds how many; the second is told.
+//! Lists of different lengths side by side are not a tensor. Then outer dimensions become lists, as
+//! few as possible. The first pass finds how many; the second is told.
 
 use super::decode::{AnyList, by_index, check_rows, decode, field_of};
 use super::elements::{Refused, Values, instants, plain_bytes, values};
@@ -17,12 +17,14 @@ use crate::error::Advice;
 use crate::format::content::product_of_extents;
 use crate::import::plan::in_unit;
 use crate::import::plan::input_column::{ColumnKind, Level, UNKNOWN};
-use crate::import::rows::{Bitmap, ColumnRows, ItemBytes, NullElementBits, Outline, Problem, SharedBytes, row_of};
+use crate::import::rows::{
+    Bitmap, ColumnRows, ItemBytes, NullElementBits, Outline, Problem, SharedBytes, outside, row_of,
+};
 use crate::logical::arrow_type::{ArrowType, StoredElement, TimeUnit};
 use crate::{DType, limits};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ByteArrayType, ByteViewType, Int32Type};
-use arrow_array::{Array, ArrayRef, GenericByteArray, GenericByteViewArray, RecordBatch, StructArray};
+use arrow_array::{Array, ArrayRef, GenericByteArray, GenericByteViewArray, RecordBatch, StructArray, make_array};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::DataType;
 use std::iter;
@@ -52,8 +54,8 @@ enum Items {
     Tensors(Tensors),
 }
 
-/// Finds the items of a column of this kind in a batch with some fields of the schema. If it is known
-/// how many outer dimensions are lists, `unfolded` is their number.
+/// Finds the items of a column of this kind in a batch with some fields of the schema. If it is
+/// known how many outer dimensions are lists, `unfolded` is their number.
 pub(super) fn locate(
     batch: &RecordBatch,
     fields: &[usize],
@@ -156,8 +158,8 @@ impl Located {
         matches!(&self.items, Items::Tensors(tensors) if !is_scalar && tensors.has_nulls(self.nulls.as_ref()))
     }
 
-    /// Returns whether there are null structs, or nulls inside rows of a column that has `level_count`
-    /// levels of lists: null elements, or null members of lists that are dimensions.
+    /// Returns whether there are null structs, or nulls inside rows of a column that has
+    /// `level_count` levels of lists: null elements, or null members of lists that are dimensions.
     pub(super) fn has_nulls(&self, level_count: usize) -> bool {
         if let Items::Structs { first_null, .. } = self.items {
             return first_null.is_some();
@@ -167,8 +169,8 @@ impl Located {
         inner || (!unfolded.is_empty() && self.nulls.is_some()) || self.has_null_elements()
     }
 
-    /// Puts the elements of all items side by side. `unit` is that of timestamps whose unit the type
-    /// does not state.
+    /// Puts the elements of all items side by side. `unit` is that of timestamps whose unit the
+    /// type does not state.
     pub(super) fn rows(self, unit: Option<TimeUnit>) -> Result<ColumnRows, Problem> {
         let has_null_elements = self.has_null_elements();
         let Self { kind, lists, nulls, items } = self;
@@ -199,12 +201,18 @@ impl Located {
                 let refused = |Refused { element, message }: Refused| {
                     let item =
                         element.and_then(|element| tensors.ranges.iter().position(|range| range.contains(&element)));
-                    Problem { row: item, message, advice: vec![Advice::SkipColumns] }.in_lists(&lists)
+                    Problem { row: item, ..Problem::from(message) }.advising([Advice::SkipColumns]).in_lists(&lists)
                 };
-                let bytes = match values(&elements, stored).map_err(refused)? {
-                    Values::Plain(bytes) => bytes,
-                    Values::Instants(instants) => in_units(&instants, unit).map_err(refused)?,
+                let bytes_of = |elements: &ArrayRef| match values(elements, stored)? {
+                    Values::Plain(bytes) => Ok(bytes),
+                    Values::Instants(instants) => in_units(&instants, unit),
                 };
+                // what a null hides may have any value
+                let bytes = bytes_of(&elements).or_else(|refused| match tensors.with_nulls(&elements, is_null) {
+                    Some(elements) => bytes_of(&elements),
+                    None => Err(refused),
+                });
+                let bytes = bytes.map_err(refused)?;
                 let extent = stored.extent.and_then(|extent| usize::try_from(extent).ok()).unwrap_or(1);
                 let width = stored.dtype.element_bytes().saturating_mul(extent);
                 // no overflow: the ranges lie inside elements of this width
@@ -268,16 +276,13 @@ fn side_by_side(buffer: Buffer, ranges: &[Range<usize>]) -> Option<(SharedBytes,
     Some((values, item_bytes))
 }
 
-fn outside() -> Problem {
-    "the elements of a sample lie outside the array".to_owned().into()
-}
-
-fn other_columns() -> Problem {
+/// Returns the problem of a batch that contradicts its schema.
+pub(super) fn other_columns() -> Problem {
     Problem::from("a batch has other columns than its schema".to_owned())
 }
 
-/// Returns the maximum number of members of lists that are looked at. Members of types without content
-/// take no memory, so that a small file can have any number of them.
+/// Returns the maximum number of members of lists that are looked at. Members of types without
+/// content take no memory, so that a small file can have any number of them.
 fn max_members(members: &ArrayRef) -> usize {
     members.get_array_memory_size().saturating_mul(8).max(EMPTY_MEMBERS)
 }
@@ -289,13 +294,14 @@ struct Position {
     around: Option<NullBuffer>,
     /// Nulls of the array, and of the structs around it.
     nulls: Option<NullBuffer>,
-    /// Positions in the array, ascending; `None`: all. Null lists can hide members, which are left out.
+    /// Positions in the array, ascending; `None`: all. Null lists can hide members, which are left
+    /// out.
     entries: Option<Vec<usize>>,
 }
 
 impl Position {
-    /// Finds the array that some fields of structs lead to; `fields` are the fields of the schema that
-    /// the batch has.
+    /// Finds the array that some fields of structs lead to; `fields` are the fields of the schema
+    /// that the batch has.
     fn at_root(batch: &RecordBatch, fields: &[usize], path: &[usize]) -> Result<Self, Problem> {
         let (root, rest) = path.split_first().ok_or_else(other_columns)?;
         let position = fields.binary_search(root).map_err(|_| other_columns())?;
@@ -419,6 +425,17 @@ impl Tensors {
         let is_present = |item: usize| nulls.is_none_or(|nulls| nulls.is_valid(item));
         let mut present = self.ranges.iter().enumerate().filter(|(item, _)| is_present(*item));
         present.any(|(_, range)| range.clone().any(|element| elements.is_null(element)))
+    }
+
+    /// Returns elements of which those are null that no item has, or that an item has which is
+    /// null.
+    fn with_nulls(&self, elements: &ArrayRef, is_null: impl Fn(usize) -> bool) -> Option<ArrayRef> {
+        let mut present = vec![false; elements.len()];
+        for (_, range) in self.ranges.iter().enumerate().filter(|(item, _)| !is_null(*item)) {
+            present.get_mut(range.clone())?.fill(true);
+        }
+        let nulls = NullBuffer::union(elements.nulls(), Some(&NullBuffer::from(present)));
+        Some(make_array(elements.to_data().into_builder().nulls(nulls).build().ok()?))
     }
 }
 

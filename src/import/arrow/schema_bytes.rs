@@ -11,7 +11,11 @@
 
 use crate::bytes::le::u64_of;
 use crate::logical::arrow_type::with_members;
-use arrow_ipc::{Field as EncodedField, FixedSizeBinary, Int, Schema as EncodedSchema, Type};
+pub(in crate::import) use crate::logical::saved_schema::message_in;
+use crate::logical::saved_schema::verifier;
+use arrow_ipc::{
+    Field as EncodedField, FixedSizeBinary, Footer, Int, Schema as EncodedSchema, Type, root_as_footer_with_opts,
+};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Metadata, Schema};
 use flatbuffers::{InvalidFlatbuffer, Table, VOffsetT};
@@ -27,12 +31,17 @@ const WIDE_BYTES: i32 = 16;
 
 /// Changes a message with a schema. Returns whether a byte was changed.
 pub(in crate::import) fn mend_message(bytes: &mut [u8]) -> bool {
-    mend(bytes, |bytes| Ok(arrow_ipc::root_as_message(bytes)?.header_as_schema()))
+    mend(bytes, |bytes| Ok(message_in(bytes)?.header_as_schema()))
 }
 
 /// Changes the footer of an IPC file. Returns whether a byte was changed.
 pub(super) fn mend_footer(bytes: &mut [u8]) -> bool {
-    mend(bytes, |bytes| Ok(arrow_ipc::root_as_footer(bytes)?.schema()))
+    mend(bytes, |bytes| Ok(footer_in(bytes)?.schema()))
+}
+
+/// Returns the footer of an IPC file.
+pub(super) fn footer_in(bytes: &[u8]) -> Result<Footer<'_>, InvalidFlatbuffer> {
+    root_as_footer_with_opts(&verifier(bytes), bytes)
 }
 
 /// Changes the bytes of a schema. What else is wrong with them is left to the decoder.

@@ -1,7 +1,8 @@
-//! Arrow's types as columns: elements, tensors in levels of lists, and the canonical tensor extension types.
+//! Arrow's types as columns: elements, tensors in levels of lists, and the canonical tensor
+//! extension types.
 //!
-//! [`kind_of`] descends from a field through its lists to the elements. Each list is a dimension of a
-//! tensor: a fixed one states its extent, any other leaves it to the samples. A field can be
+//! [`kind_of`] descends from a field through its lists to the elements. Each list is a dimension of
+//! a tensor: a fixed one states its extent, any other leaves it to the samples. A field can be
 //! [marked](marked_type) with an element type that Arrow lacks.
 
 use crate::import::plan::input_column::{ColumnKind, Level};
@@ -9,6 +10,7 @@ use crate::logical::arrow_type::{
     ArrowType, DTYPE, FIXED_SHAPE_TENSOR as FIXED, StoredElement, VARIABLE_SHAPE_TENSOR as VARIABLE, is_tensor,
     stored_element,
 };
+use crate::logical::saved_schema::NAME;
 use crate::{DType, limits};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field, FieldRef};
@@ -23,6 +25,8 @@ pub(in crate::import) const ENCRYPTED: &str = "PARQUET:encrypted";
 
 /// In the metadata of a field: the reason why its values cannot be stored.
 pub(in crate::import) const REFUSED: &str = "tensilo.refused";
+/// The marks of fields, which mean nothing in the schema of an input.
+pub(super) const MARKS: [&str; 4] = [INT96, ENCRYPTED, REFUSED, NAME];
 
 /// Returns the type that the metadata of a field name, see [`DTYPE`].
 pub(in crate::import) fn marked_type(field: &Field) -> Option<DType> {
@@ -31,7 +35,7 @@ pub(in crate::import) fn marked_type(field: &Field) -> Option<DType> {
 
 /// Returns the form in which marked elements of a tensor are pushed. A mark that does not fit the
 /// type is ignored. Those of complex numbers are pushed as f32.
-pub(in crate::import) fn marked_element(data_type: &DataType, marked: Option<DType>) -> Option<StoredElement> {
+fn marked_element(data_type: &DataType, marked: Option<DType>) -> Option<StoredElement> {
     match (data_type, marked) {
         (DataType::UInt16, Some(DType::Bf16)) => Some(StoredElement::one(DType::Bf16)),
         (DataType::UInt8, Some(small)) if small.is_small() => Some(StoredElement::one(small)),
@@ -50,14 +54,7 @@ pub(in crate::import) fn decoded(data_type: &DataType) -> &DataType {
 
 /// Returns the type whose name goes into the metadata: that of the elements.
 pub(in crate::import) fn element_type(data_type: &DataType) -> &DataType {
-    match decoded(data_type) {
-        DataType::FixedSizeList(item, _)
-        | DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item) => element_type(item.data_type()),
-        other => other,
-    }
+    list_item(data_type).map_or(decoded(data_type), |item| element_type(item.data_type()))
 }
 
 /// Returns whether samples of a field may be null. Runs have no nulls of their own.
@@ -116,15 +113,15 @@ pub(super) fn kind_of(field: &Field, in_list: bool, marked: Option<DType>) -> Re
     }
     let mut levels = Vec::new();
     let leaf = descend(field, in_list, marked, &mut levels)?;
-    let items = iter::successors(list_item(field), |item| list_item(item));
+    let items = iter::successors(list_item(field.data_type()), |item| list_item(item.data_type()));
     let nullable_members = items.map(|item| is_nullable(item)).collect();
     let kind = ColumnKind { nullable_members, instants: leaf.instants, ..ColumnKind::tensors(leaf.element, levels)? };
     Ok(if leaf.marked == Some(DType::Complex64) { kind.in_pairs() } else { kind })
 }
 
-/// Returns the members of lists, of a field that has such.
-fn list_item(field: &Field) -> Option<&FieldRef> {
-    match decoded(field.data_type()) {
+/// Returns the members of lists that can be a dimension.
+fn list_item(data_type: &DataType) -> Option<&FieldRef> {
+    match decoded(data_type) {
         DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) => Some(item),
         DataType::LargeListView(item) | DataType::FixedSizeList(item, _) => Some(item),
         _ => None,

@@ -14,6 +14,7 @@
 
 use super::decode::by_index;
 use super::fields::joined as joined_name;
+use super::rows::other_columns;
 use super::types::{ENCRYPTED, INT96, fixed_extents, is_variable_tensor};
 use crate::export::plain_fields;
 use crate::import::rows::Problem;
@@ -317,7 +318,7 @@ pub(in crate::import::arrow) fn adapted(array: &ArrayRef, from: &DataType, to: &
     match (from, to) {
         (DataType::Null, _) => Ok(new_null_array(to, array.len())),
         (DataType::Struct(own), DataType::Struct(targets)) => {
-            let parent = array.as_struct_opt().ok_or_else(mismatch)?;
+            let parent = array.as_struct_opt().ok_or_else(other_columns)?;
             let known = parent.columns().iter().zip(own).zip(targets);
             let known = known.map(|((array, own), target)| adapted(array, own.data_type(), target.data_type()));
             let added = targets.iter().skip(own.len());
@@ -344,16 +345,12 @@ pub(in crate::import::arrow) fn adapted(array: &ArrayRef, from: &DataType, to: &
         (DataType::Int64, DataType::UInt64) => numbers::<Int64Type, UInt64Type>(array, |value| {
             u64::try_from(value).map_err(|_| format!("{value} is negative, and other inputs have integers beyond i64"))
         }),
-        _ => Err(mismatch()),
+        _ => Err(other_columns()),
     }
 }
 
 fn no_float(integer: i128) -> String {
     format!("no f64 equals the integer {integer}, and other inputs have floats in this column")
-}
-
-fn mismatch() -> Problem {
-    Problem::from("a batch has other columns than its schema".to_owned())
 }
 
 fn failed(error: ArrowError) -> Problem {
@@ -365,7 +362,7 @@ fn field_of(name: &str, array: &ArrayRef) -> FieldRef {
 }
 
 fn lists<O: OffsetSizeTrait>(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<ArrayRef, Problem> {
-    let lists = array.as_list_opt::<O>().ok_or_else(mismatch)?;
+    let lists = array.as_list_opt::<O>().ok_or_else(other_columns)?;
     let offsets = lists.offsets();
     let (start, end) = (offsets.first(), offsets.last());
     let (first, end) = (start.as_usize(), end.as_usize());
@@ -394,7 +391,7 @@ fn numbers<A: ArrowPrimitiveType, B: ArrowPrimitiveType>(
     array: &ArrayRef,
     number: impl Fn(A::Native) -> Result<B::Native, String>,
 ) -> Result<ArrayRef, Problem> {
-    let values = array.as_primitive_opt::<A>().ok_or_else(mismatch)?;
+    let values = array.as_primitive_opt::<A>().ok_or_else(other_columns)?;
     let numbers = values
         .iter()
         .enumerate()
@@ -403,7 +400,7 @@ fn numbers<A: ArrowPrimitiveType, B: ArrowPrimitiveType>(
 }
 
 /// Returns about the bytes of a null of a type.
-pub(in crate::import::arrow) fn null_bytes(data_type: &DataType) -> usize {
+pub(in crate::import) fn null_bytes(data_type: &DataType) -> usize {
     /// Of offsets and bitmaps.
     const OTHER_BYTES: usize = 16;
     match data_type {

@@ -1,23 +1,25 @@
 //! A footer of Parquet, checked before its decoder believes it, and as the decoder takes it.
 //!
-//! The decoder follows nested groups by recursion, and some thousand levels, which take a few bytes each,
-//! would exhaust the stack and abort the process. So would the memory that it takes for as many children
-//! as a group claims to have.
+//! The decoder follows nested groups by recursion, and some thousand levels, which take a few bytes
+//! each, would exhaust the stack and abort the process. So would the memory that it takes for as
+//! many children as a group claims to have.
 //!
-//! The decoder refuses a whole file for two things that other readers accept: a list without elements that
-//! does not tell their type, as fastparquet writes it, and metadata that are not UTF-8. It also copies all
-//! metadata several times, and those in the embedded Arrow schema again. So it gets a copy of the footer in
-//! which such lists have a type, and which has only the metadata that a file can keep.
+//! The decoder refuses a whole file for two things that other readers accept: a list without
+//! elements that does not tell their type, as fastparquet writes it, and metadata that are not
+//! UTF-8. It also copies all metadata several times, and those in the embedded Arrow schema again.
+//! So it gets a copy of the footer in which such lists have a type, and which has only the metadata
+//! that a file can keep.
 
 use super::thrift::{BINARY, I32, I64, LIST, STOP, STRUCT, Thrift};
-use crate::import::arrow::schema_bytes::mend_message;
+use crate::import::arrow::schema_bytes::{mend_message, message_in};
 use crate::import::run::found::fitting;
+use crate::logical::saved_schema::CONTINUATION;
 use crate::{Error, Result, limits};
 use ::parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
 use arrow_ipc::convert::try_fb_to_schema;
-use arrow_ipc::root_as_message;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use flatbuffers::InvalidFlatbuffer;
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
@@ -372,9 +374,12 @@ fn put_varint(mut value: usize, out: &mut Vec<u8>) {
 /// whose keys are among `own` stand beside it.
 fn readable_schema(value: Option<&[u8]>, own: &HashSet<&[u8]>, dropped: &mut Vec<String>) -> Option<Option<String>> {
     let Some(mut bytes) = value.and_then(|value| STANDARD.decode(value).ok()) else { return Some(None) };
-    let start = if bytes.starts_with(&[0xFF; 4]) && bytes.len() > 8 { 8 } else { 0 };
+    let start = if bytes.starts_with(&CONTINUATION) && bytes.len() > 8 { 8 } else { 0 };
     let is_changed = mend_message(bytes.get_mut(start..).unwrap_or(&mut []));
-    let message = bytes.get(start..).and_then(|bytes| root_as_message(bytes).ok());
+    let message = match message_in(bytes.get(start..).unwrap_or(&[])) {
+        Err(InvalidFlatbuffer::ApparentSizeTooLarge) => return None, // the decoder would copy as much
+        message => message.ok(),
+    };
     let Some(schema) = message.and_then(|message| message.header_as_schema()) else { return Some(None) };
     let texts = schema.custom_metadata().into_iter().flatten();
     let texts = texts.filter_map(|entry| entry.value()).map(str::len);

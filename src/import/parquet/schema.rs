@@ -1,18 +1,19 @@
-//! The schema of a Parquet file, corrected where its decoder would fail, or change values in silence.
+//! The schema of a Parquet file, corrected where its decoder would fail, or change values in
+//! silence.
 //!
-//! - The decoder wraps INT96 timestamps beyond 64 bits, and integers that are declared to be narrower than
-//!   they are. So it is given a schema in which they are bytes and plain 32-bit integers, and
-//!   [`elements`](crate::import::arrow) converts them, exactly or not at all. Intervals are read as bytes
-//!   too, because the decoder drops parts of them.
-//! - It believes the embedded Arrow schema where that denies the unit of a nanosecond timestamp, or the
-//!   digits of a decimal. It does not believe the zone of a timestamp unless the schema has the unit of the
-//!   column; Parquet has no seconds, and its version 2.4 no nanoseconds.
-//! - It believes that schema if it says of any type that it was a dictionary, and then gives up on some
-//!   columns when it reads them. These are read as their values.
+//! - The decoder wraps INT96 timestamps beyond 64 bits, and integers that are declared to be
+//!   narrower than they are. So it is given a schema in which they are bytes and plain 32-bit
+//!   integers, and [`elements`](crate::import::arrow::elements) converts them, exactly or not at
+//!   all. Intervals are read as bytes too, because the decoder drops parts of them.
+//! - It believes the embedded Arrow schema where that denies the unit of a nanosecond timestamp, or
+//!   the digits of a decimal. It does not believe the zone of a timestamp unless the schema has the
+//!   unit of the column; Parquet has no seconds, and its version 2.4 no nanoseconds.
+//! - It believes that schema if it says of any type that it was a dictionary, and then gives up on
+//!   some columns when it reads them. These are read as their values.
 //! - Logical types that the decoder drops are kept in the metadata of fields.
 //! - Mistakes of early writers are mended. Not mended: `dict-page-offset-zero.parquet` of Apache's
-//!   parquet-testing. Its footer has lists where the format has numbers, and the decoder does not skip
-//!   fields of another type than theirs.
+//!   parquet-testing. Its footer has lists where the format has numbers, and the decoder does not
+//!   skip fields of another type than theirs.
 
 use super::pages;
 use crate::Error;
@@ -44,10 +45,10 @@ pub(in crate::import) fn encrypted_footer() -> Error {
 }
 
 /// The parts of a footer that changes are for.
-pub(super) struct Changeable {
-    pub row_count: i64,
-    pub entries: Option<Vec<KeyValue>>,
-    pub schema: SchemaDescPtr,
+struct Changeable {
+    row_count: i64,
+    entries: Option<Vec<KeyValue>>,
+    schema: SchemaDescPtr,
 }
 
 /// Returns the metadata of a file with changes to its footer.
@@ -72,7 +73,7 @@ pub(super) fn decodable(metadata: ParquetMetaData) -> Result<ArrowReaderMetadata
 
 /// Returns the fields with other leaves; `leaf` is given the number of the leaf and its field. The
 /// decoder made the fields from a schema whose depth has been [checked](super::footer::check).
-pub(super) fn with_leaves(fields: &Fields, mut leaf: impl FnMut(usize, &FieldRef) -> FieldRef) -> Fields {
+fn with_leaves(fields: &Fields, mut leaf: impl FnMut(usize, &FieldRef) -> FieldRef) -> Fields {
     let mut next = 0;
     let mut numbered = |field: &FieldRef| {
         let number = next;
@@ -96,7 +97,7 @@ fn with_leaves_of(field: &FieldRef, leaf: &mut dyn FnMut(&FieldRef) -> FieldRef)
 }
 
 /// Returns the schema of a file with the leaves that `leaf` returns, and the others as they are.
-pub(super) fn with_leaf_types(
+fn with_leaf_types(
     schema: &SchemaDescriptor,
     leaf: fn(&Type) -> Option<Result<Type>>,
 ) -> Result<Arc<SchemaDescriptor>> {
@@ -123,7 +124,7 @@ fn with_leaf_types_of(of: &Type, leaf: fn(&Type) -> Option<Result<Type>>) -> Res
 }
 
 /// Returns a leaf of this physical type in the place of another, without a logical type.
-pub(super) fn plain_leaf(of: &Type, physical: Physical, length: i32) -> Result<Type> {
+fn plain_leaf(of: &Type, physical: Physical, length: i32) -> Result<Type> {
     let info = of.get_basic_info();
     Type::primitive_type_builder(info.name(), physical)
         .with_length(length)
@@ -170,6 +171,9 @@ impl Leaves<'_> {
     fn leaf(&self, number: usize, field: &FieldRef) -> FieldRef {
         let Some(column) = self.columns.get(number) else { return field.clone() };
         let mut field = Field::clone(field);
+        for mark in [ENCRYPTED, INT96] {
+            field.metadata_mut().remove(mark); // of the embedded schema
+        }
         if self.encrypted.contains(&number) {
             field.metadata_mut().insert(ENCRYPTED.to_owned(), String::new());
         }
@@ -266,12 +270,12 @@ fn is_narrow(leaf: &Type) -> bool {
 
 /// The zones of a file, by the numbers of its leaves.
 #[derive(Default)]
-pub(super) struct Zones(Vec<Option<Arc<str>>>);
+struct Zones(Vec<Option<Arc<str>>>);
 
 impl Zones {
     /// Reads the zones of the embedded Arrow schema. Where the column is a plain integer, the
     /// decoder believes that schema with any unit.
-    pub(super) fn of(metadata: &ArrowReaderMetadata) -> Result<Self> {
+    fn of(metadata: &ArrowReaderMetadata) -> Result<Self> {
         if !metadata.parquet_schema().columns().iter().any(|column| is_in_utc(column.self_type())) {
             return Ok(Self::default());
         }
@@ -291,7 +295,7 @@ impl Zones {
 
     /// Returns the type of a leaf that the decoder reads as a timestamp of this unit and zone, if
     /// the embedded schema states another zone.
-    pub(super) fn stated(&self, leaf: usize, unit: TimeUnit, zone: Option<&str>) -> Option<DataType> {
+    fn stated(&self, leaf: usize, unit: TimeUnit, zone: Option<&str>) -> Option<DataType> {
         let stated = self.0.get(leaf)?.as_ref()?;
         (zone == Some(UTC) && stated.as_ref() != UTC).then(|| DataType::Timestamp(unit, Some(Arc::clone(stated))))
     }
@@ -361,7 +365,7 @@ fn is_readable_dictionary(values: &DataType, column: Physical) -> bool {
 }
 
 /// Adds the logical type of a column to its field, unless an embedded Arrow schema states it.
-pub(super) fn annotate(field: &mut Field, column: &ColumnDescriptor) {
+fn annotate(field: &mut Field, column: &ColumnDescriptor) {
     let logical = match (column.logical_type_ref(), column.converted_type()) {
         (Some(logical), _) => logical.clone(),
         (None, ConvertedType::JSON) => LogicalType::Json,
@@ -375,7 +379,7 @@ pub(super) fn annotate(field: &mut Field, column: &ColumnDescriptor) {
 }
 
 /// Returns fields in which the groups of variants are marked.
-pub(super) fn with_variants(fields: &Fields, schema: &SchemaDescriptor) -> Fields {
+fn with_variants(fields: &Fields, schema: &SchemaDescriptor) -> Fields {
     let (mut variants, mut next) = (HashSet::new(), 0);
     collect_variants(schema.root_schema(), &mut next, &mut variants);
     if variants.is_empty() {

@@ -190,10 +190,22 @@ fn metadata_is_kept_and_what_is_too_large_is_listed() {
     let values: ArrayRef = Arc::new(Int8Array::from(vec![1]));
     let file = import(&RecordBatch::try_new(Arc::new(schema), vec![values]).unwrap());
     let text = |map: &tensilo::Metadata| map.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>();
-    assert_eq!(text(&column(&file, "x").metadata), ["import.dropped_metadata=large", "unit=mm"]);
+    assert_eq!(text(&column(&file, "x").metadata), ["import.dropped_metadata=[\"large\"]", "unit=mm"]);
     let of_file: Vec<String> = file.schema().metadata.keys().cloned().collect();
     assert_eq!(of_file, ["ARROW:schema", "author", "pandas"]);
     assert_ne!(file.schema().metadata["ARROW:schema"], "...");
+}
+
+/// The importer marks fields so itself.
+#[test]
+fn marks_of_an_arrow_schema_are_not_believed() {
+    let times: ArrayRef = Arc::new(TimestampSecondArray::from(vec![1, 2]));
+    for key in ["PARQUET:int96", "PARQUET:encrypted", "tensilo.refused"] {
+        let field = Field::new("x", times.data_type().clone(), false).with_metadata([(key, "")]);
+        let file = import(&batch(vec![(field, times.clone())]));
+        assert_eq!(scalars::<i64>(&file, "x"), [Some(1), Some(2)], "{key}");
+        assert!(!column(&file, "x").metadata.contains_key(key));
+    }
 }
 
 /// Parquet has no such units: the embedded Arrow schema tells them.

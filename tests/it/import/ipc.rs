@@ -1,12 +1,13 @@
 //! Arrow IPC files and streams.
 
 use super::common::*;
+use flatbuffers::FlatBufferBuilder;
 use std::fs;
 use std::sync::Arc;
 use tensilo::ErrorKind;
 use tensilo::import::arrow::array::types::Int8Type;
 use tensilo::import::arrow::array::{ArrayRef, DictionaryArray, Int8Array, NullArray, RecordBatch};
-use tensilo::import::arrow::ipc::CompressionType;
+use tensilo::import::arrow::ipc::{self, CompressionType};
 use tensilo::import::arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use tensilo::import::{ConvertOptions, NullElements, Progress, convert};
 use tensilo_testing::Folder;
@@ -173,4 +174,59 @@ fn a_dictionary_that_cannot_be_decoded_is_not_blamed_on_another_column() {
     let bytes = with_wrong_offset(&bytes, b"needle");
     let error = convert_damaged(&Folder::new(), &bytes).map(|_| ()).unwrap_err();
     assert_eq!((error.kind(), error.column()), (ErrorKind::BadInput, None), "{error}");
+}
+
+/// Returns a stream whose only message is a schema of so many fields, which share one long name.
+fn with_shared_name(fields: usize) -> Vec<u8> {
+    let mut builder = FlatBufferBuilder::new();
+    let name = builder.create_string(&"n".repeat(1 << 16));
+    let field = |_| {
+        let of_type = ipc::BoolBuilder::new(&mut builder).finish().as_union_value();
+        let mut field = ipc::FieldBuilder::new(&mut builder);
+        field.add_name(name);
+        field.add_type_type(ipc::Type::Bool);
+        field.add_type_(of_type);
+        field.finish()
+    };
+    let fields: Vec<_> = (0..fields).map(field).collect();
+    let fields = builder.create_vector(&fields);
+    let mut schema = ipc::SchemaBuilder::new(&mut builder);
+    schema.add_fields(fields);
+    let schema = schema.finish().as_union_value();
+    let mut message = ipc::MessageBuilder::new(&mut builder);
+    message.add_version(ipc::MetadataVersion::V5);
+    message.add_header_type(ipc::MessageHeader::Schema);
+    message.add_header(schema);
+    let root = message.finish();
+    builder.finish(root, None);
+    let message = builder.finished_data();
+    [&[0xFF; 4][..], &(message.len() as u32).to_le_bytes(), message].concat()
+}
+
+/// Each of very many fields would have a copy of the name.
+#[test]
+fn a_name_that_very_many_fields_share_is_not_copied() {
+    let folder = Folder::new();
+    let error = |fields| convert_damaged(&folder, &with_shared_name(fields)).map(|_| ()).unwrap_err().to_string();
+    assert!(error(2).contains("name"), "{}", error(2)); // of 64 KiB, which no column has
+    assert!(error(1 << 12).contains("no known format"), "{}", error(1 << 12));
+}
+
+/// A file with the same block twice, which is not even a message.
+#[test]
+fn messages_are_compared_before_one_is_read() {
+    let mut builder = FlatBufferBuilder::new();
+    let schema = ipc::convert::IpcSchemaEncoder::new().schema_to_fb_offset(&mut builder, &batches()[0].schema());
+    let blocks = builder.create_vector(&[ipc::Block::new(0, 8, 8); 2]);
+    let mut footer = ipc::FooterBuilder::new(&mut builder);
+    footer.add_version(ipc::MetadataVersion::V5);
+    footer.add_schema(schema);
+    footer.add_recordBatches(blocks);
+    let root = footer.finish();
+    builder.finish(root, None);
+    let (footer, folder) = (builder.finished_data(), Folder::new());
+    let length = (footer.len() as u32).to_le_bytes();
+    let bytes = [&b"ARROW1\0\0"[..], &[0; 8], footer, &length, b"ARROW1"].concat();
+    let error = convert_damaged(&folder, &bytes).map(|_| ()).unwrap_err();
+    assert!(error.message().contains("messages that overlap"), "{error}");
 }
