@@ -3,7 +3,16 @@
 //! A decoder has one number of rows for all its batches. To change it, another decoder is started,
 //! which skips the rows that were read before: it decompresses their pages once more. So a row
 //! group with rows of very different sizes must not change it often.
+//!
+//! The number also bounds the memory of a batch, before its rows are known. Few bytes can stand for
+//! very many: a row of a long text of a dictionary, and a null in which a type has fixed-size
+//! lists. A row that repeats a text counts as the longest text of its dictionary, so that a
+//! dictionary of short texts limits nothing, whatever its size. Texts that are stored one by one
+//! are no more than their pages; only if all pages of the row group have more than a batch may
+//! have, each row counts as the largest of them. Rows of lists count with the mean number of their
+//! values.
 
+use super::pages::TextBytes;
 use crate::bytes::le::u64_of;
 use crate::import::arrow::decode::SLICE_BYTES;
 use ::parquet::arrow::ProjectionMask;
@@ -13,8 +22,11 @@ use ::parquet::schema::types::ColumnDescriptor;
 
 /// The rows of the first batch of a row group, from which the size of rows is estimated.
 const FIRST_ROWS: usize = 64;
-/// The most rows of a batch.
+/// The maximum number of rows of a batch.
 const MOST_ROWS: u64 = 8192;
+/// The maximum bytes of texts in a batch that are repeated, and of others: together less than the
+/// offsets of Arrow's texts can address.
+const TEXT_BYTES: u64 = 1 << 30;
 /// The bytes of a batch above which later ones get fewer rows. Smaller ones are cut into slices.
 const LARGEST_BATCH_BYTES: usize = 8 * SLICE_BYTES;
 /// How many times as many rows the next batches get at most. The rows may become larger.
@@ -37,8 +49,17 @@ pub(super) struct BatchRows {
 
 impl BatchRows {
     /// Returns the number for the first batch of a row group.
-    pub(super) fn of(group: &RowGroupMetaData, mask: &ProjectionMask) -> Self {
-        Self::at_most(most_rows(group, mask))
+    ///
+    /// `texts` are those of its columns, with the mean number of values in a row. A row whose
+    /// fields are null has `null_bytes`.
+    pub(super) fn of(
+        group: &RowGroupMetaData,
+        mask: &ProjectionMask,
+        texts: &[(TextBytes, u64)],
+        null_bytes: usize,
+    ) -> Self {
+        let by_nulls = SLICE_BYTES / null_bytes.max(1);
+        Self::at_most(most_rows(group, mask).min(rows_of_texts(texts)).min(by_nulls).max(1))
     }
 
     fn at_most(most: usize) -> Self {
@@ -103,6 +124,18 @@ fn most_rows(group: &RowGroupMetaData, mask: &ProjectionMask) -> usize {
     usize::try_from(rows.clamp(1, MOST_ROWS)).unwrap_or(1)
 }
 
+/// Returns the number of rows whose texts have at most [`TEXT_BYTES`] in any case.
+fn rows_of_texts(texts: &[(TextBytes, u64)]) -> usize {
+    let sum = |bytes: fn(&TextBytes) -> u64| {
+        let all = texts.iter().map(|(texts, values)| bytes(texts).saturating_mul(*values));
+        all.fold(0, u64::saturating_add)
+    };
+    let plain = texts.iter().map(|(texts, _)| texts.plain).fold(0, u64::saturating_add);
+    let page = if plain > TEXT_BYTES { sum(|texts| texts.largest_page) } else { 0 };
+    let row = sum(|texts| texts.repeated).saturating_add(page);
+    usize::try_from(TEXT_BYTES / row.max(1)).unwrap_or(usize::MAX)
+}
+
 /// Returns the bytes of a decoded value with its levels of nesting, for byte arrays without their
 /// content.
 fn decoded_bytes(column: &ColumnDescriptor) -> u64 {
@@ -120,6 +153,15 @@ fn decoded_bytes(column: &ColumnDescriptor) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::import::input::file::InputFile;
+    use crate::import::parquet::pages;
+    use ::parquet::arrow::ArrowWriter;
+    use ::parquet::basic::Compression;
+    use ::parquet::file::metadata::ParquetMetaDataReader;
+    use ::parquet::file::properties::WriterProperties;
+    use arrow_array::{ArrayRef, RecordBatch, StringArray};
+    use std::path::Path;
+    use std::sync::Arc;
 
     const ROWS: usize = 100_000;
 
@@ -164,6 +206,39 @@ mod tests {
         // less than eight times the rows, but more than twice
         let medium = read(8192, |_| 8000);
         assert_eq!((medium.skipped, medium.largest), (64, 262 * 8000));
+    }
+
+    #[test]
+    fn a_long_text_of_a_dictionary_limits_the_rows_and_so_does_a_wide_null() {
+        let texts = (0..9000).map(|row| if row == 8999 { "x".repeat(2 << 20) } else { format!("{}", row % 20) });
+        let texts: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
+        let batch = RecordBatch::try_from_iter([("x", texts)]).unwrap();
+        let properties = WriterProperties::builder().set_dictionary_page_size_limit(8 << 20);
+        let properties = properties.set_compression(Compression::SNAPPY).build();
+        let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        let bytes = writer.into_inner().unwrap();
+        let file = InputFile::copied(Path::new("x"), bytes.as_slice()).unwrap().reader().unwrap();
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).unwrap();
+        let group = metadata.row_group(0);
+        let texts = pages::check(&file, group.column(0), 9000, &metadata).unwrap();
+        assert_eq!(texts.repeated, 2 << 20);
+        let rows = |texts: &[(TextBytes, u64)], null_bytes| BatchRows::of(group, &ProjectionMask::all(), texts, null_bytes);
+        assert_eq!(rows(&[], 0).most, 8192);
+        assert_eq!(rows(&[(texts, 1)], 0).most, 512);
+        assert_eq!(rows(&[], 1 << 20).get(), 2);
+        assert_eq!(rows(&[], 1 << 30).get(), 1);
+    }
+
+    #[test]
+    fn texts_limit_the_rows_only_if_they_can_be_very_long() {
+        let texts = |repeated, plain, largest_page| (TextBytes { repeated, plain, largest_page }, 1);
+        let most = MOST_ROWS as usize;
+        assert!(rows_of_texts(&[]) >= most && rows_of_texts(&[texts(1 << 17, TEXT_BYTES, 16 << 20)]) >= most);
+        assert_eq!(rows_of_texts(&[texts(16 << 20, 0, 0)]), 64);
+        assert_eq!(rows_of_texts(&[texts(16 << 20, 0, 0), texts(48 << 20, 9, 9)]), 16);
+        assert_eq!(rows_of_texts(&[texts(1 << 20, TEXT_BYTES, 1 << 20), texts(0, 1, 1 << 20)]), 341);
+        assert_eq!(rows_of_texts(&[texts(2 << 30, 0, 0)]), 0);
     }
 
     #[test]

@@ -5,12 +5,16 @@ use super::footer::{ReadableFooter, readable};
 use super::leaf_nulls::LeafNulls;
 use super::schema::{decodable, encrypted_footer, malformed};
 use super::{footer, pages, schema};
+use crate::bytes::le::u64_of;
+use crate::error::Advice;
 use crate::import::arrow::paths::ColumnPath;
 use crate::import::arrow::records::{ArrowSource, Guarded, RecordBatches, Records};
 use crate::import::arrow::schema_bytes::without_filler;
+use crate::import::arrow::types::{ENCRYPTED, INT96};
+use crate::import::arrow::united::null_bytes;
 use crate::import::input::file::{InputFile, InputReader};
 use crate::import::source::{PassRows, guard};
-use crate::{Error, Result};
+use crate::{Error, Result, limits};
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
@@ -76,6 +80,11 @@ fn check_rows(metadata: &ParquetMetaData, file_bytes: u64) -> Result<u64> {
             if end.is_none_or(|end| end > file_bytes) {
                 return Err(lie(&format!("the pages of column {name} are not inside the file")));
             }
+            let most = bytes.map_or(0, most_values);
+            if rows > most {
+                let message = format!("{rows} rows, of which the pages of column {name} can have {most}");
+                return Err(lie(&message));
+            }
             if column.column_descr().max_rep_level() == 0 && column.num_values() != group.num_rows() {
                 let message = format!("column {name} has {} values in {rows} rows", column.num_values());
                 return Err(lie(&message));
@@ -88,6 +97,13 @@ fn check_rows(metadata: &ParquetMetaData, file_bytes: u64) -> Result<u64> {
         return Err(lie("its row groups have another number of rows than it states"));
     }
     Ok(row_count)
+}
+
+/// Returns the maximum number of values in pages that have so many bytes together: the head of each
+/// states the number as an i32, beside the lengths of the page, and its encodings.
+fn most_values(bytes: u64) -> u64 {
+    const HEAD_BYTES: u64 = 16;
+    (bytes / HEAD_BYTES).saturating_add(1).saturating_mul(i32::MAX.unsigned_abs().into())
 }
 
 /// Returns the offset of the first page of a column.
@@ -143,7 +159,8 @@ impl Records for ParquetFile {
             PassRows::From(first) => self.groups_from(first)?,
         };
         let mask = ProjectionMask::roots(self.metadata.parquet_schema(), fields.iter().copied());
-        Ok(Box::new(RowGroups { file: self, mask, groups, skip, current: None }))
+        let null_bytes = self.null_bytes(fields)?;
+        Ok(Box::new(RowGroups { file: self, mask, null_bytes, groups, skip, current: None }))
     }
 
     fn can_skip_rows(&self) -> bool {
@@ -154,12 +171,30 @@ impl Records for ParquetFile {
         self.nulls.may_occur(path)
     }
 
+    fn own_marks(&self) -> &[&str] {
+        &[INT96, ENCRYPTED]
+    }
+
     fn part_count(&self) -> usize {
         self.metadata.metadata().num_row_groups()
     }
 }
 
 impl ParquetFile {
+    /// Returns the bytes of a row in which these fields are null. Refuses a field whose null has
+    /// more than a sample can have.
+    fn null_bytes(&self, fields: &[usize]) -> Result<usize> {
+        let fields = fields.iter().filter_map(|&field| self.metadata.schema().fields().get(field));
+        fields.map(|field| (field, null_bytes(field.data_type()))).try_fold(0, |sum: usize, (field, bytes)| {
+            if u32::try_from(bytes).is_ok_and(|bytes| bytes <= limits::CHUNK_BYTES) {
+                return Ok(sum.saturating_add(bytes));
+            }
+            let message = format!("a null of the type has {bytes} bytes; {} are possible", limits::CHUNK_BYTES);
+            let error = Error::bad_input(message).with_column(field.name());
+            Err(error.with_advice([Advice::SkipColumns]))
+        })
+    }
+
     /// Returns the row groups with the rows from number `first` on, and how many rows of the first
     /// group are before that.
     fn groups_from(&self, first: u64) -> Result<(Range<usize>, usize)> {
@@ -180,6 +215,8 @@ impl ParquetFile {
 struct RowGroups<'a> {
     file: &'a ParquetFile,
     mask: ProjectionMask,
+    /// The bytes of a row in which all fields are null.
+    null_bytes: usize,
     /// The row groups that were not begun.
     groups: Range<usize>,
     /// The rows of the first one that are passed over.
@@ -219,7 +256,6 @@ impl RowGroups<'_> {
     }
 
     fn begin(&mut self, number: usize, metadata: &RowGroupMetaData) -> Result<OpenRowGroup> {
-        let batch_rows = BatchRows::of(metadata, &self.mask);
         let rows = usize::try_from(metadata.num_rows()).map_err(|_| wrong_row_count())?;
         let file = self.file.input.reader()?;
         let columns = metadata.columns().iter().enumerate().filter(|(i, _)| self.mask.leaf_included(*i));
@@ -228,9 +264,13 @@ impl RowGroups<'_> {
         if ranges.clone().map(|range| range.end - range.start).fold(0, u64::saturating_add) <= ANNOUNCED_BYTES {
             file.prefetch(ranges);
         }
-        for column in columns {
-            guard(|| pages::check(&file, column, rows, self.file.metadata.metadata()))?;
-        }
+        let of_column = |column: &ColumnChunkMetaData| {
+            let texts = guard(|| pages::check(&file, column, rows, self.file.metadata.metadata()))?;
+            let values = u64::try_from(column.num_values()).unwrap_or(0);
+            Ok((texts, values.div_ceil(u64_of(rows.max(1)))))
+        };
+        let texts = columns.into_iter().map(of_column).collect::<Result<Vec<_>>>()?;
+        let batch_rows = BatchRows::of(metadata, &self.mask, &texts, self.null_bytes);
         let skip = std::mem::take(&mut self.skip).min(rows);
         let reader = self.reader(number, batch_rows.get(), skip)?;
         Ok(OpenRowGroup { reader, number, batch_rows, rows_read: skip, rows })

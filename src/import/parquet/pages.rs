@@ -1,18 +1,20 @@
 //! Checks the heads of the pages of a Parquet column before its decoder uses them.
 //!
 //! The decoder allocates as much memory as a page claims, and the process is aborted if that fails.
-//! So the claims of a page are compared with the bytes that the file has.
+//! So the claims of a page are compared with the bytes that the file has. The heads also bound the
+//! texts of a batch, see [`TextBytes`].
 
 use super::thrift::{BOOL, I32, STOP, STRUCT, Thrift};
 use crate::bytes::le::u64_of;
 use crate::import::input::file::InputReader;
 use crate::{Error, Result};
-use ::parquet::basic::{Compression, Encoding};
+use ::parquet::basic::{Compression, Encoding, Type};
 use ::parquet::column::page::{Page, PageReader};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use ::parquet::file::serialized_reader::SerializedPageReader;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::iter;
 use std::sync::Arc;
 
 /// The decompressed bytes that a page may always have, whatever its compression.
@@ -20,11 +22,17 @@ const PAGE_BYTES: u64 = 16 << 20;
 /// The most decompressed bytes for each compressed byte of a larger page: an RLE block of Zstandard
 /// has 4 bytes and becomes 128 KiB.
 const RATIO: u64 = 32 << 10;
-/// The bytes in which the head of a page is searched for: first, and at most, because it may
-/// contain statistics.
-const HEAD_BYTES: [u64; 2] = [4 << 10, 16 << 20];
+/// The bytes in which the head of a page is searched for, one after the other. It may contain
+/// statistics.
+const HEAD_BYTES: [u64; 4] = [4 << 10, 64 << 10, 1 << 20, 16 << 20];
 /// The most texts of a page with packed lengths, which are all unpacked at once.
 const PACKED_LENGTHS: u64 = 1 << 24;
+
+/// The encodings of texts, as heads of pages number them.
+const PLAIN_DICTIONARY: i32 = 2;
+const DELTA_LENGTH_BYTE_ARRAY: i32 = 6;
+const DELTA_BYTE_ARRAY: i32 = 7;
+const RLE_DICTIONARY: i32 = 8;
 
 /// Fields of the head of a page, of a data page, of a dictionary and of a data page of version 2.
 const PAGE: [u8; 8] = [I32, I32, I32, I32, STRUCT, STRUCT, STRUCT, STRUCT];
@@ -32,8 +40,37 @@ const DATA: [u8; 5] = [I32, I32, I32, I32, STRUCT];
 const DICTIONARY: [u8; 3] = [I32, I32, BOOL];
 const DATA_2: [u8; 8] = [I32, I32, I32, I32, I32, I32, BOOL, STRUCT];
 
-/// Checks the pages of a column in a row group of `rows` rows.
-pub(super) fn check(file: &InputReader, column: &ColumnChunkMetaData, rows: usize, of: &ParquetMetaData) -> Result<()> {
+/// The bytes that texts of a column can have.
+#[derive(Default)]
+pub(super) struct TextBytes {
+    /// The maximum bytes of a text that any number of rows can have, with few bytes for each row:
+    /// one of a dictionary, or one that others repeat the beginning of.
+    pub repeated: u64,
+    /// The bytes of all pages whose texts are stored one by one, and of the largest of them.
+    pub plain: u64,
+    pub largest_page: u64,
+}
+
+impl TextBytes {
+    fn add(&mut self, page: &ParquetPageHead) {
+        match page.encoding {
+            Some(DELTA_BYTE_ARRAY) => self.repeated = self.repeated.max(page.raw_bytes),
+            None | Some(PLAIN_DICTIONARY | RLE_DICTIONARY) => {} // the texts of a dictionary are looked at
+            Some(_) => {
+                self.plain = self.plain.saturating_add(page.raw_bytes);
+                self.largest_page = self.largest_page.max(page.raw_bytes);
+            }
+        }
+    }
+}
+
+/// Checks the pages of a column in a row group of `rows` rows. Returns the bytes of its texts.
+pub(super) fn check(
+    file: &InputReader,
+    column: &ColumnChunkMetaData,
+    rows: usize,
+    of: &ParquetMetaData,
+) -> Result<TextBytes> {
     // These pages claim that they are not compressed, and are (ARROW-10353). The decoder relies on
     // that, and might find values in compressed bytes (ARROW-17100.parquet of Apache's
     // arrow-testing). It has no option to ignore the claim.
@@ -44,7 +81,7 @@ pub(super) fn check(file: &InputReader, column: &ColumnChunkMetaData, rows: usiz
     let (file_bytes, mut reader) = (file.byte_count(), file.clone());
     let (mut at, bytes) = column.byte_range();
     let end = at.saturating_add(bytes);
-    let mut has_packed_lengths = false;
+    let (mut has_packed_lengths, mut has_dictionary, mut texts) = (false, false, TextBytes::default());
     while at < end {
         let page = read_head(&mut reader, at).map_err(failed)?;
         let page = page.ok_or_else(|| malformed(column, "the head of a page cannot be parsed"))?;
@@ -61,9 +98,20 @@ pub(super) fn check(file: &InputReader, column: &ColumnChunkMetaData, rows: usiz
                            file anew with a program that reads it, such as pyarrow";
             return Err(Error::bad_input(message).with_column(&column.column_path().string()));
         }
-        has_packed_lengths |= page.has_packed_lengths;
+        has_packed_lengths |= matches!(page.encoding, Some(DELTA_LENGTH_BYTE_ARRAY | DELTA_BYTE_ARRAY));
+        has_dictionary |= page.dictionary_values > 0;
+        texts.add(&page);
     }
-    if has_packed_lengths { check_packed_lengths(file, column, rows) } else { Ok(()) }
+    if has_packed_lengths {
+        check_packed_lengths(file, column, rows)?;
+    }
+    if column.column_type() != Type::BYTE_ARRAY {
+        return Ok(TextBytes::default());
+    }
+    if has_dictionary {
+        texts.repeated = texts.repeated.max(longest_in_dictionary(file, column, rows)?);
+    }
+    Ok(texts)
 }
 
 /// Returns the bytes of the pages that hold the values of a column, and of their heads.
@@ -94,7 +142,8 @@ struct ParquetPageHead {
     dictionary_values: u64,
     /// Of a data page.
     values: u64,
-    has_packed_lengths: bool,
+    /// Of a data page; `None` of a dictionary.
+    encoding: Option<i32>,
     is_version_2: bool,
 }
 
@@ -122,8 +171,7 @@ impl ParquetPageHead {
                 (_, 3) => head.stored_bytes = thrift.i32()?.try_into().ok()?,
                 (_, 5) => {
                     let [values, encoding, ..] = numbers(&mut thrift, &DATA)?;
-                    head.values = values.try_into().ok()?;
-                    head.note_encoding(encoding);
+                    (head.values, head.encoding) = (values.try_into().ok()?, Some(encoding));
                 }
                 (_, 7) => {
                     let [values, ..] = numbers(&mut thrift, &DICTIONARY)?;
@@ -131,20 +179,14 @@ impl ParquetPageHead {
                 }
                 (_, 8) => {
                     let [values, .., encoding] = numbers(&mut thrift, &DATA_2)?;
-                    head.values = values.try_into().ok()?;
+                    (head.values, head.encoding) = (values.try_into().ok()?, Some(encoding));
                     head.is_version_2 = true;
-                    head.note_encoding(encoding);
                 }
                 (other, _) => thrift.skip(other)?,
             }
         }
         head.head_bytes = u64_of(bytes.len() - thrift.rest().len());
         Some(head)
-    }
-
-    fn note_encoding(&mut self, encoding: i32) {
-        // DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY
-        self.has_packed_lengths |= encoding == 6 || encoding == 7;
     }
 
     /// Returns the offset at which the page ends that begins at `at`.
@@ -167,11 +209,37 @@ fn numbers(thrift: &mut Thrift, types: &[u8]) -> Option<[i32; 4]> {
     }
 }
 
-/// Checks pages of texts whose lengths are packed, and may be few bytes for any number of them.
-fn check_packed_lengths(file: &InputReader, column: &ColumnChunkMetaData, rows: usize) -> Result<()> {
+/// Returns the pages of a column, decompressed.
+fn pages_of<'a>(
+    file: &InputReader,
+    column: &'a ColumnChunkMetaData,
+    rows: usize,
+) -> Result<impl Iterator<Item = Result<Page>> + use<'a>> {
     let damaged = |error: ParquetError| malformed(column, &error.to_string());
     let mut pages = SerializedPageReader::new(Arc::new(file.clone()), column, rows, None).map_err(damaged)?;
-    while let Some(page) = pages.get_next_page().map_err(damaged)? {
+    Ok(iter::from_fn(move || pages.get_next_page().map_err(damaged).transpose()))
+}
+
+/// Returns the bytes of the longest text of a dictionary.
+fn longest_in_dictionary(file: &InputReader, column: &ColumnChunkMetaData, rows: usize) -> Result<u64> {
+    for page in pages_of(file, column, rows)? {
+        let Page::DictionaryPage { buf, .. } = page? else { continue };
+        let (mut texts, mut longest) = (Thrift::new(&buf), 0);
+        while let Some(length) = texts.take(4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes) {
+            longest = longest.max(u64::from(length));
+            if texts.take(length.into()).is_none() {
+                break; // the decoder refuses it
+            }
+        }
+        return Ok(longest);
+    }
+    Ok(0)
+}
+
+/// Checks pages of texts whose lengths are packed, and may be few bytes for any number of them.
+fn check_packed_lengths(file: &InputReader, column: &ColumnChunkMetaData, rows: usize) -> Result<()> {
+    for page in pages_of(file, column, rows)? {
+        let page = page?;
         let right = match lengths(&page, column) {
             Some((Encoding::DELTA_LENGTH_BYTE_ARRAY, lengths, values)) => are_packed(&mut Thrift::new(lengths), values),
             Some((Encoding::DELTA_BYTE_ARRAY, lengths, values)) => {

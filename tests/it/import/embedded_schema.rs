@@ -15,17 +15,22 @@ use tensilo::import::arrow::buffer::OffsetBuffer;
 use tensilo::import::arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit, i256};
 use tensilo_testing::Folder;
 
-/// Writes a batch and another schema to a Parquet file, converts that, and exports it.
-#[track_caller]
-fn embedded(whole: &RecordBatch, schema: &Schema) -> RecordBatch {
+/// Returns a Parquet file with a batch and another schema.
+fn with_schema(whole: &RecordBatch, schema: &Schema) -> Vec<u8> {
     let entries = vec![KeyValue::new("ARROW:schema".to_owned(), encode_arrow_schema(schema))];
     let properties = WriterProperties::builder().set_key_value_metadata(Some(entries)).build();
     let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
     let mut writer = ArrowWriter::try_new_with_options(Vec::new(), whole.schema(), options).unwrap();
     writer.write(whole).unwrap();
+    writer.into_inner().unwrap()
+}
+
+/// Writes a batch and another schema to a Parquet file, converts that, and exports it.
+#[track_caller]
+fn embedded(whole: &RecordBatch, schema: &Schema) -> RecordBatch {
     let folder = Folder::new();
     let path = folder.path("x.parquet");
-    write_old(&path, &writer.into_inner().unwrap());
+    write_old(&path, &with_schema(whole, schema));
     let file = converted(&folder, &[path], &ConvertOptions::new()).unwrap();
     only_batch(exported(&file, ExportFormat::Arrow, ExportOptions::new()).unwrap(), ExportFormat::Arrow)
 }
@@ -155,4 +160,26 @@ fn a_dictionary_of_nothing_but_nulls_is_null() {
     let keyed = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Null));
     let schema = Schema::new(vec![Field::new("x", keyed, true)]);
     assert_eq!(embedded(&nulls, &schema).column(0).data_type(), &DataType::Null);
+}
+
+/// The decoder would allocate 4 GiB for each null.
+#[test]
+fn nulls_that_no_sample_can_have_are_refused() {
+    let lists = new_null_array(&DataType::List(item(DataType::Float32)), 64);
+    let schema = Schema::new(vec![Field::new("x", DataType::FixedSizeList(item(DataType::Float32), 1 << 30), true)]);
+    let folder = Folder::new();
+    let path = folder.path("x.parquet");
+    write_old(&path, &with_schema(&one(lists), &schema));
+    let error = converted(&folder, &[path], &ConvertOptions::new()).map(|_| ()).unwrap_err();
+    assert_eq!((error.kind(), error.column()), (tensilo::ErrorKind::BadInput, Some("x")), "{error}");
+}
+
+#[test]
+fn marks_in_the_schema_are_not_believed() {
+    let whole = one(moments(None));
+    for key in ["PARQUET:int96", "PARQUET:encrypted", "tensilo.refused"] {
+        let field = whole.schema().field(0).clone().with_metadata([(key, "")]);
+        let found = embedded(&whole, &Schema::new(vec![field]));
+        assert_eq!(found, whole, "{key}");
+    }
 }

@@ -245,6 +245,18 @@ fn claims_of_a_page_are_compared_with_its_bytes() {
     }
 }
 
+/// No page is read if only names of folders become columns: it would write without end.
+#[test]
+fn rows_that_no_page_has_are_not_counted() {
+    let folder = Folder::new();
+    let mut file = numbers();
+    for path in [&[3][..], &[4, 0, 3], &of_column(5)] {
+        set(&mut file.footer, 0, path, 1 << 62);
+    }
+    let error = convert_damaged(&folder, &file.to_bytes()).map(|_| ()).unwrap_err();
+    assert!(error.message().contains("4611686018427387904 rows, of which"), "{error}");
+}
+
 /// Every integer of every header, small, large and negative: an error or a file, and no panic.
 #[test]
 fn no_integer_of_a_header_does_harm() {
