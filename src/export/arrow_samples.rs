@@ -9,7 +9,8 @@
 use super::elements::ElementsBuilder;
 use super::field::{Parts, imported_type, plain_type};
 use crate::batch::ListBuffer;
-use crate::logical::arrow_type::{in_arrow, stored_element};
+use crate::format::content::validity_bytes;
+use crate::logical::arrow_type::{self, in_arrow, members, stored_element};
 use crate::{ColumnSchema, DType, Extent};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_data::{ArrayData, ArrayDataBuilder};
@@ -75,14 +76,20 @@ fn build(column: &ArrowSamples<'_>) -> Made<(FieldRef, ArrayData)> {
             let member = Arc::new(Field::new("item", data.data_type().clone(), level.nullable));
             data = ArrayData::builder(DataType::LargeList(member))
                 .len(lists.list_count())
-                .nulls(nulls(lists.validity(), lists.list_count()))
+                .nulls(nulls(lists.validity(), lists.list_count())?)
                 .add_buffer(Buffer::from_vec(offsets_of(lists.offsets())?))
                 .add_child_data(data)
                 .build()?;
         }
     }
-    let metadata = column.schema.metadata.iter().map(|(key, value)| (key.clone(), value.clone()));
-    let metadata: HashMap<String, String> = metadata.filter(|(key, _)| key != "arrow.type").collect();
+    let mut metadata: HashMap<String, String> = column.schema.metadata.clone().into_iter().collect();
+    let mut element = data.data_type();
+    while let Some(member) = members(element) {
+        element = member.data_type();
+    }
+    if imported_type(column.schema).as_ref() == Some(element) {
+        metadata.remove(arrow_type::KEY); // the type says it
+    }
     // what is padded has no nulls any more
     let nullable = column.schema.nullable && !column.is_padded();
     let field = Field::new(column.schema.name.as_str(), data.data_type().clone(), nullable).with_metadata(metadata);
@@ -96,10 +103,10 @@ fn items(column: &ArrowSamples<'_>) -> Made<ArrayData> {
         let count = column.sample_count;
         let validity = if column.is_padded() { None } else { column.validity };
         let inner: Vec<Dimension> = extents.iter().skip(1).map(|extent| Dimension::Fixed(*extent)).collect();
-        return with_nulls(nested(column, inner, count)?, nulls(validity, count));
+        return with_nulls(nested(column, inner, count)?, nulls(validity, count)?);
     }
     let count = column.item_count;
-    let nulls = nulls(column.validity, count);
+    let nulls = nulls(column.validity, count)?;
     if schema.dtype.is_string() {
         let data_type = if schema.dtype == DType::Utf8 { DataType::LargeUtf8 } else { DataType::LargeBinary };
         let strings = ArrayData::builder(data_type).len(count).nulls(nulls);
@@ -244,7 +251,11 @@ fn offsets_of(offsets: &[u64]) -> Made<Vec<i64>> {
     if offsets.is_empty() { Ok(vec![0]) } else { offsets.iter().map(offset).collect() }
 }
 
-fn nulls(validity: Option<&[u8]>, count: usize) -> Option<NullBuffer> {
-    let bitmap = Buffer::from(validity?.to_vec());
-    Some(NullBuffer::new(BooleanBuffer::new(bitmap, 0, count)))
+fn nulls(validity: Option<&[u8]>, count: usize) -> Made<Option<NullBuffer>> {
+    let Some(bytes) = validity else { return Ok(None) };
+    if bytes.len() < validity_bytes(count) {
+        let message = format!("a validity bitmap of {} bytes, for {count} items", bytes.len());
+        return Err(ArrowError::InvalidArgumentError(message));
+    }
+    Ok(Some(NullBuffer::new(BooleanBuffer::new(Buffer::from(bytes.to_vec()), 0, count))))
 }

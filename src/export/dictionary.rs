@@ -185,7 +185,7 @@ const VALUE_BYTES: usize = 32;
 
 /// Values, all different, in the order of their keys.
 #[derive(Default)]
-pub(super) struct DictionaryValues {
+struct DictionaryValues {
     hasher: RandomState,
     /// The key of the value of each hash. Of two values with one hash, the later has the next hash
     /// that is free.
@@ -201,12 +201,12 @@ pub(super) struct DictionaryValues {
 
 impl DictionaryValues {
     /// Returns the number of values.
-    pub(super) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// Returns the key of a value, which is added if it is new.
-    pub(super) fn key_of(&mut self, value: &[u8]) -> Result<usize, ArrowError> {
+    fn key_of(&mut self, value: &[u8]) -> Result<usize, ArrowError> {
         let mut hash = self.hasher.hash_one(value);
         while let Some(key) = self.keys.get(&hash) {
             if self.value(*key) == Some(value) {
@@ -240,7 +240,7 @@ impl DictionaryValues {
 
     /// Returns the values as an array of type `to`. Those of type `plain` have any number of bytes
     /// each if it has offsets.
-    pub(super) fn array(&mut self, plain: &DataType, to: &DataType) -> Result<ArrayRef, ArrowError> {
+    fn array(&mut self, plain: &DataType, to: &DataType) -> Result<ArrayRef, ArrowError> {
         if let Some(array) = &self.array {
             return Ok(array.clone());
         }

@@ -6,9 +6,10 @@ use model::{SAMPLES, all_types, bytes_of, compare};
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::Path;
-use tensilo::export::{ExportOptions, batches, export, table_batches};
-use tensilo::import::arrow::array::{Array, AsArray, RecordBatch, RecordBatchReader};
-use tensilo::import::arrow::datatypes::{DataType, Date32Type, Field, Schema as ArrowSchema, TimeUnit};
+use tensilo::export::{ArrowSamples, ExportOptions, batches, export, table_batches};
+use tensilo::import::arrow::array::{Array, ArrayData, AsArray, RecordBatch, RecordBatchReader};
+use tensilo::import::arrow::buffer::Buffer;
+use tensilo::import::arrow::datatypes::{DataType, Date32Type, Field, FieldRef, Schema as ArrowSchema, TimeUnit};
 use tensilo::sink::Stream;
 use tensilo::{ColumnSchema, DType, ErrorKind, Extent, Metadata, Reader, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::Folder;
@@ -261,4 +262,37 @@ mod parquet_files {
         let (schema, batches) = read(&path);
         check_described(&schema, &batches[0]);
     }
+}
+
+/// Returns samples of scalars as Arrow has them.
+fn samples(schema: &ColumnSchema, values: &[i64], validity: Option<&[u8]>) -> Option<(FieldRef, ArrayData)> {
+    let samples = ArrowSamples {
+        schema,
+        sample_count: values.len(),
+        item_count: values.len(),
+        values: Buffer::from_vec(values.to_vec()),
+        tensor: None,
+        offsets: &[],
+        varying_extents: &[],
+        validity,
+        lists: &[],
+    };
+    samples.to_arrow().ok()
+}
+
+#[test]
+fn a_bitmap_of_samples_that_is_too_short_is_an_error() {
+    let schema = ColumnSchema::tensor("x", DType::I64, Shape::scalar()).nullable();
+    assert_eq!(samples(&schema, &[7; 9], Some(&[0xFE, 1])).unwrap().1.null_count(), 1);
+    assert!(samples(&schema, &[7; 9], Some(&[0xFE])).is_none());
+}
+
+#[test]
+fn samples_keep_the_type_of_the_source_if_they_do_not_get_it() {
+    let mut schema = ColumnSchema::tensor("x", DType::I64, Shape::scalar());
+    schema.metadata.insert("arrow.type".to_owned(), "date32".to_owned());
+    let (field, _) = samples(&schema, &[1, 2], None).unwrap();
+    assert_eq!((field.data_type(), field.metadata().len()), (&DataType::Date32, 0));
+    let (field, _) = samples(&schema, &[1, i64::MAX], None).unwrap();
+    assert_eq!((field.data_type(), &*field.metadata()["arrow.type"]), (&DataType::Int64, "date32"));
 }
