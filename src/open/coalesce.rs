@@ -28,7 +28,8 @@ pub struct CoalesceConfig {
     /// request.
     pub max_request_bytes: u64,
     /// The maximum number of requests in flight for one read. If it is 1, long runs of raw values
-    /// are read straight to their destination by [`Source::read_exact_at`](super::Source).
+    /// are read straight to their destination by
+    /// [`Source::read_exact_at`](super::Source::read_exact_at).
     pub max_in_flight: usize,
 }
 

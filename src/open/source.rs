@@ -303,6 +303,17 @@ impl FirstBytes {
     fn ends_inside(&self, offset: u64, length: usize) -> bool {
         offset.checked_add(u64_of(length)).is_some_and(|end| end <= self.bytes)
     }
+
+    /// Returns the ranges before the first that ends outside, and the error about that one.
+    fn inside<'a>(&self, ranges: &'a [Range<u64>]) -> (&'a [Range<u64>], std::result::Result<(), RangeError>) {
+        match ranges.iter().position(|range| range.end > self.bytes) {
+            Some(range) => {
+                let error = io::ErrorKind::UnexpectedEof.into();
+                (ranges.get(..range).unwrap_or(&[]), Err(RangeError { range, error }))
+            }
+            None => (ranges, Ok(())),
+        }
+    }
 }
 
 impl Source for FirstBytes {
@@ -327,10 +338,10 @@ impl Source for FirstBytes {
     }
 
     fn read_ranges(&self, ranges: &[Range<u64>], out: &mut [u8]) -> std::result::Result<(), RangeError> {
-        if let Some(range) = ranges.iter().position(|range| range.end > self.bytes) {
-            return Err(RangeError { range, error: io::ErrorKind::UnexpectedEof.into() });
-        }
-        self.source.read_ranges(ranges, out)
+        let (inside, checked) = self.inside(ranges);
+        let bytes = inside.iter().map(range_length).fold(0, usize::saturating_add);
+        self.source.read_ranges(inside, out.get_mut(..bytes).unwrap_or_default())?;
+        checked
     }
 
     fn alignment(&self) -> Option<u64> {
@@ -342,10 +353,9 @@ impl Source for FirstBytes {
         ranges: &[Range<u64>],
         memory: Box<dyn ReadMemory>,
     ) -> (Option<Box<dyn ReadMemory>>, std::result::Result<(), RangeError>) {
-        if let Some(range) = ranges.iter().position(|range| range.end > self.bytes) {
-            return (Some(memory), Err(RangeError { range, error: io::ErrorKind::UnexpectedEof.into() }));
-        }
-        self.source.read_to_memory(ranges, memory)
+        let (inside, checked) = self.inside(ranges);
+        let (memory, read) = self.source.read_to_memory(inside, memory);
+        (memory, read.and(checked))
     }
 
     fn prefetch(&self, ranges: &[Range<u64>]) {
@@ -359,5 +369,20 @@ impl Source for FirstBytes {
 
     fn identity(&self) -> Option<FileIdentity> {
         self.source.identity()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_before_the_one_that_ends_outside_are_read() {
+        let first = FirstBytes::new(Arc::new(InMemory(b"abcdef".to_vec())), 4);
+        let mut out = [0; 5];
+        let error = first.read_ranges(&[0..2, 3..4, 3..5], &mut out).unwrap_err();
+        assert_eq!((error.range, error.error.kind(), &out), (2, io::ErrorKind::UnexpectedEof, b"abd\0\0"));
+        first.read_ranges(&[0..4], &mut out[..4]).unwrap();
+        assert_eq!(&out, b"abcd\0");
     }
 }
