@@ -27,8 +27,8 @@ impl FromStr for DType {
 }
 
 impl Error {
-    /// Returns the error of the name of a column that is not one of `available`: for crates that build
-    /// on this one. It names the most similar one, and lists the first.
+    /// Returns the error of the name of a column that is not one of `available`: for crates that
+    /// build on this one. It names the most similar one, and lists the first.
     pub fn unknown_column<'a>(name: &str, available: impl Iterator<Item = &'a str> + Clone) -> Self {
         let similar = nearest(name, available.clone());
         let similar = similar.map_or(String::new(), |similar| format!("; the most similar is {similar:?}"));

@@ -3,8 +3,8 @@
 //!
 //! A file is opened again for each pass, and its columns are read in batches that stay in the
 //! processor's cache. What a cursor reads is the form that a writer takes, so nothing is copied. A
-//! struct has a column of nulls as an input, also where the file has none because no struct is null:
-//! so files with and without null structs can be converted together.
+//! struct has a column of nulls as an input, also where the file has none because no struct is
+//! null: so files with and without null structs can be converted together.
 
 use super::input::file::InputFile;
 use super::plan::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls, UNKNOWN, Wanted};

@@ -27,7 +27,8 @@ pub(super) struct InputOptions {
 /// The setters of [`InputOptions`], which are methods of the options around them.
 macro_rules! input_setters {
     ($writer:literal) => {
-        /// Sets the treatment of null elements inside tensors. The default is [`NullElements::Keep`].
+        /// Sets the treatment of null elements inside tensors. The default is
+        /// [`NullElements::Keep`].
         pub fn null_elements(mut self, treatment: NullElements) -> Self {
             self.input.null_elements = treatment;
             self
@@ -35,15 +36,15 @@ macro_rules! input_setters {
 
         #[doc = $writer]
         ///
-        /// If they have more than one [thread](WriterOptions::threads), as many other threads read, but
-        /// at most 8 and at most one for each row group of a Parquet file.
+        /// If they have more than one [thread](WriterOptions::threads), as many other threads read,
+        /// but at most 8 and at most one for each row group of a Parquet file.
         pub fn writer(mut self, options: WriterOptions) -> Self {
             self.input.writer = options;
             self
         }
 
-        /// Sets whether an input called `-` is the standard input, as on a command line, and not a file
-        /// of that name (default: no).
+        /// Sets whether an input called `-` is the standard input, as on a command line, and not a
+        /// file of that name (default: no).
         pub fn dash_is_stdin(mut self, dash_is_stdin: bool) -> Self {
             self.input.dash_is_stdin = dash_is_stdin;
             self

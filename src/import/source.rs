@@ -1,8 +1,9 @@
 //! The interface of importers, and the border at which panics of decoders become errors.
 //!
-//! A conversion makes one or two passes over a source. The first pass reads [outlines](Outline) of the
-//! columns whose type does not tell all; the second pass reads [rows](ColumnRows). A pass covers all
-//! rows, one part that another thread reads at the same time, or the rows from a number on.
+//! A conversion makes one or two passes over a source. The first pass reads [outlines](Outline) of
+//! the columns whose type does not tell all; the second pass reads [rows](ColumnRows). A pass
+//! covers all rows, one part that another thread reads at the same time, or the rows from a number
+//! on.
 
 #[cfg(feature = "arrow")]
 use super::arrow::united::TypeOrigin;
@@ -73,8 +74,8 @@ pub(super) trait Source {
     }
 
     /// Returns whether a column may have nulls that its type allows: null structs, or null members
-    /// of lists. `false` is what the file states, known without reading rows. If a pass finds that to
-    /// be wrong, [`is_belied`](Self::is_belied) says so.
+    /// of lists. `false` is what the file states, known without reading rows. If a pass finds that
+    /// to be wrong, [`is_belied`](Self::is_belied) says so.
     fn may_have_nulls(&self, _column: usize) -> bool {
         true
     }
