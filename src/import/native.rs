@@ -9,7 +9,7 @@
 use super::input::file::InputFile;
 use super::plan::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls, UNKNOWN, Wanted};
 use super::rows::{Batch, Bitmap, ColumnRows, ItemBytes, SharedBytes};
-use super::source::{Batches, PassRows, Source};
+use super::source::{Batches, PassRows, RowSource};
 use crate::batch::ListBuffer;
 use crate::bytes::le::u64_of;
 use crate::format::{followed_paths, path};
@@ -74,7 +74,7 @@ fn input_column(column: &Column, struct_nulls: Option<StructNulls>) -> InputColu
     }
 }
 
-impl Source for NativeFile {
+impl RowSource for NativeFile {
     fn columns(&self) -> &[InputColumn] {
         &self.columns
     }

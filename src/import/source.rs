@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub(super) type Batches<'a, T> = Box<dyn Iterator<Item = Result<Batch<T>>> + 'a>;
 
 /// The content of a file. Threads share it.
-pub(super) type SharedSource = Arc<dyn Source + Send + Sync>;
+pub(super) type SharedSource = Arc<dyn RowSource + Send + Sync>;
 
 /// The rows of a pass.
 #[derive(Clone, Copy, Debug)]
@@ -30,12 +30,12 @@ pub(super) enum PassRows {
     All,
     /// Those of one part. Parts follow one another.
     Part(usize),
-    /// Those from this number on, if the source [can skip rows](Source::can_skip_rows).
+    /// Those from this number on, if the source [can skip rows](RowSource::can_skip_rows).
     From(u64),
 }
 
 /// An input of one format. It can be read from its start as often as needed.
-pub(super) trait Source {
+pub(super) trait RowSource {
     /// Returns the columns, which do not change.
     fn columns(&self) -> &[InputColumn];
 
@@ -108,12 +108,12 @@ pub(super) trait Source {
 }
 
 /// Refuses sources that were changed since they were opened.
-pub(super) fn check_unchanged(sources: &[&dyn Source]) -> Result<()> {
+pub(super) fn check_unchanged(sources: &[&dyn RowSource]) -> Result<()> {
     sources.iter().try_for_each(|source| source.check_unchanged().map_err(|error| located(error, *source)))
 }
 
 /// Adds the source's path to an error that has none. If the source was changed, that is the error.
-pub(super) fn located(error: Error, source: &dyn Source) -> Error {
+pub(super) fn located(error: Error, source: &dyn RowSource) -> Error {
     let error = source.check_unchanged().err().unwrap_or(error);
     match source.path() {
         Some(path) => error.with_path(path),
@@ -122,7 +122,7 @@ pub(super) fn located(error: Error, source: &dyn Source) -> Error {
 }
 
 /// Returns the number of rows of all sources, if each knows it.
-pub(super) fn total_rows(sources: &[&dyn Source]) -> Option<u64> {
+pub(super) fn total_rows(sources: &[&dyn RowSource]) -> Option<u64> {
     sources.iter().try_fold(0_u64, |total, source| total.checked_add(source.row_count()?))
 }
 

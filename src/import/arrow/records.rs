@@ -15,7 +15,7 @@ use super::rows::{Located, locate, other_columns};
 use super::united::{TypeOrigin, adapted, null_bytes};
 use crate::import::plan::input_column::{ColumnKind, InputColumn, Wanted};
 use crate::import::rows::{Batch, ColumnRows, Outline, Problem};
-use crate::import::source::{Batches, PassRows, Source, guard};
+use crate::import::source::{Batches, PassRows, RowSource, guard};
 use crate::logical::arrow_type::TimeUnit;
 use crate::{Error, Metadata, Result};
 use arrow_array::{Array, ArrayRef, NullArray, RecordBatch, RecordBatchOptions, new_null_array};
@@ -157,7 +157,7 @@ fn columns_of(schema: &Schema) -> (Vec<InputColumn>, Vec<ColumnPath>) {
     found.into_iter().unzip()
 }
 
-impl<R: Records> Source for ArrowSource<R> {
+impl<R: Records> RowSource for ArrowSource<R> {
     fn columns(&self) -> &[InputColumn] {
         &self.columns
     }

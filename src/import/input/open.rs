@@ -13,7 +13,7 @@ use crate::import::arrow::united::{TypeOrigin, UnitedSchema, aligned, column_cou
 use crate::import::options::InputOptions;
 use crate::import::plan::input_column::{InputColumn, Wanted};
 use crate::import::rows::{Batch, ColumnRows, Outline};
-use crate::import::source::{Batches, PassRows, SharedSource, Source, guard};
+use crate::import::source::{Batches, PassRows, SharedSource, RowSource, guard};
 use crate::open::{FileIdentity, default_open_files, refuse_same};
 use crate::write::id_of;
 use crate::{Error, Metadata, Result, Schema};
@@ -201,7 +201,7 @@ impl OpenInput {
         Ok(Self { file, content, origin, partition, columns, threads: 1 })
     }
 
-    pub(in crate::import) fn source(&self) -> &dyn Source {
+    pub(in crate::import) fn source(&self) -> &dyn RowSource {
         self
     }
 
@@ -287,7 +287,7 @@ fn blame(file: &InputFile, error: Error) -> Error {
     file.check_unchanged().err().unwrap_or_else(|| file.blame_read(error))
 }
 
-impl Source for OpenInput {
+impl RowSource for OpenInput {
     fn columns(&self) -> &[InputColumn] {
         &self.columns
     }

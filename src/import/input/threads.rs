@@ -244,7 +244,7 @@ mod tests {
     use crate::Metadata;
     use crate::import::plan::input_column::{InputColumn, Wanted};
     use crate::import::rows::{ColumnRows, Outline};
-    use crate::import::source::{PassRows, Source};
+    use crate::import::source::{PassRows, RowSource};
     use std::path::Path;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -305,7 +305,7 @@ mod tests {
     /// The number of the only batch that cannot be read.
     const BAD: usize = 130;
 
-    impl Source for Counting {
+    impl RowSource for Counting {
         fn columns(&self) -> &[InputColumn] {
             &[]
         }

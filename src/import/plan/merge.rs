@@ -14,7 +14,7 @@ use crate::error::{Advice, display_path};
 use crate::format::path;
 use crate::import::options::ConvertOptions;
 use crate::import::plan::input_column::InputColumn;
-use crate::import::source::{Source, located};
+use crate::import::source::{RowSource, located};
 use crate::logical::saved_schema;
 use crate::{Error, Metadata, Result, limits};
 use std::borrow::Cow;
@@ -67,7 +67,7 @@ impl Plan {
 }
 
 /// Plans the conversion of sources, which must have the same columns.
-pub(in crate::import) fn of(sources: &[&dyn Source], options: &ConvertOptions) -> Result<Plan> {
+pub(in crate::import) fn of(sources: &[&dyn RowSource], options: &ConvertOptions) -> Result<Plan> {
     check_formats(sources)?;
     let renames = Renames::new(options)?;
     check_names(sources, options, &renames)?;
@@ -107,7 +107,7 @@ pub(in crate::import) fn of(sources: &[&dyn Source], options: &ConvertOptions) -
 
 /// Refuses tensilo files together with files of other formats: the shapes of the former are stated,
 /// those of the latter are found.
-fn check_formats(sources: &[&dyn Source]) -> Result<()> {
+fn check_formats(sources: &[&dyn RowSource]) -> Result<()> {
     let native = sources.iter().find(|source| source.is_native());
     let (Some(native), Some(other)) = (native, sources.iter().find(|source| !source.is_native())) else {
         return Ok(());
@@ -208,7 +208,7 @@ struct SchemaDifferences {
 }
 
 impl SchemaDifferences {
-    fn add(&mut self, source: &dyn Source, differences: Vec<String>) {
+    fn add(&mut self, source: &dyn RowSource, differences: Vec<String>) {
         const LISTED: usize = 50;
         self.count += differences.len();
         let room = LISTED.saturating_sub(self.listed.len());
@@ -223,7 +223,7 @@ impl SchemaDifferences {
 
     /// Refuses sources that differ. The error lists the first differences, and the number of
     /// others.
-    fn refuse(&self, sources: &[&dyn Source]) -> Result<()> {
+    fn refuse(&self, sources: &[&dyn RowSource]) -> Result<()> {
         let Some(first) = sources.first().filter(|_| self.count > 0) else { return Ok(()) };
         let more = match self.count - self.listed.len() {
             0 => String::new(),
@@ -238,7 +238,7 @@ impl SchemaDifferences {
     }
 }
 
-fn name(source: &dyn Source) -> String {
+fn name(source: &dyn RowSource) -> String {
     source.path().map_or_else(|| "another source".to_owned(), |path| display_path(path).to_string())
 }
 

@@ -7,14 +7,14 @@ use super::column::Column;
 use crate::format::path::{self, Component};
 use crate::import::options::ConvertOptions;
 use crate::import::plan::input_column::{InputColumn, Level};
-use crate::import::source::Source;
+use crate::import::source::RowSource;
 use crate::logical::saved_schema;
 use crate::{DType, Error, Extent, Metadata, Result, Shape};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// Refuses names that no source has.
-pub(super) fn check_names(sources: &[&dyn Source], options: &ConvertOptions, renames: &Renames) -> Result<()> {
+pub(super) fn check_names(sources: &[&dyn RowSource], options: &ConvertOptions, renames: &Renames) -> Result<()> {
     let selectors = options.columns.iter().flatten().chain(&options.skip);
     let named = options.casts.iter().map(|(name, _)| name).chain(options.shapes.iter().map(|(name, _)| name));
     let columns = || {

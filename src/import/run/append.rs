@@ -12,7 +12,7 @@ use crate::import::options::{AppendOptions, Progress};
 use crate::import::options::{PlannedInput, ShardFiles, ShardPlan};
 use crate::import::plan::input_column::{ColumnKind, InputColumn};
 use crate::import::plan::{Column, check_shape, describe};
-use crate::import::source::{Source, check_unchanged, located, total_rows};
+use crate::import::source::{RowSource, check_unchanged, located, total_rows};
 use crate::logical::arrow_type::{self, ArrowType};
 use crate::open::FileIdentity;
 use crate::write::Sink;
@@ -140,7 +140,7 @@ pub(in crate::import) fn convert_rows<K: Sink>(
 
 /// Inputs that are appended to a table with columns.
 struct PlannedAppend<'a> {
-    sources: Vec<&'a dyn Source>,
+    sources: Vec<&'a dyn RowSource>,
     /// For each source.
     plans: Vec<Plan>,
     options: &'a AppendOptions,
@@ -149,8 +149,8 @@ struct PlannedAppend<'a> {
 impl<'a> PlannedAppend<'a> {
     /// Plans to append inputs to a table of this schema. `path` is that of the table.
     fn of(inputs: &[&'a OpenInput], schema: &Schema, path: &Path, options: &'a AppendOptions) -> Result<Self> {
-        let sources: Vec<&dyn Source> = inputs.iter().map(|input| input.source()).collect();
-        let plan = |source: &&dyn Source| {
+        let sources: Vec<&dyn RowSource> = inputs.iter().map(|input| input.source()).collect();
+        let plan = |source: &&dyn RowSource| {
             let plan = Plan::of(*source, schema, options.skip_others);
             plan.map_err(|differences| located(differences.refusal(path), *source))
         };
@@ -215,7 +215,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(source: &dyn Source, schema: &Schema, skip_others: bool) -> std::result::Result<Self, FileDifferences> {
+    fn of(source: &dyn RowSource, schema: &Schema, skip_others: bool) -> std::result::Result<Self, FileDifferences> {
         let mut left: HashMap<(&str, bool), Vec<(usize, &InputColumn)>> = HashMap::new();
         for (position, column) in source.columns().iter().enumerate() {
             left.entry((&column.name, column.struct_nulls.is_some())).or_default().push((position, column));

@@ -15,7 +15,7 @@ use crate::import::options::{ConvertOptions, Progress};
 use crate::import::options::{ShardFiles, ShardPlan};
 use crate::import::plan::{self, Column, Plan};
 use crate::import::rows::{Batch, ColumnRows, NullElements, Problem};
-use crate::import::source::{PassRows, Source, check_unchanged, located, total_rows};
+use crate::import::source::{PassRows, RowSource, check_unchanged, located, total_rows};
 use crate::write::Sink;
 use crate::{ColumnBatch, Error, Result, Schema, Summary, Writer};
 use std::collections::HashSet;
@@ -23,7 +23,7 @@ use std::ops::{ControlFlow, Range};
 
 /// Converts all sources to one file.
 pub(in crate::import) fn run<K: Sink>(
-    sources: &[&dyn Source],
+    sources: &[&dyn RowSource],
     sink: K,
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -34,7 +34,7 @@ pub(in crate::import) fn run<K: Sink>(
 /// Converts all sources to files of at most `shard_bytes` raw bytes, or one sample. `check` refuses
 /// a file that is an input. Errors that are not of `files` are given to `complete`.
 pub(in crate::import) fn run_shards<F: ShardFiles>(
-    sources: &[&dyn Source],
+    sources: &[&dyn RowSource],
     (files, check): (&mut F, &dyn Fn(&F::Sink) -> Result<()>),
     shard_bytes: u64,
     options: &ConvertOptions,
@@ -60,7 +60,7 @@ pub(in crate::import) fn plan_shards(
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<ShardPlan> {
-    let sources: Vec<&dyn Source> = inputs.iter().map(|input| input.source()).collect();
+    let sources: Vec<&dyn RowSource> = inputs.iter().map(|input| input.source()).collect();
     in_two_passes(&sources, options, progress, |plan, progress| {
         refuse_rounded(plan)?;
         let plan = &renumbered(plan);
@@ -85,7 +85,7 @@ fn renumbered(plan: &Plan) -> Plan {
 
 /// Makes the first pass, and then the second one, `write`.
 fn in_two_passes<T>(
-    sources: &[&dyn Source],
+    sources: &[&dyn RowSource],
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     write: impl FnOnce(&Plan, &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<T>,
@@ -102,7 +102,7 @@ fn in_two_passes<T>(
 /// better, and structs that may be null have a column for nulls.
 #[cfg(feature = "arrow")]
 pub(in crate::import) fn run_once<K: Sink>(
-    source: &dyn Source,
+    source: &dyn RowSource,
     sink: K,
     options: &ConvertOptions,
 ) -> Result<Summary<K>> {
@@ -113,7 +113,7 @@ pub(in crate::import) fn run_once<K: Sink>(
 
 /// Makes the second pass.
 fn write<K: Sink>(
-    sources: &[&dyn Source],
+    sources: &[&dyn RowSource],
     plan: &Plan,
     sink: K,
     options: &ConvertOptions,
@@ -143,7 +143,7 @@ fn schema(plan: &Plan) -> Schema {
 
 /// Copies all rows of all sources.
 fn copy(
-    sources: &[&dyn Source],
+    sources: &[&dyn RowSource],
     plan: &Plan,
     target: &mut impl SampleTarget,
     options: &ConvertOptions,
@@ -161,7 +161,7 @@ fn copy(
 const NO_COLUMN_FOR_NULLS: &str = "a null struct, and the file has no column for the nulls of this struct; convert \
                                    the inputs of the file and this one to a new file";
 
-fn planned<'a>(sources: &[&'a dyn Source], plan: &'a Plan) -> Vec<PlannedSource<'a>> {
+fn planned<'a>(sources: &[&'a dyn RowSource], plan: &'a Plan) -> Vec<PlannedSource<'a>> {
     let sources = sources.iter().zip(&plan.positions);
     sources.map(|(source, positions)| PlannedSource { source: *source, columns: &plan.columns, positions }).collect()
 }

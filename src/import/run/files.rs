@@ -3,7 +3,7 @@
 use crate::error::Advice;
 use crate::import::input::{self, OpenInput};
 use crate::import::options::{AppendOptions, ConvertOptions, PlannedInput, Progress, ShardFiles, ShardPlan};
-use crate::import::source::Source;
+use crate::import::source::RowSource;
 use crate::write::{AtomicFile, Sink};
 use crate::{Error, ErrorKind, Result, Schema, Summary};
 use std::ops::{ControlFlow, Range};
@@ -150,7 +150,7 @@ impl Conversion {
         Ok(conversion)
     }
 
-    fn sources(&self) -> Vec<&dyn Source> {
+    fn sources(&self) -> Vec<&dyn RowSource> {
         input::with_columns(&self.inputs).into_iter().map(OpenInput::source).collect()
     }
 

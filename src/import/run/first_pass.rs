@@ -18,7 +18,7 @@ use crate::import::plan::input_column::{ColumnKind, Level, UNKNOWN, open_count};
 use crate::import::plan::{Column, Plan, in_unit};
 use crate::import::rows::{Batch, NullElements, Outline, Problem};
 use crate::import::run::found::FoundShape;
-use crate::import::source::{PassRows, Source, located, total_rows};
+use crate::import::source::{PassRows, RowSource, located, total_rows};
 use crate::logical::arrow_type::{self, ArrowType, FOUND_SHAPE, TimeUnit};
 use crate::{Extent, Shape};
 use std::collections::BTreeMap;
@@ -91,7 +91,7 @@ impl Finder {
 /// Reads the columns about which the type does not tell all, and nothing else, and completes the
 /// plan.
 pub(super) fn complete(
-    sources: &[&dyn Source],
+    sources: &[&dyn RowSource],
     plan: &mut Plan,
     null_elements: NullElements,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -99,7 +99,7 @@ pub(super) fn complete(
     let mut finders: Vec<Finder> = plan.columns.iter().map(|column| Finder::new(column, null_elements)).collect();
     let total = total_rows(sources);
     let mut rows = 0;
-    let mut starts: Vec<(u64, &dyn Source)> = Vec::new();
+    let mut starts: Vec<(u64, &dyn RowSource)> = Vec::new();
     for (source, positions) in sources.iter().zip(&plan.positions) {
         starts.push((rows, *source));
         let wanted = positions.iter().map(|&position| source.may_have_nulls(position)).enumerate();
@@ -134,7 +134,7 @@ pub(super) fn complete(
 
 /// The first pass over one source.
 struct Scan<'a> {
-    source: &'a dyn Source,
+    source: &'a dyn RowSource,
     columns: &'a [Column],
     /// The position of each column in the source.
     positions: &'a [usize],

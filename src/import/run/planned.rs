@@ -5,13 +5,13 @@ use crate::Shape;
 use crate::import::plan::Column;
 use crate::import::plan::input_column::Wanted;
 use crate::import::rows::{ColumnRows, NullElements, Problem};
-use crate::import::source::Source;
+use crate::import::source::RowSource;
 use std::ops::Range;
 
 /// A source, and what is made of it.
 #[derive(Clone, Copy)]
 pub(super) struct PlannedSource<'a> {
-    pub source: &'a dyn Source,
+    pub source: &'a dyn RowSource,
     /// The columns of the file, and then the nulls of structs that it has no column for.
     pub columns: &'a [Column],
     /// The position of each column in the source.

@@ -14,7 +14,7 @@ use crate::import::options::Progress;
 use crate::import::options::{PlannedInput, PlannedShard, ShardFiles, ShardPlan};
 use crate::import::plan::input_column::Wanted;
 use crate::import::rows::fixed_row_bytes;
-use crate::import::source::{PassRows, Source, check_unchanged, located, total_rows};
+use crate::import::source::{PassRows, RowSource, check_unchanged, located, total_rows};
 use crate::write::Sink;
 use crate::{ColumnBatch, ColumnSchema, Error, Result, Schema, Writer, WriterOptions};
 use std::iter::repeat_n;
@@ -192,7 +192,7 @@ pub(super) fn divide(
     options: &WriterOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<ShardPlan> {
-    let sources: Vec<&dyn Source> = planned.iter().map(|planned| planned.source).collect();
+    let sources: Vec<&dyn RowSource> = planned.iter().map(|planned| planned.source).collect();
     let mut division = Division {
         ends: FileEnds::new(shard_bytes),
         files: Vec::new(),
