@@ -209,7 +209,6 @@
 #[cfg(feature = "arrow")]
 pub mod arrow;
 mod input;
-mod native;
 mod options;
 #[cfg(feature = "arrow")]
 mod other_formats;
@@ -219,6 +218,7 @@ mod plan;
 mod rows;
 mod run;
 mod source;
+mod tensilo_file;
 
 #[cfg(feature = "arrow")]
 pub use arrow::united::TypeOrigin;

@@ -91,14 +91,14 @@ pub(super) struct Batch<T> {
 }
 
 /// A part of a batch, which takes memory.
-pub(super) trait InMemory {
+pub(super) trait MemorySize {
     /// Returns about how much memory it takes.
     fn byte_count(&self) -> usize;
 }
 
-impl<T: InMemory> InMemory for Batch<T> {
+impl<T: MemorySize> MemorySize for Batch<T> {
     fn byte_count(&self) -> usize {
-        let columns = self.columns.iter().flatten().map(InMemory::byte_count);
+        let columns = self.columns.iter().flatten().map(MemorySize::byte_count);
         columns.fold(size_of_val(self.columns.as_slice()), usize::saturating_add)
     }
 }
@@ -118,7 +118,7 @@ pub(super) struct Outline {
     pub has_null_struct: bool,
 }
 
-impl InMemory for Outline {
+impl MemorySize for Outline {
     fn byte_count(&self) -> usize {
         // no overflow: they are in memory
         size_of_val(self.extents.as_slice()) + size_of_val(self.instants.as_slice())
@@ -241,7 +241,7 @@ pub(super) struct NullElementBits {
     pub width: usize,
 }
 
-impl InMemory for ColumnRows {
+impl MemorySize for ColumnRows {
     fn byte_count(&self) -> usize {
         let lists = self.lists.iter().map(|lists| size_of_val(lists.offsets()) + lists.bits().len());
         let offsets = match &self.item_bytes {

@@ -49,7 +49,7 @@ pub(super) trait RowSource {
     fn row_count(&self) -> Option<u64>;
 
     /// Returns whether this is a tensilo file.
-    fn is_native(&self) -> bool {
+    fn is_tensilo(&self) -> bool {
         false
     }
 

@@ -98,7 +98,7 @@ fn data_files(root: &Path) -> Result<Vec<PathBuf>> {
 struct DataFiles {
     parquet: Vec<PathBuf>,
     arrow: Vec<PathBuf>,
-    native: Vec<PathBuf>,
+    tensilo: Vec<PathBuf>,
 }
 
 impl DataFiles {
@@ -107,7 +107,7 @@ impl DataFiles {
         let files = match path.file_name().and_then(format_of) {
             Some(DataFormat::Parquet) => &mut self.parquet,
             Some(DataFormat::Arrow) => &mut self.arrow,
-            Some(DataFormat::Native) => &mut self.native,
+            Some(DataFormat::Tensilo) => &mut self.tensilo,
             None => return false,
         };
         files.push(path.to_path_buf());
@@ -122,7 +122,7 @@ impl DataFiles {
     /// Returns the files that are read, in the byte order of their paths.
     fn chosen(self) -> Result<Vec<PathBuf>> {
         let mut files = match (self.parquet, self.arrow) {
-            (parquet, arrow) if parquet.is_empty() && arrow.is_empty() => self.native,
+            (parquet, arrow) if parquet.is_empty() && arrow.is_empty() => self.tensilo,
             (parquet, arrow) if arrow.is_empty() => parquet,
             (parquet, arrow) if parquet.is_empty() => arrow,
             _ => {
@@ -247,7 +247,7 @@ fn check_not_saved(folder: &Path, name: &OsStr) -> Result<()> {
 enum DataFormat {
     Parquet,
     Arrow,
-    Native,
+    Tensilo,
 }
 
 fn format_of(name: &OsStr) -> Option<DataFormat> {
@@ -255,7 +255,7 @@ fn format_of(name: &OsStr) -> Option<DataFormat> {
     match extension.to_ascii_lowercase().as_encoded_bytes() {
         b"parquet" => Some(DataFormat::Parquet),
         b"arrow" | b"feather" => Some(DataFormat::Arrow),
-        b"tsl" => Some(DataFormat::Native),
+        b"tsl" => Some(DataFormat::Tensilo),
         _ => None,
     }
 }

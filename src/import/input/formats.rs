@@ -3,7 +3,7 @@
 use super::file::InputFile;
 #[cfg(feature = "arrow")]
 use crate::import::arrow::ipc_files;
-use crate::import::native;
+use crate::import::tensilo_file;
 use crate::import::options::InputOptions;
 #[cfg(feature = "parquet")]
 use crate::import::parquet;
@@ -25,7 +25,7 @@ pub(in crate::import) fn open(file: &Arc<InputFile>, options: &InputOptions) -> 
         [b'P', b'A', b'R', b'1', ..] => parquet(file),
         [b'P', b'A', b'R', b'E', ..] => encrypted_parquet(),
         [b'A', b'R', b'R', b'O', b'W', b'1', ..] => arrow_file(file),
-        first if first.starts_with(&native::MAGIC) => tensilo_file(file),
+        first if first.starts_with(&tensilo_file::MAGIC) => tensilo_file(file),
         first if foreign::placeholder(first).is_some() => Err(unknown(first, &accepted(options))),
         _ => match other_format(file, options)? {
             Some(content) => {
@@ -79,7 +79,7 @@ fn ends(file: &InputFile) -> Result<Vec<u8>> {
 }
 
 fn tensilo_file(file: &Arc<InputFile>) -> Opened {
-    let (content, origin) = native::open(file)?;
+    let (content, origin) = tensilo_file::open(file)?;
     Ok((Arc::new(content), origin))
 }
 

@@ -254,7 +254,7 @@ impl OpenInput {
     /// Returns whether the columns of the input count: it has samples, as far as that is known
     /// before reading, or is a tensilo file, which states shapes also without samples.
     fn has_samples(&self) -> bool {
-        self.row_count() != Some(0) || self.is_native()
+        self.row_count() != Some(0) || self.is_tensilo()
     }
 
     /// Gives the columns that the file itself has those of `united`, as far as its values can have
@@ -304,8 +304,8 @@ impl RowSource for OpenInput {
         self.content.row_count()
     }
 
-    fn is_native(&self) -> bool {
-        self.content.is_native()
+    fn is_tensilo(&self) -> bool {
+        self.content.is_tensilo()
     }
 
     fn batches(&self, columns: &[Wanted], rows: PassRows) -> Result<Batches<'_, ColumnRows>> {

@@ -5,7 +5,7 @@
 //! in the order of the parts, so batches come in order. A queue is closed when one of its ends is
 //! dropped: that ends the threads if the caller takes no more.
 
-use crate::import::rows::{Batch, InMemory};
+use crate::import::rows::{Batch, MemorySize};
 use crate::import::source::{Batches, SharedSource, guard};
 use crate::{Error, Result};
 use std::collections::VecDeque;
@@ -26,7 +26,7 @@ const QUEUED_BATCHES: usize = 1024;
 /// `threads` threads, and yielded in order.
 pub(in crate::import) fn pass<T, F>(source: &SharedSource, threads: usize, begin: F) -> Result<Batches<'static, T>>
 where
-    T: InMemory + Send + 'static,
+    T: MemorySize + Send + 'static,
     F: for<'a> Fn(&'a SharedSource, usize) -> Result<Batches<'a, T>> + Send + Sync + 'static,
 {
     let part_count = source.part_count();
@@ -162,7 +162,7 @@ impl<T> Queue<T> {
 /// The end of the thread that reads.
 struct BatchSender<T>(Arc<Queue<T>>);
 
-impl<T: InMemory> BatchSender<T> {
+impl<T: MemorySize> BatchSender<T> {
     /// Sends the batches of a pass, until one cannot be read or no more are taken. The panic of a
     /// decoder is sent as an error.
     fn send_all<'a>(&self, begin: impl FnOnce() -> Result<Batches<'a, T>>) {
@@ -195,7 +195,7 @@ impl<T: InMemory> BatchSender<T> {
     }
 
     fn send(&self, batch: Result<Batch<T>>) {
-        let bytes = batch.as_ref().map_or(0, InMemory::byte_count);
+        let bytes = batch.as_ref().map_or(0, MemorySize::byte_count);
         let mut state = self.0.lock();
         state.bytes = state.bytes.saturating_add(bytes);
         state.batches.push_back((batch, bytes));

@@ -108,13 +108,13 @@ pub(in crate::import) fn of(sources: &[&dyn RowSource], options: &ConvertOptions
 /// Refuses tensilo files together with files of other formats: the shapes of the former are stated,
 /// those of the latter are found.
 fn check_formats(sources: &[&dyn RowSource]) -> Result<()> {
-    let native = sources.iter().find(|source| source.is_native());
-    let (Some(native), Some(other)) = (native, sources.iter().find(|source| !source.is_native())) else {
+    let tensilo = sources.iter().find(|source| source.is_tensilo());
+    let (Some(tensilo), Some(other)) = (tensilo, sources.iter().find(|source| !source.is_tensilo())) else {
         return Ok(());
     };
     let message = format!(
         "is no tensilo file, and {} is one; convert the others first, then convert all tensilo files to one",
-        name(*native)
+        name(*tensilo)
     );
     Err(located(Error::bad_argument(message), *other))
 }

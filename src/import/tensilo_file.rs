@@ -26,7 +26,7 @@ pub(super) const MAGIC: [u8; 4] = *b"\x89TSL";
 const BATCH_BYTES: u64 = 2 << 20;
 
 /// Opens a tensilo file. The id of a file made from it depends on its id and its content.
-pub(super) fn open(file: &Arc<InputFile>) -> Result<(NativeFile, Vec<u8>)> {
+pub(super) fn open(file: &Arc<InputFile>) -> Result<(TensiloFile, Vec<u8>)> {
     let reader = OpenOptions::new().open(file.hold()?)?;
     let origin = [&reader.file_id().0[..], &reader.content_id().0].concat();
     let schema = reader.schema();
@@ -37,7 +37,7 @@ pub(super) fn open(file: &Arc<InputFile>) -> Result<(NativeFile, Vec<u8>)> {
     if reader.commit_count() > 1 {
         saved_schema::forget_order(&mut metadata);
     }
-    let content = NativeFile {
+    let content = TensiloFile {
         file: Arc::clone(file),
         columns: stored.chain(added).collect(),
         absent,
@@ -48,7 +48,7 @@ pub(super) fn open(file: &Arc<InputFile>) -> Result<(NativeFile, Vec<u8>)> {
 }
 
 /// A tensilo file. It is opened again for each pass.
-pub(super) struct NativeFile {
+pub(super) struct TensiloFile {
     file: Arc<InputFile>,
     columns: Vec<InputColumn>,
     /// The columns behind those of the file.
@@ -74,7 +74,7 @@ fn input_column(column: &Column, struct_nulls: Option<StructNulls>) -> InputColu
     }
 }
 
-impl RowSource for NativeFile {
+impl RowSource for TensiloFile {
     fn columns(&self) -> &[InputColumn] {
         &self.columns
     }
@@ -91,7 +91,7 @@ impl RowSource for NativeFile {
         Some(self.sample_count)
     }
 
-    fn is_native(&self) -> bool {
+    fn is_tensilo(&self) -> bool {
         true
     }
 
@@ -105,12 +105,12 @@ impl RowSource for NativeFile {
             Some(PassColumn { cursor: column.cursor(), column, no_nulls })
         };
         let columns = columns.iter().map(column).collect::<Option<_>>().ok_or_else(unknown)?;
-        Ok(Box::new(NativePass { columns, next: 0, end: reader.sample_count() }))
+        Ok(Box::new(TensiloPass { columns, next: 0, end: reader.sample_count() }))
     }
 }
 
 /// One pass over some columns.
-struct NativePass {
+struct TensiloPass {
     columns: Vec<PassColumn>,
     /// The first sample of the next batch.
     next: u64,
@@ -124,7 +124,7 @@ struct PassColumn {
     no_nulls: Option<NoNulls>,
 }
 
-impl NativePass {
+impl TensiloPass {
     fn batch(&mut self) -> Result<Batch<ColumnRows>> {
         let range = self.next..self.batch_end()?;
         let row_count = usize::try_from(range.end - range.start); // at least one
@@ -167,7 +167,7 @@ impl NativePass {
     }
 }
 
-impl Iterator for NativePass {
+impl Iterator for TensiloPass {
     type Item = Result<Batch<ColumnRows>>;
 
     fn next(&mut self) -> Option<Self::Item> {
