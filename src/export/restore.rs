@@ -74,22 +74,22 @@ impl Outputs {
         let by_name: HashMap<&str, &FieldRef> = saved.iter().map(|field| (field.name().as_str(), field)).collect();
         let as_lists = choice.tensors == TensorForm::Lists;
         let targets = columns.iter().map(|(column, cast)| Target::new(column, cast.as_ref(), choice, as_lists));
-        let mut plan = Plan { columns, choice, targets: targets.collect::<Result<_>>()? };
+        let mut chosen = Targets { columns, choice, targets: targets.collect::<Result<_>>()? };
         let (mut outputs, mut restored) = (Vec::new(), HashSet::new());
         let exported = with_paths(columns.iter().map(|(column, _)| column), &saved);
         for node in FieldNode::of_columns(exported.iter().map(|column| &**column)) {
             let wanted = by_name.get(node.name()).copied();
             let retype = match wanted.filter(|_| !choice.stored_types) {
-                Some(wanted) => plan.retype(&node, wanted)?,
+                Some(wanted) => chosen.retype(&node, wanted)?,
                 None => None,
             };
             let is_whole = whole.get(node.name()) == Some(&node.columns().len());
             let is_exact = retype.as_ref().is_some_and(|retype| retype.is_exact);
-            let is_restored = is_exact || (wanted.is_none() && plan.is_as_implied(&node));
-            if is_whole && is_restored && plan.has_source_types(&node) {
+            let is_restored = is_exact || (wanted.is_none() && chosen.is_as_implied(&node));
+            if is_whole && is_restored && chosen.has_source_types(&node) {
                 restored.insert(node.name().to_owned());
             }
-            let plain = plan.plain(&node)?;
+            let plain = chosen.plain(&node)?;
             outputs.push(Output { node, plain, retype });
         }
         let is_kept = |key: &str, value: &str| {
@@ -98,18 +98,18 @@ impl Outputs {
         };
         let kept = metadata.iter().filter(|(key, value)| is_kept(key, value));
         let metadata = kept.map(|(key, value)| (key.clone(), value.clone())).collect();
-        Ok(Self { targets: plan.targets, all: outputs, metadata })
+        Ok(Self { targets: chosen.targets, all: outputs, metadata })
     }
 }
 
 /// The targets of columns, which become others until the fields fit those of the source.
-struct Plan<'a> {
+struct Targets<'a> {
     columns: &'a [(ColumnSchema, Option<CastFacts>)],
     choice: TypeChoice,
     targets: Vec<Target>,
 }
 
-impl Plan<'_> {
+impl Targets<'_> {
     /// Returns the columns of a node, each with its target.
     fn of_node(&self, node: &FieldNode) -> impl Iterator<Item = (&ColumnSchema, &Target)> {
         let number = |number: usize| Some((&self.columns.get(number)?.0, self.targets.get(number)?));

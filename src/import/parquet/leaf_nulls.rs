@@ -24,9 +24,9 @@ struct Leaf {
 
 impl LeafNulls {
     pub(super) fn of(metadata: &ParquetMetaData, schema: &Schema) -> Self {
-        let mut members = Vec::new();
-        find_members(metadata.file_metadata().schema(), LevelsAbove::default(), &mut members);
-        let leaves: Vec<Leaf> = members.iter().enumerate().map(|(i, levels)| Leaf::of(metadata, i, levels)).collect();
+        let mut levels = Vec::new();
+        find_null_levels(metadata.file_metadata().schema(), LevelsAbove::default(), &mut levels);
+        let leaves: Vec<Leaf> = levels.iter().enumerate().map(|(i, levels)| Leaf::of(metadata, i, levels)).collect();
         Self { leaves, order: SchemaOrder::of(schema, Listed::Leaves) }
     }
 
@@ -67,14 +67,14 @@ struct LevelsAbove {
     level: usize,
     in_list: bool,
     /// The definition levels of null members of lists.
-    members: Vec<usize>,
+    null_levels: Vec<usize>,
 }
 
 /// Finds the definition levels of null members of lists, for each leaf below a node. The depth is
 /// that of the schema, which the decoder has bounded.
-fn find_members(node: &Type, at: LevelsAbove, found: &mut Vec<Vec<usize>>) {
+fn find_null_levels(node: &Type, at: LevelsAbove, found: &mut Vec<Vec<usize>>) {
     if !node.is_group() {
-        found.push(at.members);
+        found.push(at.null_levels);
         return;
     }
     for child in node.get_fields() {
@@ -82,7 +82,7 @@ fn find_members(node: &Type, at: LevelsAbove, found: &mut Vec<Vec<usize>>) {
         match child.get_basic_info().repetition() {
             Repetition::REQUIRED => {}
             Repetition::OPTIONAL => {
-                inside.members.extend(inside.in_list.then_some(inside.level));
+                inside.null_levels.extend(inside.in_list.then_some(inside.level));
                 inside.level += 1; // at most the depth
             }
             Repetition::REPEATED => {
@@ -90,6 +90,6 @@ fn find_members(node: &Type, at: LevelsAbove, found: &mut Vec<Vec<usize>>) {
                 inside.level += 1;
             }
         }
-        find_members(child, inside, found);
+        find_null_levels(child, inside, found);
     }
 }

@@ -1,6 +1,6 @@
 //! Appends to a file or to files, whose columns state the names and types.
 
-use super::convert::Copy;
+use super::convert::SecondPass;
 use super::diagnosis::Diagnosis;
 use super::planned::PlannedSource;
 use super::target::{SampleTarget, ShardWriter, divide};
@@ -121,7 +121,7 @@ pub(in crate::import) fn convert_rows<K: Sink>(
     let mut writer = Writer::new(sink, schema.clone(), &options.input.writer)?;
     let total = Some(rows.end.saturating_sub(rows.start));
     for (planned, (_, first, own)) in planned.all().zip(&ranges) {
-        let copy = Copy { planned, null_elements: options.input.null_elements };
+        let copy = SecondPass { planned, null_elements: options.input.null_elements };
         let mut tell = |done| progress(Progress::Converting { done, total });
         copy.rows(own, *first, &mut writer, &mut tell).map_err(for_append)?;
     }
@@ -142,7 +142,7 @@ pub(in crate::import) fn convert_rows<K: Sink>(
 struct PlannedAppend<'a> {
     sources: Vec<&'a dyn RowSource>,
     /// For each source.
-    plans: Vec<Plan>,
+    plans: Vec<AppendPlan>,
     options: &'a AppendOptions,
 }
 
@@ -151,7 +151,7 @@ impl<'a> PlannedAppend<'a> {
     fn of(inputs: &[&'a OpenInput], schema: &Schema, path: &Path, options: &'a AppendOptions) -> Result<Self> {
         let sources: Vec<&dyn RowSource> = inputs.iter().map(|input| input.source()).collect();
         let plan = |source: &&dyn RowSource| {
-            let plan = Plan::of(*source, schema, options.skip_others);
+            let plan = AppendPlan::of(*source, schema, options.skip_others);
             plan.map_err(|differences| located(differences.refusal(path), *source))
         };
         let plans = sources.iter().map(plan).collect::<Result<_>>()?;
@@ -160,7 +160,7 @@ impl<'a> PlannedAppend<'a> {
 
     fn all(&self) -> impl Iterator<Item = PlannedSource<'_>> {
         let planned = self.sources.iter().zip(&self.plans);
-        planned.map(|(source, Plan { columns, positions })| PlannedSource { source: *source, columns, positions })
+        planned.map(|(source, AppendPlan { columns, positions })| PlannedSource { source: *source, columns, positions })
     }
 
     /// Copies all rows.
@@ -185,7 +185,7 @@ impl<'a> PlannedAppend<'a> {
         let (before, total) = (target.sample_count(), total_rows(&self.sources));
         go_on(progress(Progress::Converting { done: 0, total }))?; // before anything is written
         for planned in self.all() {
-            let copy = Copy { planned, null_elements: self.options.input.null_elements };
+            let copy = SecondPass { planned, null_elements: self.options.input.null_elements };
             copy.all(target, &mut |samples| {
                 let done = samples.saturating_sub(before);
                 progress(Progress::Converting { done, total })
@@ -209,12 +209,12 @@ fn for_append(error: Error) -> Error {
 
 /// The columns of the file in one source, in the order of the file, and then the nulls of structs
 /// for which the file has no column.
-struct Plan {
+struct AppendPlan {
     columns: Vec<Column>,
     positions: Vec<usize>,
 }
 
-impl Plan {
+impl AppendPlan {
     fn of(source: &dyn RowSource, schema: &Schema, skip_others: bool) -> std::result::Result<Self, FileDifferences> {
         let mut left: HashMap<(&str, bool), Vec<(usize, &InputColumn)>> = HashMap::new();
         for (position, column) in source.columns().iter().enumerate() {

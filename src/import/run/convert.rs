@@ -152,7 +152,7 @@ fn copy(
     let total = total_rows(sources);
     go_on(progress(Progress::Converting { done: 0, total }))?;
     for planned in planned(sources, plan) {
-        let copy = Copy { planned, null_elements: options.input.null_elements };
+        let copy = SecondPass { planned, null_elements: options.input.null_elements };
         copy.all(target, &mut |samples| progress(Progress::Converting { done: samples, total }))?;
     }
     check_unchanged(sources)
@@ -167,12 +167,12 @@ fn planned<'a>(sources: &[&'a dyn RowSource], plan: &'a Plan) -> Vec<PlannedSour
 }
 
 /// The second pass over one source.
-pub(super) struct Copy<'a> {
+pub(super) struct SecondPass<'a> {
     pub planned: PlannedSource<'a>,
     pub null_elements: NullElements,
 }
 
-impl Copy<'_> {
+impl SecondPass<'_> {
     /// Pushes all rows. Calls `progress` with the number of samples in the file.
     pub(super) fn all(
         &self,
