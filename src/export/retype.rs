@@ -12,7 +12,7 @@
 use super::dictionary::{DictionaryEncoder, can_relay, mismatch, relaid};
 use super::field::{CAST, Parts};
 use crate::bytes::le::u64_of;
-use crate::logical::arrow_type::{self, is_tensor, members, with_members};
+use crate::logical::arrow_type::{self, is_tensor, members, null_bytes, with_members};
 use crate::logical::saved_schema::{DICTIONARY, METADATA_BYTES, NAME};
 use arrow_array::cast::AsArray;
 use arrow_array::{
@@ -272,23 +272,6 @@ fn views<O: OffsetSizeTrait + From<i32>>(offsets: &[i32]) -> (Vec<O>, Vec<O>) {
     lengths.map(|(&start, &end)| (O::from(start), O::from(end.saturating_sub(start)))).unzip()
 }
 
-/// Returns the bytes that a null takes in an array of a type, at least 1.
-fn null_bytes(data_type: &DataType) -> u64 {
-    let bytes = match data_type {
-        DataType::FixedSizeBinary(bytes) => u64::try_from(*bytes).unwrap_or(0), // not negative
-        DataType::FixedSizeList(item, length) => {
-            let length = u64::try_from(*length).unwrap_or(0); // not negative
-            length.saturating_mul(null_bytes(item.data_type()))
-        }
-        DataType::Struct(fields) => {
-            fields.iter().fold(0, |sum, field| null_bytes(field.data_type()).saturating_add(sum))
-        }
-        // others are offsets of 4 bytes
-        other => other.primitive_width().map_or(4, u64_of),
-    };
-    bytes.max(1)
-}
-
 /// Returns the members of lists that all have one length, null lists included.
 fn padded(
     members: &ArrayRef,
@@ -299,7 +282,7 @@ fn padded(
     let data = members.to_data();
     let due = usize::try_from(length).unwrap_or(0); // not negative
     let in_nulls = u64_of(nulls.map_or(0, NullBuffer::null_count)).saturating_mul(u64_of(due));
-    let member_bytes = null_bytes(members.data_type());
+    let member_bytes = u64_of(null_bytes(members.data_type()).max(1));
     let bytes = in_nulls.saturating_mul(member_bytes);
     if bytes > u64_of(data.len()).saturating_mul(member_bytes).saturating_add(NULL_BYTES) {
         let message = format!("null lists of {length} members take {bytes} bytes, which is too much");

@@ -229,10 +229,8 @@ pub use options::{AppendOptions, ConvertOptions, PlannedInput, PlannedShard, Pro
 #[cfg(feature = "arrow")]
 pub use other_formats::{FormatFile, InputFormat, RecordSource, mark_dtype, refused_field};
 pub use rows::NullElements;
-pub use run::files::{
-    append, append_shards, convert, convert_into, convert_rows, convert_shards, convert_with, plan_appended_shards,
-    plan_shards,
-};
+pub use run::append::{append, append_shards, convert_rows, plan_appended_shards};
+pub use run::files::{convert, convert_into, convert_shards, convert_with, plan_shards};
 pub use run::found::{FoundShape, OddSample, dropped_metadata};
 #[cfg(feature = "arrow")]
 pub use run::memory::{write_batches, write_reader};

@@ -34,6 +34,24 @@ pub(crate) fn is_tensor(field: &arrow_schema::Field) -> bool {
     matches!(field.extension_type_name(), Some(FIXED_SHAPE_TENSOR | VARIABLE_SHAPE_TENSOR))
 }
 
+/// Returns about the bytes of a null of a type.
+#[cfg(feature = "arrow")]
+pub(crate) fn null_bytes(data_type: &arrow_schema::DataType) -> usize {
+    use arrow_schema::DataType;
+    /// Of offsets and bitmaps.
+    const OTHER_BYTES: usize = 16;
+    match data_type {
+        DataType::Struct(fields) => {
+            fields.iter().fold(OTHER_BYTES, |bytes, field| bytes.saturating_add(null_bytes(field.data_type())))
+        }
+        DataType::FixedSizeList(item, length) => {
+            usize::try_from(*length).unwrap_or(0).saturating_mul(null_bytes(item.data_type()))
+        }
+        DataType::FixedSizeBinary(bytes) => usize::try_from(*bytes).unwrap_or(0),
+        other => other.primitive_width().unwrap_or(OTHER_BYTES),
+    }
+}
+
 /// Returns the members of lists or maps. Returns `None` if a type is neither.
 #[cfg(feature = "arrow")]
 pub(crate) fn members(data_type: &arrow_schema::DataType) -> Option<&arrow_schema::FieldRef> {

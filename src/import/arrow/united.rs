@@ -399,22 +399,6 @@ fn numbers<A: ArrowPrimitiveType, B: ArrowPrimitiveType>(
     Ok(Arc::new(numbers.collect::<Result<PrimitiveArray<B>, Problem>>()?))
 }
 
-/// Returns about the bytes of a null of a type.
-pub(in crate::import) fn null_bytes(data_type: &DataType) -> usize {
-    /// Of offsets and bitmaps.
-    const OTHER_BYTES: usize = 16;
-    match data_type {
-        DataType::Struct(fields) => {
-            fields.iter().fold(OTHER_BYTES, |bytes, field| bytes.saturating_add(null_bytes(field.data_type())))
-        }
-        DataType::FixedSizeList(item, length) => {
-            usize::try_from(*length).unwrap_or(0).saturating_mul(null_bytes(item.data_type()))
-        }
-        DataType::FixedSizeBinary(bytes) => usize::try_from(*bytes).unwrap_or(0),
-        other => other.primitive_width().unwrap_or(OTHER_BYTES),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,4 @@
-//! Appends to a file or to files, whose columns state the names and types.
+//! Appends to a file or to files, whose columns state the names and types, and files of a plan.
 
 use super::convert::SecondPass;
 use super::diagnosis::Diagnosis;
@@ -21,8 +21,23 @@ use std::collections::{HashMap, HashSet};
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 
-/// Appends inputs, see [`append`](fn@crate::import::append).
-pub(in crate::import) fn append(
+/// Appends files to the tensilo file `file`, and returns the number of samples that were appended.
+///
+/// Inputs are those of [`convert`](fn@crate::import::convert). Each has the columns of the file, in
+/// any order: the same names, types and shapes. The values of a column that was rounded when the
+/// file was made are rounded again, from the same type. An input may declare that a column could
+/// have nulls where the file's has none, as long as there is no null. A nullable column may be
+/// missing, or have the type null; formats that do not declare types get those of the file, see
+/// [the module](crate::import#inputs). Of the metadata of the inputs, only the Arrow type of a
+/// column is compared. The error lists all differences.
+///
+/// The samples appear together, when all are written; the file is finished then. After an error,
+/// also of kind [`Cancelled`](crate::ErrorKind::Cancelled) because `progress` breaks, the file is
+/// as it was, to the last byte. An input that is the file itself is refused. After a kill, the
+/// bytes that were written follow the last commit, where readers ignore them, and the error of the
+/// next [`append()`] says what to do. [`Writer::append`](crate::Writer::append) describes this, and
+/// what else is refused.
+pub fn append(
     inputs: &[PathBuf],
     file: &Path,
     options: &AppendOptions,
@@ -47,9 +62,14 @@ fn open_adapted(inputs: &[PathBuf], schema: &Schema, options: &AppendOptions) ->
     Ok(inputs)
 }
 
-/// Converts inputs to files of given columns, see
-/// [`append_shards`](fn@crate::import::append_shards).
-pub(in crate::import) fn append_shards<F: ShardFiles>(
+/// Converts inputs to several files, one after the other, of the columns of a table that has more
+/// files.
+///
+/// The table has the columns of `schema`, and `table` as its path in errors. Inputs are treated as
+/// by [`append()`], and divided among files as by
+/// [`convert_shards`](crate::import::convert_shards). The files have the schema of the table; each
+/// has the facts of its own casts.
+pub fn append_shards<F: ShardFiles>(
     inputs: &[PathBuf],
     schema: &Schema,
     table: &Path,
@@ -67,9 +87,10 @@ pub(in crate::import) fn append_shards<F: ShardFiles>(
     copied.map_err(|error| target.failed().unwrap_or_else(|| error.into()))
 }
 
-/// Plans the files of [`append_shards`], see
-/// [`plan_appended_shards`](fn@crate::import::plan_appended_shards).
-pub(in crate::import) fn plan_append(
+/// Plans the conversion of [`append_shards`], as [`plan_shards`](crate::import::plan_shards) does
+/// that of [`convert_shards`](crate::import::convert_shards). The schema of the plan is that of the
+/// table.
+pub fn plan_appended_shards(
     inputs: &[PathBuf],
     schema: &Schema,
     table: &Path,
@@ -85,11 +106,21 @@ pub(in crate::import) fn plan_append(
     divide(&inputs, &sources, (schema.clone(), shard_bytes), &writer, progress)
 }
 
-/// Converts rows of inputs to a file of given columns, see
-/// [`convert_rows`](fn@crate::import::convert_rows).
-pub(in crate::import) fn convert_rows<K: Sink>(
+/// Converts some rows of planned inputs to one file.
+///
+/// `rows` are counted from the first row of the first input; only inputs that have some of them are
+/// opened. The file has the columns of `schema`; errors name `table` as its path. With the schema
+/// and the rows of a [`ShardPlan`], and its file id in the options of the writer
+/// ([`WriterOptions::file_id`](crate::WriterOptions::file_id)), the file is that of the plan.
+/// Columns that the schema does not have are refused unless [`AppendOptions::skip_others`] is set.
+///
+/// Fails if an input is not the one that was planned.
+///
+/// Cost: reading these rows. Row groups of Parquet files before them are not read; of Arrow and
+/// tensilo files the rows before them are read, and dropped.
+pub fn convert_rows<K: Sink>(
     inputs: &[PlannedInput],
-    rows: &Range<u64>,
+    rows: Range<u64>,
     schema: &Schema,
     table: &Path,
     sink: K,

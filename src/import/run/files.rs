@@ -1,12 +1,12 @@
-//! Conversions of files: to one file, to several, or to a part of one.
+//! Conversions of files: to one file, or to several.
 
 use crate::error::Advice;
 use crate::import::input::{self, OpenInput};
-use crate::import::options::{AppendOptions, ConvertOptions, PlannedInput, Progress, ShardFiles, ShardPlan};
+use crate::import::options::{ConvertOptions, Progress, ShardFiles, ShardPlan};
 use crate::import::source::RowSource;
 use crate::write::{AtomicFile, Sink};
-use crate::{Error, ErrorKind, Result, Schema, Summary};
-use std::ops::{ControlFlow, Range};
+use crate::{Error, ErrorKind, Result, Summary};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Converts files to one file at `output`, and returns the number of samples.
@@ -90,7 +90,7 @@ pub fn convert_shards<F: ShardFiles>(
 }
 
 /// Plans the conversion of [`convert_shards`], so that other processes, or other machines, can
-/// write its files: each by [`convert_rows`]. Writes nothing.
+/// write its files: each by [`convert_rows`](crate::import::convert_rows). Writes nothing.
 ///
 /// The same inputs and options give the same plan, and its files are those of [`convert_shards`]
 /// byte for byte.
@@ -106,30 +106,6 @@ pub fn plan_shards(
 ) -> Result<ShardPlan> {
     let conversion = Conversion::open(inputs, options)?;
     super::plan_shards(&input::with_columns(&conversion.inputs), shard_bytes, &conversion.options, progress)
-}
-
-/// Converts some rows of planned inputs to one file.
-///
-/// `rows` are counted from the first row of the first input; only inputs that have some of them are
-/// opened. The file has the columns of `schema`; errors name `table` as its path. With the schema
-/// and the rows of a [`ShardPlan`], and its file id in the options of the writer
-/// ([`WriterOptions::file_id`](crate::WriterOptions::file_id)), the file is that of the plan.
-/// Columns that the schema does not have are refused unless [`AppendOptions::skip_others`] is set.
-///
-/// Fails if an input is not the one that was planned.
-///
-/// Cost: reading these rows. Row groups of Parquet files before them are not read; of Arrow and
-/// tensilo files the rows before them are read, and dropped.
-pub fn convert_rows<K: Sink>(
-    inputs: &[PlannedInput],
-    rows: Range<u64>,
-    schema: &Schema,
-    table: &Path,
-    sink: K,
-    options: &AppendOptions,
-    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<Summary<K>> {
-    super::convert_rows(inputs, &rows, schema, table, sink, options, progress)
 }
 
 /// The open inputs of a conversion, and its options with their origin.
@@ -173,60 +149,4 @@ impl Conversion {
     fn advised(&self, error: Error) -> Error {
         if self.denies_nulls(&error) { error.with_advice([Advice::DistrustStatistics]) } else { error }
     }
-}
-
-/// Appends files to the tensilo file `file`, and returns the number of samples that were appended.
-///
-/// Inputs are those of [`convert`]. Each has the columns of the file, in any order: the same names,
-/// types and shapes. The values of a column that was rounded when the file was made are rounded
-/// again, from the same type. An input may declare that a column could have nulls where the file's
-/// has none, as long as there is no null. A nullable column may be missing, or have the type null;
-/// formats that do not declare types get those of the file, see [the module](crate::import#inputs).
-/// Of the metadata of the inputs, only the Arrow type of a column is compared. The error lists all
-/// differences.
-///
-/// The samples appear together, when all are written; the file is finished then. After an error,
-/// also of kind [`Cancelled`](crate::ErrorKind::Cancelled) because `progress` breaks, the file is
-/// as it was, to the last byte. An input that is the file itself is refused. After a kill, the
-/// bytes that were written follow the last commit, where readers ignore them, and the error of the
-/// next [`append()`] says what to do. [`Writer::append`](crate::Writer::append) describes this, and
-/// what else is refused.
-pub fn append(
-    inputs: &[PathBuf],
-    file: &Path,
-    options: &AppendOptions,
-    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<u64> {
-    super::append(inputs, file, options, progress)
-}
-
-/// Converts inputs to several files, one after the other, of the columns of a table that has more
-/// files.
-///
-/// The table has the columns of `schema`, and `table` as its path in errors. Inputs are treated as
-/// by [`append()`], and divided among files as by [`convert_shards`]. The files have the schema of
-/// the table; each has the facts of its own casts.
-pub fn append_shards<F: ShardFiles>(
-    inputs: &[PathBuf],
-    schema: &Schema,
-    table: &Path,
-    files: &mut F,
-    shard_bytes: u64,
-    options: &AppendOptions,
-    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> std::result::Result<(), F::Error> {
-    super::append_shards(inputs, schema, table, files, shard_bytes, options, progress)
-}
-
-/// Plans the conversion of [`append_shards`], as [`plan_shards`] does that of [`convert_shards`].
-/// The schema of the plan is that of the table.
-pub fn plan_appended_shards(
-    inputs: &[PathBuf],
-    schema: &Schema,
-    table: &Path,
-    shard_bytes: u64,
-    options: &AppendOptions,
-    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<ShardPlan> {
-    super::plan_append(inputs, schema, table, shard_bytes, options, progress)
 }

@@ -2,12 +2,12 @@
 //!
 //! `files` and `memory` are the functions for files and for record batches. `convert` makes a new
 //! file, or several, in two passes: the first finds shapes (`first_pass`), the second writes.
-//! `append` writes to given columns, and needs only the second pass. Both write to a `target`: one
+//! `append` is for given columns, and needs only the second pass. Both write to a `target`: one
 //! file, or several of a given size, which a plan can divide among processes. If a pass fails,
 //! `diagnosis` looks for more columns that cannot be stored, so that one error names all of them.
 //! `found` and `kept_schema` are what a file keeps of the conversion in its metadata.
 
-mod append;
+pub(super) mod append;
 mod convert;
 mod diagnosis;
 pub(super) mod files;
@@ -19,7 +19,6 @@ pub(super) mod memory;
 mod planned;
 mod target;
 
-pub(super) use append::{append, append_shards, convert_rows, plan_append};
 #[cfg(feature = "arrow")]
 pub(super) use convert::run_once;
 pub(super) use convert::{plan_shards, run, run_shards};
