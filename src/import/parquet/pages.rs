@@ -53,12 +53,13 @@ pub(super) struct TextBytes {
 
 impl TextBytes {
     fn add(&mut self, page: &ParquetPageHead) {
+        let bytes = page.raw_bytes.max(page.stored_bytes);
         match page.encoding {
-            Some(DELTA_BYTE_ARRAY) => self.repeated = self.repeated.max(page.raw_bytes),
+            Some(DELTA_BYTE_ARRAY) => self.repeated = self.repeated.max(bytes),
             None | Some(PLAIN_DICTIONARY | RLE_DICTIONARY) => {} // the texts of a dictionary are looked at
             Some(_) => {
-                self.plain = self.plain.saturating_add(page.raw_bytes);
-                self.largest_page = self.largest_page.max(page.raw_bytes);
+                self.plain = self.plain.saturating_add(bytes);
+                self.largest_page = self.largest_page.max(bytes);
             }
         }
     }
