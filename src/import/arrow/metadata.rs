@@ -17,18 +17,8 @@ use std::sync::Arc;
 
 const FIELD_ID: &str = "PARQUET:field_id";
 /// Keys of a field that are about its source, or the importer's own.
-const IMPORTERS: [&str; 10] = [
-    FIELD_ID,
-    LOGICAL_TYPE,
-    DTYPE,
-    INT96,
-    ENCRYPTED,
-    FOUND_SHAPE,
-    CAST_TYPE,
-    DROPPED,
-    path::KEY,
-    saved_schema::NAME,
-];
+const IMPORTERS: [&str; 10] =
+    [FIELD_ID, LOGICAL_TYPE, DTYPE, INT96, ENCRYPTED, FOUND_SHAPE, CAST_TYPE, DROPPED, path::KEY, saved_schema::NAME];
 /// Those of them that the schema of the source has.
 const OF_SCHEMA: [&str; 3] = [FIELD_ID, LOGICAL_TYPE, saved_schema::NAME];
 

@@ -3,11 +3,11 @@
 use super::file::InputFile;
 #[cfg(feature = "arrow")]
 use crate::import::arrow::ipc_files;
-use crate::import::tensilo_file;
 use crate::import::options::InputOptions;
 #[cfg(feature = "parquet")]
 use crate::import::parquet;
 use crate::import::source::SharedSource;
+use crate::import::tensilo_file;
 use crate::open::foreign;
 use crate::{Error, Result};
 use std::io;

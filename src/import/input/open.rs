@@ -13,7 +13,7 @@ use crate::import::arrow::united::{TypeOrigin, UnitedSchema, aligned, column_cou
 use crate::import::options::InputOptions;
 use crate::import::plan::input_column::{InputColumn, Wanted};
 use crate::import::rows::{Batch, ColumnRows, Outline};
-use crate::import::source::{Batches, PassRows, SharedSource, RowSource, guard};
+use crate::import::source::{Batches, PassRows, RowSource, SharedSource, guard};
 use crate::open::{FileIdentity, default_open_files, refuse_same};
 use crate::write::id_of;
 use crate::{Error, Metadata, Result, Schema};

@@ -223,7 +223,8 @@ mod tests {
         let group = metadata.row_group(0);
         let texts = pages::check(&file, group.column(0), 9000, &metadata).unwrap();
         assert_eq!(texts.repeated, 2 << 20);
-        let rows = |texts: &[(TextBytes, u64)], null_bytes| BatchRows::of(group, &ProjectionMask::all(), texts, null_bytes);
+        let rows =
+            |texts: &[(TextBytes, u64)], null_bytes| BatchRows::of(group, &ProjectionMask::all(), texts, null_bytes);
         assert_eq!(rows(&[], 0).most, 8192);
         assert_eq!(rows(&[(texts, 1)], 0).most, 512);
         assert_eq!(rows(&[], 1 << 20).get(), 2);

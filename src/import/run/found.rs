@@ -23,9 +23,10 @@ const MORE: &str = "...";
 /// bytes for the file and for each column. If these have no room for all keys, `...` is the last
 /// one.
 pub fn dropped_metadata(schema: &Schema) -> Vec<String> {
-    let of_columns = schema.columns.iter().flat_map(|column| {
-        listed(&column.metadata).into_iter().map(|key| format!("{key} of {}", column.name))
-    });
+    let of_columns = schema
+        .columns
+        .iter()
+        .flat_map(|column| listed(&column.metadata).into_iter().map(|key| format!("{key} of {}", column.name)));
     listed(&schema.metadata).into_iter().chain(of_columns).collect()
 }
 

@@ -247,7 +247,8 @@ fn decimals_of_more_digits_than_their_type_states_are_kept_in_arrow_and_refused_
 fn hidden_decimals_may_be_too_large() {
     let hidden = Decimal128Array::from(vec![125, 1_000_000_000_000]).with_precision_and_scale(5, 2).unwrap();
     let decimals: ArrayRef = Arc::new(hidden);
-    let (field, nulls) = (Arc::new(Field::new("d", decimals.data_type().clone(), false)), Some(vec![true, false].into()));
+    let (field, nulls) =
+        (Arc::new(Field::new("d", decimals.data_type().clone(), false)), Some(vec![true, false].into()));
     let structs = StructArray::new(Fields::from(vec![field.clone()]), vec![decimals.clone()], nulls.clone());
     let file = import(&one(Arc::new(structs)));
     assert_eq!(scalars::<i32>(&file, "x.d"), [Some(125), None]);

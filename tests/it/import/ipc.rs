@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tensilo::ErrorKind;
 use tensilo::import::arrow::array::types::Int8Type;
 use tensilo::import::arrow::array::{ArrayRef, DictionaryArray, Int8Array, NullArray, RecordBatch};
-use tensilo::import::arrow::ipc::{self, CompressionType};
 use tensilo::import::arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+use tensilo::import::arrow::ipc::{self, CompressionType};
 use tensilo::import::{ConvertOptions, NullElements, Progress, convert};
 use tensilo_testing::Folder;
 

@@ -85,7 +85,8 @@ fn rows_that_a_pass_leaves_out_count() {
     use tensilo::import::arrow::array::types::Int32Type;
     let folder = Folder::new();
     let paths = ["a.parquet", "b.parquet"].map(|name| folder.path(name));
-    let lists = |element| (0..500).map(move |row| Some(vec![Some(row); row as usize % 50].into_iter().chain([element])));
+    let lists =
+        |element| (0..500).map(move |row| Some(vec![Some(row); row as usize % 50].into_iter().chain([element])));
     for (path, element) in paths.iter().zip([Some(1), None]) {
         write_parquet(path, &[one(Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists(element))))]);
     }

@@ -165,7 +165,11 @@ impl Source for Failing {
 
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let is_footer = offset + 20_000 > self.byte_count();
-        if offset > self.1 && !is_footer { Err(io::ErrorKind::TimedOut.into()) } else { self.0.read_exact_at(offset, out) }
+        if offset > self.1 && !is_footer {
+            Err(io::ErrorKind::TimedOut.into())
+        } else {
+            self.0.read_exact_at(offset, out)
+        }
     }
 }
 
