@@ -382,7 +382,7 @@ mod tests {
         let mut out = [0; 5];
         let error = first.read_ranges(&[0..2, 3..4, 3..5], &mut out).unwrap_err();
         assert_eq!((error.range, error.error.kind(), &out), (2, io::ErrorKind::UnexpectedEof, b"abd\0\0"));
-        first.read_ranges(&[0..4], &mut out[..4]).unwrap();
+        first.read_ranges(&[0..2, 2..4], &mut out[..4]).unwrap();
         assert_eq!(&out, b"abcd\0");
     }
 }

@@ -253,7 +253,7 @@ impl Columns<'_> {
     /// names, behind `outer`.
     fn one(&mut self, field: &FieldRef, name: Option<&str>, outer: &str) -> FieldRef {
         let data_type = self.inside(field.data_type(), outer);
-        let is_foreign = |mark: &&str| !self.own_marks.contains(mark) && field.metadata().contains_key(*mark);
+        let is_foreign = |mark: &&str| !self.own_marks.contains(mark) && field.metadata().contains_key(mark);
         let foreign: Vec<&str> = MARKS.into_iter().filter(is_foreign).collect();
         if data_type.is_none() && name.is_none() && foreign.is_empty() {
             return field.clone();
@@ -358,6 +358,6 @@ mod tests {
     #[test]
     fn names_of_an_input_are_not_believed() {
         let field = Field::new("a", DataType::Int8, true).with_metadata([(NAME, "b")]);
-        assert!(distinct(&Schema::new(vec![field])).field(0).metadata().is_empty(), &[]);
+        assert!(distinct(&Schema::new(vec![field]), &[]).field(0).metadata().is_empty());
     }
 }

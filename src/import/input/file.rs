@@ -325,7 +325,7 @@ impl Source for InputReader {
 mod parquet {
     //! The interface from which the Parquet decoder reads.
 
-    use super::InputReader;
+    use super::{InputReader, Source};
     use crate::bytes::le::u64_of;
     use ::parquet::errors::{ParquetError, Result};
     use ::parquet::file::reader::{ChunkReader, Length};

@@ -52,10 +52,7 @@ struct Changeable {
 }
 
 /// Returns the metadata of a file with changes to its footer.
-pub(super) fn changed(
-    metadata: &ArrowReaderMetadata,
-    change: impl FnOnce(&mut Changeable),
-) -> Result<ArrowReaderMetadata> {
+fn changed(metadata: &ArrowReaderMetadata, change: impl FnOnce(&mut Changeable)) -> Result<ArrowReaderMetadata> {
     let file = metadata.metadata().file_metadata();
     let entries = file.key_value_metadata().cloned();
     let mut parts = Changeable { row_count: file.num_rows(), entries, schema: file.schema_descr_ptr() };

@@ -35,7 +35,8 @@ pub(in crate::import) fn run<K: Sink>(
 /// a file that is an input. Errors that are not of `files` are given to `complete`.
 pub(in crate::import) fn run_shards<F: ShardFiles>(
     sources: &[&dyn RowSource],
-    (files, check): (&mut F, &dyn Fn(&F::Sink) -> Result<()>),
+    files: &mut F,
+    check: &dyn Fn(&F::Sink) -> Result<()>,
     shard_bytes: u64,
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,

@@ -86,7 +86,7 @@ pub fn convert_shards<F: ShardFiles>(
     let complete = |error| conversion.advised(error);
     let check = |sink: &F::Sink| input::check_output(&conversion.inputs, sink.identity(), sink.path());
     let sources = conversion.sources();
-    super::run_shards(&sources, (files, &check), shard_bytes, &conversion.options, progress, &complete)
+    super::run_shards(&sources, files, &check, shard_bytes, &conversion.options, progress, &complete)
 }
 
 /// Plans the conversion of [`convert_shards`], so that other processes, or other machines, can

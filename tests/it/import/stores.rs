@@ -194,7 +194,7 @@ fn a_read_that_fails_is_no_malformed_file() {
     let folder = Folder::new();
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..90_000).map(|i| i * i % 7919)));
     let table = one(numbers);
-    write_parquet(folder.path("a.parquet"), &[table.clone()]);
+    write_parquet(folder.path("a.parquet"), std::slice::from_ref(&table));
     write_arrow(folder.path("a.arrow"), &[table.clone(), table.clone()]);
     write_stream(folder.path("a.arrows"), &[table.clone(), table]);
     for name in ["a.parquet", "a.arrow", "a.arrows"] {
@@ -203,7 +203,8 @@ fn a_read_that_fails_is_no_malformed_file() {
         for threads in [1, 2] {
             let store = Arc::new(FailingStore(bytes.clone(), middle));
             let options = ConvertOptions::new().store(store).writer(WriterOptions::new().threads(threads));
-            let error = convert(&[input.clone()], &folder.path("out.tsl"), &options, &mut go_on).unwrap_err();
+            let error =
+                convert(std::slice::from_ref(&input), &folder.path("out.tsl"), &options, &mut go_on).unwrap_err();
             assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(input.as_path())), "{error}");
             let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref::<io::Error>());
             assert_eq!(cause.map(io::Error::kind), Some(io::ErrorKind::TimedOut));
