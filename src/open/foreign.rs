@@ -1,6 +1,8 @@
 //! What a file is that is not of the expected format, by its first bytes, and what a path is that
 //! names no file.
 
+#[cfg(feature = "import")]
+use crate::Error;
 use std::io;
 use std::path::Path;
 
@@ -115,6 +117,33 @@ fn text_kind(first: &[u8]) -> Option<&'static str> {
     let has_fields = |separator: u8| line.contains(&separator) && text.contains(&b'\n');
     (is_text && (has_fields(b',') || has_fields(b'\t') || has_fields(b';')))
         .then_some("text, perhaps CSV; write it as Parquet first, by a library that knows its types")
+}
+
+/// The number of first bytes that are shown of a file of an unknown format.
+#[cfg(feature = "import")]
+const SHOWN: usize = 8;
+
+/// Returns the error about a file with these first bytes, which are of none of the `accepted`
+/// formats.
+#[cfg(feature = "import")]
+pub(crate) fn unknown(first: &[u8], accepted: &str) -> Error {
+    if first.is_empty() {
+        return Error::bad_input(format!("the file is empty; {accepted}"));
+    }
+    if let Some(what) = placeholder(first) {
+        return Error::bad_input(format!("the file is {what}"));
+    }
+    if let Some(what) = kind(first) {
+        return Error::bad_input(format!("the file is {what}; {accepted}"));
+    }
+    let shown = first.get(..SHOWN).unwrap_or(first);
+    let hex: Vec<String> = shown.iter().map(|byte| format!("{byte:02x}")).collect();
+    let is_text = shown.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ');
+    let text = if is_text { format!(" ({:?})", String::from_utf8_lossy(shown)) } else { String::new() };
+    Error::bad_input(format!(
+        "the file begins with the bytes {}{text}, which are of no known format; {accepted}",
+        hex.join(" ")
+    ))
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ use super::schema_bytes::{footer_in, mend_footer, mend_message, message_in, with
 use crate::bytes::le::u64_of;
 use crate::error::Advice;
 use crate::import::input::file::{InputFile, InputReader};
-use crate::import::input::formats::unknown;
 use crate::import::source::PassRows;
 use crate::logical::saved_schema::CONTINUATION;
+use crate::open::foreign::unknown;
 use crate::{Error, Result};
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{FileReader, StreamReader};

@@ -1,6 +1,7 @@
 //! The formats of inputs, recognised by the first bytes of a file, and errors about other formats.
 
 use super::file::InputFile;
+use crate::Result;
 #[cfg(feature = "arrow")]
 use crate::import::arrow::ipc_files;
 use crate::import::options::InputOptions;
@@ -8,8 +9,7 @@ use crate::import::options::InputOptions;
 use crate::import::parquet;
 use crate::import::source::SharedSource;
 use crate::import::tensilo_file;
-use crate::open::foreign;
-use crate::{Error, Result};
+use crate::open::foreign::{placeholder, unknown};
 use std::io;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(in crate::import) fn open(file: &Arc<InputFile>, options: &InputOptions) -> 
         [b'P', b'A', b'R', b'E', ..] => encrypted_parquet(),
         [b'A', b'R', b'R', b'O', b'W', b'1', ..] => arrow_file(file),
         first if first.starts_with(&tensilo_file::MAGIC) => tensilo_file(file),
-        first if foreign::placeholder(first).is_some() => Err(unknown(first, &accepted(options))),
+        first if placeholder(first).is_some() => Err(unknown(first, &accepted(options))),
         _ => match other_format(file, options)? {
             Some(content) => {
                 let mut origin = ends(file)?;
@@ -101,7 +101,7 @@ fn parquet(_: &Arc<InputFile>) -> Opened {
 
 #[cfg(not(feature = "parquet"))]
 fn encrypted_parquet() -> Opened {
-    Err(Error::not_built("parquet", "reading Parquet files"))
+    Err(crate::Error::not_built("parquet", "reading Parquet files"))
 }
 
 #[cfg(feature = "arrow")]
@@ -116,16 +116,13 @@ fn arrow_stream(file: &Arc<InputFile>, accepted: &str) -> Opened {
 
 #[cfg(not(feature = "arrow"))]
 fn arrow_file(_: &Arc<InputFile>) -> Opened {
-    Err(Error::not_built("arrow", "reading Arrow files"))
+    Err(crate::Error::not_built("arrow", "reading Arrow files"))
 }
 
 #[cfg(not(feature = "arrow"))]
 fn arrow_stream(file: &Arc<InputFile>, accepted: &str) -> Opened {
     Err(unknown(&file.first_bytes()?, accepted))
 }
-
-/// The number of first bytes that are shown of a file of an unknown format.
-const SHOWN: usize = 8;
 
 /// Returns a list of the formats of this crate, and of `others`.
 fn list_formats<'a>(others: impl Iterator<Item = &'a str>) -> String {
@@ -135,28 +132,6 @@ fn list_formats<'a>(others: impl Iterator<Item = &'a str>) -> String {
         Some((last, rest)) => format!("inputs are {}, and {last}", rest.join(", ")),
         None => String::new(), // there are three at least
     }
-}
-
-/// Returns the error about a file with these first bytes, which are of none of the `accepted`
-/// formats.
-pub(in crate::import) fn unknown(first: &[u8], accepted: &str) -> Error {
-    if first.is_empty() {
-        return Error::bad_input(format!("the file is empty; {accepted}"));
-    }
-    if let Some(what) = foreign::placeholder(first) {
-        return Error::bad_input(format!("the file is {what}"));
-    }
-    if let Some(what) = foreign::kind(first) {
-        return Error::bad_input(format!("the file is {what}; {accepted}"));
-    }
-    let shown = first.get(..SHOWN).unwrap_or(first);
-    let hex: Vec<String> = shown.iter().map(|byte| format!("{byte:02x}")).collect();
-    let is_text = shown.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ');
-    let text = if is_text { format!(" ({:?})", String::from_utf8_lossy(shown)) } else { String::new() };
-    Error::bad_input(format!(
-        "the file begins with the bytes {}{text}, which are of no known format; {accepted}",
-        hex.join(" ")
-    ))
 }
 
 #[cfg(test)]

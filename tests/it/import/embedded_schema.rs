@@ -165,11 +165,16 @@ fn a_dictionary_of_nothing_but_nulls_is_null() {
 /// The decoder would allocate 4 GiB for each null.
 #[test]
 fn nulls_that_no_sample_can_have_are_refused() {
-    let lists = new_null_array(&DataType::List(item(DataType::Float32)), 64);
-    let schema = Schema::new(vec![Field::new("x", DataType::FixedSizeList(item(DataType::Float32), 1 << 30), true)]);
+    let pair = |lists: DataType| {
+        let field = |name: &str| Field::new(name, lists.clone(), true);
+        DataType::Struct(Fields::from(vec![field("a"), field("b")]))
+    };
+    let nulls = new_null_array(&pair(DataType::List(item(DataType::Float32))), 64);
+    let lists = DataType::FixedSizeList(item(DataType::Float32), 1 << 29);
+    let schema = Schema::new(vec![Field::new("x", pair(lists), true)]);
     let folder = Folder::new();
     let path = folder.path("x.parquet");
-    write_old(&path, &with_schema(&one(lists), &schema));
+    write_old(&path, &with_schema(&one(nulls), &schema));
     let error = converted(&folder, &[path], &ConvertOptions::new()).map(|_| ()).unwrap_err();
     assert_eq!((error.kind(), error.column()), (tensilo::ErrorKind::BadInput, Some("x")), "{error}");
 }
