@@ -29,8 +29,6 @@ pub(crate) fn element_field(name: &str, dtype: DType, nullable: bool) -> Field {
         DType::U32 => DataType::UInt32,
         DType::U64 => DataType::UInt64,
         DType::Bool => DataType::Boolean,
-        DType::Utf8 => DataType::Utf8,
-        DType::Bytes => DataType::Binary,
         small if small.is_small() => return mark_dtype(Field::new(name, DataType::UInt8, nullable), small),
         _ => DataType::UInt8,
     };

@@ -20,7 +20,7 @@ mod tensor;
 mod tfrecord;
 mod webdataset;
 
-pub use export::{TargetFormat, TargetOptions, export_megatron, export_to};
+pub use export::{TargetFormat, TargetOptions, export_megatron, export_to, npy_header};
 pub use tensor::FormatOptions;
 
 use std::sync::Arc;

@@ -86,9 +86,9 @@ const POINTER_BYTES: u64 = 8;
 /// The header of an index whose lists lie in the file.
 #[derive(Clone, Debug)]
 struct MegatronIndex {
-    pub dtype: DType,
-    pub sequence_count: u64,
-    pub document_count: u64,
+    dtype: DType,
+    sequence_count: u64,
+    document_count: u64,
 }
 
 impl MegatronIndex {
@@ -125,6 +125,11 @@ impl MegatronIndex {
         }
         let document_count =
             bounds.checked_sub(1).ok_or_else(|| Error::bad_input("the index has no bounds of documents"))?;
+        if document_count == 0 && sequence_count > 0 {
+            return Err(Error::bad_input(format!(
+                "the index has {sequence_count} sequences, and no document has them"
+            )));
+        }
         Ok(Self { dtype: element_type(code)?, sequence_count, document_count })
     }
 

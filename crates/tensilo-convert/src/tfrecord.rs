@@ -114,8 +114,7 @@ impl Records {
         if length > VALUE_BYTES {
             return Err(refused(&format!("it has {length} bytes, more than {VALUE_BYTES}")));
         }
-        let record = self.stream.exactly(length, &what)?;
-        let record = if length == 0 { Vec::new() } else { record.ok_or_else(|| cut_off(&what))? };
+        let record = self.stream.exactly(length, &what)?.ok_or_else(|| cut_off(&what))?;
         let crc = self.stream.exactly(4, &what)?.ok_or_else(|| cut_off(&what))?;
         if masked_crc(&record).to_le_bytes() != crc.as_slice() {
             return Err(refused("the checksum of its bytes is wrong"));
@@ -135,24 +134,24 @@ impl Records {
 #[derive(Clone, PartialEq, prost::Message)]
 struct Example {
     #[prost(message, optional, tag = "1")]
-    pub features: Option<Features>,
+    features: Option<Features>,
     /// Set in a `SequenceExample`, which has lists of features under this number.
     #[prost(bytes = "vec", optional, tag = "2")]
-    pub feature_lists: Option<Vec<u8>>,
+    feature_lists: Option<Vec<u8>>,
 }
 
 /// See [`Example`].
 #[derive(Clone, PartialEq, prost::Message)]
 struct Features {
     #[prost(btree_map = "string, message", tag = "1")]
-    pub feature: BTreeMap<String, Feature>,
+    feature: BTreeMap<String, Feature>,
 }
 
 /// A feature: values of one type.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Feature {
     #[prost(oneof = "FeatureValues", tags = "1, 2, 3")]
-    pub values: Option<FeatureValues>,
+    values: Option<FeatureValues>,
 }
 
 /// The values of a feature.
@@ -169,19 +168,19 @@ enum FeatureValues {
 #[derive(Clone, PartialEq, prost::Message)]
 struct BytesList {
     #[prost(bytes = "vec", repeated, tag = "1")]
-    pub value: Vec<Vec<u8>>,
+    value: Vec<Vec<u8>>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct FloatList {
     #[prost(float, repeated, tag = "1")]
-    pub value: Vec<f32>,
+    value: Vec<f32>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct Int64List {
     #[prost(int64, repeated, tag = "1")]
-    pub value: Vec<i64>,
+    value: Vec<i64>,
 }
 
 impl FeatureValues {
@@ -221,7 +220,7 @@ struct FoundFeature {
 #[derive(Clone, Debug, Default)]
 struct FoundFeatures {
     features: BTreeMap<String, FoundFeature>,
-    pub example_count: u64,
+    example_count: u64,
 }
 
 impl FoundFeatures {

@@ -3,6 +3,7 @@
 //! All formats read through here: a pass decodes chunks in order, reports its progress after each
 //! batch, and ends if that asks for it.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use tensilo::export::{Table, TablePart};
 use tensilo::{Column, ColumnBuffer, ColumnSchema, Cursor, DType, Error, Extent, Result};
@@ -64,10 +65,14 @@ impl<'a, T: Table> Exported<'a, T> {
             let found = schema.columns.iter().position(|column| column.name == *name);
             found.ok_or_else(|| Error::bad_input(format!("there is no column {name:?} to export")))
         };
-        let numbers = match &options.columns {
+        let numbers: Vec<usize> = match &options.columns {
             Some(names) => names.iter().map(number).collect::<Result<_>>()?,
             None => (0..schema.columns.len()).collect(),
         };
+        let mut met = BTreeSet::new();
+        if let Some(column) = numbers.iter().find(|number| !met.insert(**number)).and_then(|&i| schema.columns.get(i)) {
+            return Err(Error::bad_input(format!("column {:?} is named twice", column.name)));
+        }
         Ok(Self { table, numbers, progress: options.progress })
     }
 

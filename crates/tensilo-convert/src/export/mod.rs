@@ -11,6 +11,7 @@ mod webdataset;
 
 pub use batches::TargetOptions;
 pub use megatron::export_megatron;
+pub use npy::npy_header;
 
 use batches::Exported;
 use std::io::BufWriter;

@@ -152,12 +152,12 @@ impl ArrayForm {
     fn header(&self, sample_count: u64) -> Vec<u8> {
         let shape: Vec<u64> =
             std::iter::once(sample_count).chain(self.shape.iter().map(|&extent| extent.into())).collect();
-        npy_header(element_descr(self.dtype), &shape)
+        npy_header(self.dtype, &shape)
     }
 }
 
 /// Returns NumPy's name of the type that elements are written with.
-pub(super) fn element_descr(dtype: DType) -> &'static str {
+fn element_descr(dtype: DType) -> &'static str {
     match dtype {
         DType::Bf16 | DType::F32 => "<f4",
         DType::F16 => "<f2",
@@ -175,11 +175,15 @@ pub(super) fn element_descr(dtype: DType) -> &'static str {
     }
 }
 
-/// Returns the header of an array of this type and shape, in version 1.0 of the format: the bytes
-/// that NumPy writes.
-pub(super) fn npy_header(descr: &str, shape: &[u64]) -> Vec<u8> {
+/// Returns the header of a `.npy` file with an array of this type and shape, in version 1.0 of the
+/// format: the bytes that NumPy writes.
+///
+/// Little-endian elements in C order follow. NumPy has no bf16, whose elements are written as f32,
+/// and elements of other types that NumPy lacks are written as u8.
+pub fn npy_header(dtype: DType, shape: &[u64]) -> Vec<u8> {
     const ALIGNMENT: usize = 64;
     const BEFORE_TEXT: usize = 10;
+    let descr = element_descr(dtype);
     let extents: Vec<String> = shape.iter().map(u64::to_string).collect();
     let comma = if shape.len() == 1 { "," } else { "" };
     let mut text =

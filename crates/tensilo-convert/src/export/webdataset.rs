@@ -4,7 +4,7 @@
 //! files. A sample that they would lose, or join with another, is refused.
 
 use super::batches::{Exported, ExportedBatch, sample_bytes};
-use super::npy::{Bf16, check_numpy, element_descr, npy_header, write_elements, written};
+use super::npy::{Bf16, check_numpy, npy_header, write_elements, written};
 use crate::webdataset::{KEY, Keys, SuffixKind, key_and_suffix, kind_of};
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -136,7 +136,7 @@ impl Cell {
                     Extent::Varying => own.next().copied().unwrap_or(0).into(),
                 };
                 let shape: Vec<u64> = self.extents.iter().map(extent).collect();
-                let mut file = npy_header(element_descr(self.dtype), &shape);
+                let mut file = npy_header(self.dtype, &shape);
                 write_elements(self.dtype, Bf16::Widened, bytes, &mut file).map_err(written)?;
                 Ok(file)
             }

@@ -41,6 +41,16 @@ fn archives_and_tensors_come_back_equal() {
 }
 
 #[test]
+fn a_column_is_exported_once() {
+    for format in [TargetFormat::Npz, TargetFormat::Safetensors, TargetFormat::WebDataset] {
+        let options = TargetOptions::new().columns(["half", "half"]);
+        let exported = export_to(&import("safetensors/samples.safetensors"), Stream(Vec::new()), format, options);
+        let error = exported.err().unwrap().to_string();
+        assert!(error.contains("\"half\" is named twice"), "{error}");
+    }
+}
+
+#[test]
 fn samples_of_webdataset_come_back_equal_with_their_keys() {
     check("webdataset/train.tar", TargetFormat::WebDataset);
 }

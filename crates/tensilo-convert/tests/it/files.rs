@@ -114,6 +114,16 @@ fn a_file_of_tokens_that_is_missing_or_short_is_named() {
 }
 
 #[test]
+fn an_index_of_sequences_without_documents_is_refused() {
+    let folder = Folder::new();
+    folder.file("a.bin", [1, 0, 0, 0]);
+    let header = [b"MMIDIDX\0\0".as_slice(), &1_u64.to_le_bytes(), &[4]].concat();
+    let counts = [1_u64, 1].map(u64::to_le_bytes).concat();
+    let lists = [&1_i32.to_le_bytes()[..], &0_i64.to_le_bytes(), &0_i64.to_le_bytes()].concat();
+    check_refused(&folder.file("a.idx", [header, counts, lists].concat()), "1 sequences, and no document");
+}
+
+#[test]
 fn formats_are_recognised_without_a_name() {
     let folder = Folder::new();
     let names = [
