@@ -76,6 +76,7 @@ impl ObjectUpload {
     fn send_part(&mut self) -> io::Result<()> {
         let part = PutPayload::from(Bytes::from(std::mem::take(&mut self.part)));
         if let State::First = self.state {
+            self.state = State::Failed; // until the first part is on its way
             let (client, key) = (self.storage.client()?.clone(), self.key.clone());
             let upload = wait(async move { client.put_multipart(&key).await.map_err(io_error) })?;
             self.state = State::Parts { upload, in_flight: Vec::new() };
@@ -111,6 +112,7 @@ impl ObjectUpload {
                 let client = self.storage.client()?.clone();
                 let (key, bytes) = (self.key.clone(), std::mem::take(&mut self.part));
                 let mode = if self.replace { PutMode::Overwrite } else { PutMode::Create };
+                self.state = State::Failed; // unless all bytes arrive
                 wait(put(client, key, bytes, mode))?;
             }
             State::Parts { .. } => {

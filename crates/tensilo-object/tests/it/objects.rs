@@ -1,12 +1,14 @@
 //! Whole objects.
 
 use crate::common::{Hosted, quick, random_bytes};
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpListener;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
+use tensilo::sink::Sink;
 use tensilo_object::{Address, ObjectError, ObjectOptions, ObjectStorage};
+use tensilo_testing::HttpServer;
 
 fn kind(error: ObjectError) -> ErrorKind {
     match error {
@@ -62,6 +64,20 @@ fn a_host_that_takes_no_objects_says_so() {
     let hosted = Hosted::new(random_bytes(3), quick());
     let error = hosted.storage.create(&hosted.address, b"x").unwrap_err();
     assert_eq!(kind(error), ErrorKind::Unsupported);
+}
+
+/// A second attempt would create an object without the bytes of the first.
+#[test]
+fn an_upload_that_failed_is_not_published_later() {
+    let server = HttpServer::start();
+    let options = quick().setting("aws_endpoint_url", server.url("")).setting("aws_skip_signature", "true");
+    let address = Address::parse("s3://bucket/x.tsl").unwrap();
+    let mut upload = ObjectStorage::new(&address, options).upload(&address, true).unwrap();
+    upload.write_all(b"x").unwrap();
+    assert_eq!(upload.publish().unwrap_err().kind(), ErrorKind::NotFound);
+    assert!(server.take_requests().iter().any(|request| request.method == "PUT"));
+    assert_eq!(upload.publish().unwrap_err().kind(), ErrorKind::Unsupported);
+    assert!(server.take_requests().is_empty());
 }
 
 /// Hosts a list of S3 with these keys below `raw/`.
