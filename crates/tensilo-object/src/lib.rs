@@ -36,7 +36,7 @@ pub use client::ObjectOptions;
 pub use error::ObjectError;
 #[cfg(feature = "import")]
 pub use inputs::ObjectInputs;
-pub use object_file::{ObjectFile, OpeningObject, source_at};
+pub use object_file::{ObjectFile, OpeningObject, source_at, source_with};
 pub use storage::ObjectStorage;
 pub use upload::ObjectUpload;
 

@@ -445,13 +445,17 @@ impl Source for ObjectFile {
 
 /// Opens what a path names: an object, if it is an address, else a file by position.
 ///
-/// The default options suit the requests. Cost: for an object, one round trip.
+/// Cost: for an object, one round trip.
 pub fn source_at(path: &FilePath) -> tensilo::Result<Arc<dyn Source>> {
+    source_with(path, ObjectOptions::new())
+}
+
+/// Opens what a path names, as [`source_at`] does, with options for the requests to a store.
+pub fn source_with(path: &FilePath, options: ObjectOptions) -> tensilo::Result<Arc<dyn Source>> {
     if !Address::is_path(path) {
         return Ok(Arc::new(PositionedFile::open(path)?));
     }
-    let file =
-        Address::of_path(path).and_then(|address| ObjectStorage::new(&address, ObjectOptions::new()).open(&address));
+    let file = Address::of_path(path).and_then(|address| ObjectStorage::new(&address, options).open(&address));
     let file = file.map_err(|error| Error::io("opening the object", error.into_io()).with_path(path))?;
     Ok(Arc::new(file))
 }

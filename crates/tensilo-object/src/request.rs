@@ -77,7 +77,12 @@ pub(crate) async fn read(
         match answer(&*store, &key, options).await {
             Ok((meta, found, bytes)) => {
                 pinned.check(&meta)?;
-                return if found == range { Ok(bytes) } else { Err(too_few(&range, found.end - found.start)) };
+                if found == range {
+                    return Ok(bytes);
+                }
+                if answers >= SHORT_ANSWERS {
+                    return Err(too_few(&range, found.end.saturating_sub(found.start)));
+                }
             }
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted && answers < SHORT_ANSWERS => {}
             Err(error) => return Err(error),

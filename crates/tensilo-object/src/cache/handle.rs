@@ -106,17 +106,28 @@ impl Cache {
         Self::of_environment().map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))
     }
 
+    /// Returns the cache in a folder, of at most `TENSILO_CACHE_BYTES` as in
+    /// [`Cache::from_environment`].
+    pub fn in_folder(folder: impl Into<PathBuf>) -> io::Result<Self> {
+        let most_bytes = most_bytes().map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))?;
+        Ok(Self::new(folder, most_bytes))
+    }
+
     /// As [`Cache::from_environment`], with the error in words.
     pub(crate) fn of_environment() -> Result<Option<Self>, String> {
         let folder = env::var_os(FOLDER).filter(|folder| !folder.is_empty());
-        let most_bytes = match env::var(BYTES) {
-            Ok(text) if text.is_empty() => DEFAULT_BYTES,
-            Ok(text) => parse_byte_count(&text).ok_or_else(|| {
-                format!("{BYTES}={text:?}: expected a number of bytes, such as 200GiB or 107374182400")
-            })?,
-            Err(VarError::NotPresent) => DEFAULT_BYTES,
-            Err(VarError::NotUnicode(_)) => return Err(format!("{BYTES} is not text")),
-        };
+        let most_bytes = most_bytes()?;
         Ok(folder.map(|folder| Self::new(folder, most_bytes)))
+    }
+}
+
+/// Returns the bytes that the environment allows, or what is wrong with them.
+fn most_bytes() -> Result<u64, String> {
+    match env::var(BYTES) {
+        Ok(text) if text.is_empty() => Ok(DEFAULT_BYTES),
+        Ok(text) => parse_byte_count(&text)
+            .ok_or_else(|| format!("{BYTES}={text:?}: expected a number of bytes, such as 200GiB or 107374182400")),
+        Err(VarError::NotPresent) => Ok(DEFAULT_BYTES),
+        Err(VarError::NotUnicode(_)) => Err(format!("{BYTES} is not text")),
     }
 }

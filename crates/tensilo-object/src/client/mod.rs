@@ -73,8 +73,8 @@ pub(crate) fn client(
     }
 }
 
-/// Sets the cryptography that TLS uses in this process, unless the program has chosen one: HTTP clients
-/// take it from there, and cannot be built without.
+/// Sets the cryptography that TLS uses in this process, unless the program has chosen one. HTTP
+/// clients take it from there, and cannot be built without.
 pub(crate) fn set_tls_provider() {
     let _ = rustls::crypto::ring::default_provider().install_default(); // an error: one is set
 }

@@ -43,7 +43,7 @@ impl ObjectOptions {
     /// Sets how ranges are coalesced into requests, and how many of these one read has in flight.
     /// Longer ranges are divided into requests of `max_request_bytes`, which is at least 64 KiB.
     /// The default is [`CoalesceConfig::OBJECT_STORE`]: for a store that is farther away, multiply
-    /// its gap. All reads of a process have at most 128 requests in flight.
+    /// its gap. All reads of a process have at most 256 requests in flight.
     pub fn coalesce(mut self, config: CoalesceConfig) -> Self {
         self.coalesce = config;
         self.coalesce.max_request_bytes = config.max_request_bytes.max(crate::memory::LINE_BYTES);
