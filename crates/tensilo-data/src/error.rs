@@ -91,6 +91,15 @@ impl DataError {
             Self::File(error) => error.kind(),
         }
     }
+
+    /// Returns whether the error is about what a dataset has: a file is missing, damaged, or not
+    /// the one that the manifest lists. Others, such as a missing permission or a store that does
+    /// not answer, may be gone the next time.
+    pub fn is_lasting(&self) -> bool {
+        let source = std::error::Error::source(self).and_then(|source| source.downcast_ref::<io::Error>());
+        let is_missing = source.is_some_and(|source| source.kind() == io::ErrorKind::NotFound);
+        is_missing || matches!(self.kind(), ErrorKind::Corrupt | ErrorKind::BadArgument)
+    }
 }
 
 /// The result of a function of this crate.

@@ -295,7 +295,7 @@ impl Dataset {
     ///
     /// [unconfirmed]: tensilo::salvage::Salvaged::unconfirmed
     pub fn salvage_file(&self, group: &SampleGroup, file: usize, options: SalvageOptions<'_>) -> Result<SalvagedFile> {
-        salvage::salvage_file(self.schema(), group, file, options)
+        salvage::salvage_file((self.schema(), &self.0.options.remote), group, file, options)
     }
 
     /// Checks where the dataset comes from, which opening it does not (M-3.5 of the specification):

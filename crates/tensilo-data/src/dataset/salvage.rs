@@ -6,9 +6,8 @@
 
 use super::groups::{GroupFile, SampleGroup};
 use super::listed_file::check_column;
-use super::store::location::source_at;
+use super::store::location::{RemoteOptions, source_at};
 use crate::error::{DataError, Result};
-use std::io;
 use tensilo::salvage::{SalvageOptions, Salvaged, nothing_left, salvage};
 use tensilo::{ErrorKind, OpenOptions, Reader, Schema};
 
@@ -25,7 +24,7 @@ pub struct SalvagedFile {
 /// Salvages a file of a group of a dataset with this schema, see
 /// [`Dataset::salvage_file`](crate::Dataset::salvage_file).
 pub(super) fn salvage_file(
-    schema: &Schema,
+    (schema, remote): (&Schema, &RemoteOptions),
     group: &SampleGroup,
     file: usize,
     options: SalvageOptions<'_>,
@@ -34,20 +33,22 @@ pub(super) fn salvage_file(
         DataError::BadArgument(format!("file {file} of a group with {} files, counted from 0", group.files.len()))
     })?;
     let samples = group.samples.end.saturating_sub(group.samples.start);
-    let salvaged = check_replaced(listed)
+    let salvaged = check_replaced(listed, remote)
         .and_then(|()| {
             let options = options.commit(listed.bytes, samples).content_id(listed.content_id);
-            Ok(salvage(source_at(&listed.path)?, options)?)
+            Ok(salvage(source_at(&listed.path, remote)?, options)?)
         })
         .and_then(|salvaged| check_columns(schema, listed, salvaged));
     match salvaged {
         Ok(salvaged) => Ok(SalvagedFile { salvaged, lost: None }),
-        Err(DataError::File(error)) if !is_lost(&error) => Err(error.with_path(&listed.path).into()),
         Err(error) => {
             let error = match error {
                 DataError::File(error) => error.with_path(&listed.path).into(),
                 other => other,
             };
+            if !error.is_lasting() {
+                return Err(error);
+            }
             Ok(SalvagedFile { salvaged: nothing_left(schema_of(schema, listed), samples)?, lost: Some(error) })
         }
     }
@@ -75,8 +76,8 @@ fn check_columns(schema: &Schema, file: &GroupFile, salvaged: Salvaged) -> Resul
 
 /// Fails if a whole file is not the one that the manifest lists. Nothing confirms the samples of a
 /// damaged one that is another.
-fn check_replaced(file: &GroupFile) -> Result<()> {
-    let found: Reader = match OpenOptions::new().first_bytes(file.bytes).open(source_at(&file.path)?) {
+fn check_replaced(file: &GroupFile, remote: &RemoteOptions) -> Result<()> {
+    let found: Reader = match OpenOptions::new().first_bytes(file.bytes).open(source_at(&file.path, remote)?) {
         Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(()),
         opened => opened.map_err(|error| error.with_path(&file.path))?,
     };
@@ -85,12 +86,4 @@ fn check_replaced(file: &GroupFile) -> Result<()> {
     }
     let path = tensilo::error::display_path(&file.path);
     Err(DataError::BadArgument(format!("{path}: another file is there: its content id is not that of the manifest")))
-}
-
-/// Returns whether an error says that nothing of a file is left. Another one, such as a missing
-/// permission, may be gone the next time.
-fn is_lost(error: &tensilo::Error) -> bool {
-    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<io::Error>());
-    let is_missing = source.is_some_and(|source| source.kind() == io::ErrorKind::NotFound);
-    is_missing || matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::BadArgument)
 }

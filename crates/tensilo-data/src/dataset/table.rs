@@ -4,6 +4,7 @@
 //! the whole table, such as the errors of a cast, need all files.
 
 use super::handle::{Dataset, Location};
+use super::store::location::address_of;
 use crate::error::{DataError, Result};
 use std::path::Path;
 use tensilo::error::display_path;
@@ -75,18 +76,25 @@ impl Table for Dataset {
         Ok(true)
     }
 
-    /// Refuses the data files, and whatever is in the folder of the manifest. Cost: none for an
-    /// output that does not exist; otherwise a look at each file.
+    /// Refuses the data files, and whatever is in the folder of the manifest. Cost: none for a file
+    /// that does not exist; otherwise a look at each file, or at the path of each object.
     fn check_output(&self, identity: Option<FileIdentity>, path: Option<&Path>) -> Result<()> {
         if let Some(path) = path.filter(|path| has_in_manifest(self, path)) {
             let path = display_path(path);
             let message = format!("{path}: this is in the manifest of the dataset; write to another file");
             return Err(DataError::BadArgument(message));
         }
-        let Some(identity) = identity else { return Ok(()) };
+        let address = path.and_then(address_of);
+        if identity.is_none() && address.is_none() {
+            return Ok(());
+        }
+        let is_output = |file: &Path| match &address {
+            Some(address) => address_of(file).as_ref() == Some(address),
+            None => FileIdentity::at(file).is_ok_and(|found| found == identity),
+        };
         for group in self.groups() {
             for file in group?.files {
-                if FileIdentity::at(&file.path).is_ok_and(|found| found.as_ref() == Some(&identity)) {
+                if is_output(&file.path) {
                     let (output, file) = (display_path(path.unwrap_or(&file.path)), display_path(&file.path));
                     let message = format!("{output}: this is {file} of the dataset itself; write to another file");
                     return Err(DataError::BadArgument(message));
@@ -100,7 +108,11 @@ impl Table for Dataset {
 /// Returns whether a path, at which a file may be, is in the folder of the manifest.
 fn has_in_manifest(dataset: &Dataset, path: &Path) -> bool {
     let Location::Folder(folder) = &dataset.0.location else { return false };
-    let Ok(manifest) = folder.join("manifest").canonicalize() else { return false };
+    let manifest = folder.join("manifest");
+    if let (Some(path), Some(manifest)) = (address_of(path), address_of(&manifest)) {
+        return path.strip_prefix(&manifest).is_some_and(|rest| rest.starts_with('/'));
+    }
+    let Ok(manifest) = manifest.canonicalize() else { return false };
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let found = path.canonicalize().or_else(|_| parent.canonicalize());
     found.is_ok_and(|found| found.starts_with(manifest))

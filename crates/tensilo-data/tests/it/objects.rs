@@ -4,6 +4,7 @@ use crate::common::{check_all, create, files_below, numbers, read, write};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use tensilo::salvage::SalvageOptions;
 use tensilo_data::{DataError, Dataset, DatasetOptions, Io, LoaderOptions, Mode, Tail, View};
 use tensilo_object::{Cache, ObjectOptions};
 use tensilo_testing::{Folder, HttpFault, HttpServer, asked, random_faults};
@@ -121,6 +122,20 @@ fn an_epoch_from_the_cache_is_the_same() {
             assert_eq!(asked, round == 0, "{mode:?}, round {round}");
         }
     }
+}
+
+#[test]
+fn a_salvage_has_the_options_of_the_dataset() {
+    let folder = Folder::new();
+    create(&folder.path("train"), &[100]);
+    let server = hosted(&folder.path("train"));
+    let cache = Cache::new(folder.path("cache"), 1 << 30);
+    let options = ObjectOptions::new().cache(Some(cache.clone()));
+    let remote = DatasetOptions::new().object_options(options).open(server.url("/train")).unwrap();
+    let group = remote.groups().next().unwrap().unwrap();
+    assert_eq!(cache.facts().unwrap().pieces, 0);
+    assert!(remote.salvage_file(&group, 0, SalvageOptions::new()).unwrap().lost.is_none());
+    assert!(cache.facts().unwrap().pieces > 0);
 }
 
 #[test]

@@ -8,6 +8,8 @@
 use super::Remote;
 use super::Store;
 use super::folder::Folder;
+#[cfg(all(feature = "object", feature = "arrow"))]
+pub(in crate::dataset) use super::objects::address_of;
 #[cfg(feature = "object")]
 pub(in crate::dataset) use super::objects::remote;
 use crate::error::{DataError, Result};
@@ -80,14 +82,21 @@ pub(in crate::dataset) fn remote(path: &Path, _: &RemoteOptions) -> Result<Optio
     )))
 }
 
-/// Opens the bytes of a file or an object.
+/// Opens the bytes of a file, or of an object with these options.
 #[cfg(feature = "object")]
-pub(in crate::dataset) fn source_at(path: &Path) -> Result<Arc<dyn Source>> {
-    Ok(tensilo_object::source_at(path)?)
+pub(in crate::dataset) fn source_at(path: &Path, options: &RemoteOptions) -> Result<Arc<dyn Source>> {
+    Ok(tensilo_object::source_with(path, options.clone())?)
 }
+/// Opens the bytes of a file. This build reads no objects.
 #[cfg(not(feature = "object"))]
-pub(in crate::dataset) fn source_at(path: &Path) -> Result<Arc<dyn Source>> {
+pub(in crate::dataset) fn source_at(path: &Path, _: &RemoteOptions) -> Result<Arc<dyn Source>> {
     Ok(Arc::new(tensilo::source::PositionedFile::open(path)?))
+}
+
+/// Returns the address that a path is. This build knows none.
+#[cfg(all(not(feature = "object"), feature = "arrow"))]
+pub(in crate::dataset) fn address_of(_: &Path) -> Option<String> {
+    None
 }
 
 /// Returns the place of a dataset, and the options for reading it there.

@@ -29,6 +29,13 @@ pub(in crate::dataset) fn remote(path: &Path, options: &ObjectOptions) -> Result
     Ok(Some(Remote { store: Arc::new(Prefix { storage, address }), io, is_file }))
 }
 
+/// Returns the address that a path is, in the form that all addresses of an object have; `None` for
+/// a path of the file system.
+#[cfg(feature = "arrow")]
+pub(in crate::dataset) fn address_of(path: &Path) -> Option<String> {
+    Address::of_path(path).ok().map(|address| address.to_string())
+}
+
 /// Returns how the objects of a store are read.
 fn io_of(storage: ObjectStorage) -> IoChoice {
     let opener = Opener::remote(move |path: &Path, end| begin(&storage, path, end));
