@@ -179,7 +179,7 @@ impl IoChoice {
 
     /// Returns whether files at a path that have so many bytes in all stay in the page cache.
     pub(crate) fn stays_cached(path: &Path, file_bytes: impl FnOnce() -> u64) -> bool {
-        !is_on_network(path) && !is_larger_than_memory(file_bytes())
+        !is_on_network(path) && fits_in_cache(file_bytes(), memory_bytes())
     }
 
     /// Returns another way that suits samples in any order better, of files at a path that have so
@@ -232,6 +232,13 @@ fn memory_bytes() -> Option<u64> {
     total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
+/// Returns whether files stay in the page cache: they have at most half of the memory. If that is
+/// unknown, they may not.
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+fn fits_in_cache(file_bytes: u64, memory_bytes: Option<u64>) -> bool {
+    memory_bytes.is_some_and(|memory| file_bytes <= memory / 2)
+}
+
 /// Returns whether files of so many bytes do not stay in the page cache while a job reads them:
 /// they have more than half of the memory.
 pub(crate) fn is_larger_than_memory(file_bytes: u64) -> bool {
@@ -265,6 +272,8 @@ mod tests {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         assert_eq!(IoChoice::stays_cached(here, || 1), !is_on_network(here));
         assert!(!IoChoice::stays_cached(here, || u64::MAX));
+        assert!(fits_in_cache(10, Some(20)) && !fits_in_cache(11, Some(20)));
+        assert!(!fits_in_cache(0, None), "the memory is unknown");
     }
 
     #[test]

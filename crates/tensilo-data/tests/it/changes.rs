@@ -2,7 +2,7 @@
 
 use crate::common::{check_all, create, files_below, numbers, read, second_reader, write};
 use std::fs;
-use tensilo::{ColumnSchema, DType, Shape};
+use tensilo::{ColumnSchema, DType, Schema, Shape};
 use tensilo_data::{DataError, Dataset, DatasetOptions};
 use tensilo_testing::Folder;
 
@@ -116,6 +116,18 @@ fn of_two_writers_one_wins_and_the_other_leaves_nothing() {
         changes.append(&path).unwrap();
         assert_eq!(changes.publish("again").unwrap().sample_count(), 4);
     }
+}
+
+#[test]
+fn declared_metadata_are_added_to_those_that_were_set() {
+    let folder = Folder::new();
+    let mut changes = Dataset::create(folder.root()).unwrap();
+    changes.set_metadata([("mine".to_owned(), "kept".into())].into_iter().collect());
+    let mut schema = Schema::new([numbers("x")]);
+    schema.metadata.insert("theirs".into(), "added".into());
+    changes.declare(&schema).unwrap();
+    let found = changes.schema().metadata;
+    assert!(found.len() == 2 && found.contains_key("mine") && found.contains_key("theirs"), "{found:?}");
 }
 
 #[test]

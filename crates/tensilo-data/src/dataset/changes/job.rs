@@ -92,7 +92,7 @@ impl WriteJob {
     /// [`DatasetOptions::job`](crate::DatasetOptions::job).
     pub(in crate::dataset) fn new(folder: &Path, version: u64, number: u64, options: ReadOptions) -> Result<Self> {
         if number <= u64::from(u32::MAX) || version == 0 {
-            let message = format!("job {number} of version {version}: a job is above 2^32, and a version is not 0");
+            let message = format!("job {number} of version {version}: a job is at least 2^32, and a version is not 0");
             return Err(DataError::BadArgument(message));
         }
         let (store, of_place) = location(folder, options.clone())?;

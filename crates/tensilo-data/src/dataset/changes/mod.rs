@@ -1,8 +1,8 @@
 //! Chapter 9: a version in the making.
 //!
 //! [`Changes`] are a version that no reader can see: samples are appended, columns added, renamed
-//! and dropped, and [`publish`](publish()) makes it the next version. Data files exist before, in a folder of
-//! this writer's own, and are removed if nothing is published.
+//! and dropped, and [`publish`](publish()) makes it the next version. Data files exist before, in a
+//! folder of this writer's own, and are removed if nothing is published.
 //!
 //! Columns have ids, and a layout says which columns of the dataset a file has, and under which
 //! names. So renaming or dropping a column changes no file, and files of several groups share a
@@ -72,7 +72,7 @@ pub struct Changes {
     data: DataFolder,
     /// The paths of all files that were added.
     added: Vec<Box<str>>,
-    /// The folders that were made, innermost first.
+    /// The local folders that were made, innermost first.
     made: Vec<PathBuf>,
 }
 
@@ -190,11 +190,9 @@ impl Changes {
 
     /// Returns the path of the next data file in the dataset.
     fn next_name(&mut self) -> Result<String> {
-        let folder = self.folder.join("data");
-        let is_new = !folder.exists();
-        let name = self.data.next_path(&*self.store, &self.folder)?;
-        if is_new {
-            self.made.insert(0, folder);
+        let (name, is_data_new) = self.data.next_path(&*self.store, &self.folder)?;
+        if is_data_new {
+            self.made.insert(0, self.folder.join("data"));
         }
         Ok(name)
     }
@@ -234,12 +232,12 @@ impl Changes {
         Ok(())
     }
 
-    /// Gives a new dataset its columns and metadata, before its first file does so.
+    /// Gives a new dataset its columns, and adds metadata, before its first file does so.
     pub fn declare(&mut self, schema: &Schema) -> Result<()> {
         if !self.version.columns.is_empty() {
             return Err(DataError::BadArgument("the dataset has columns".to_owned()));
         }
-        self.version.metadata.clone_from(&schema.metadata);
+        self.version.metadata.extend(schema.metadata.clone());
         adopt_columns(&mut self.version, schema);
         Ok(())
     }

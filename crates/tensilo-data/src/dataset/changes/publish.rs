@@ -186,15 +186,18 @@ impl DataFolder {
         Self { version, made: None, files: 0 }
     }
 
-    /// Returns the path of the next file in the dataset.
-    pub(super) fn next_path(&mut self, store: &dyn Store, folder: &Path) -> Result<String, DataError> {
-        let made = match &self.made {
-            Some(made) => made,
-            None => self.made.insert(make_folder(store, folder, self.version)?),
+    /// Returns the path of the next file in the dataset, and whether `data/` was made for it.
+    pub(super) fn next_path(&mut self, store: &dyn Store, folder: &Path) -> Result<(String, bool), DataError> {
+        let (made, is_data_new) = match &self.made {
+            Some(made) => (made, false),
+            None => {
+                let (made, is_data_new) = make_folder(store, folder, self.version)?;
+                (&*self.made.insert(made), is_data_new)
+            }
         };
         let path = format!("{made}/{:05}.tsl", self.files);
         self.files = self.files.saturating_add(1);
-        Ok(path)
+        Ok((path, is_data_new))
     }
 
     /// Keeps the folder: a version lists its files.
@@ -210,13 +213,14 @@ impl DataFolder {
     }
 }
 
-/// Makes a folder that no other writer has, dead or alive.
-fn make_folder(store: &dyn Store, folder: &Path, version: u64) -> Result<String, DataError> {
+/// Makes a folder that no other writer has, dead or alive. Returns its path, and whether `data/`
+/// was made for it.
+fn make_folder(store: &dyn Store, folder: &Path, version: u64) -> Result<(String, bool), DataError> {
     let create = |path: &str| {
         let created = store.create_folder(path);
         created.map_err(|error| DataError::Io { path: join(folder, path), doing: "making the folder", error })
     };
-    create("data")?;
+    let is_data_new = create("data")?;
     let mut attempt = 1_u32;
     loop {
         let path = match attempt {
@@ -224,7 +228,7 @@ fn make_folder(store: &dyn Store, folder: &Path, version: u64) -> Result<String,
             _ => format!("data/{version:010}-{attempt}"),
         };
         if create(&path)? {
-            return Ok(path);
+            return Ok((path, is_data_new));
         }
         attempt = attempt.saturating_add(1);
     }

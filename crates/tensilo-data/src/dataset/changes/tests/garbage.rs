@@ -19,7 +19,7 @@ fn dataset(appended: &[usize], repacked: u64) -> (Simulated, Version) {
             (version.groups, version.pages, version.samples) = (Vec::new(), Vec::new(), 0);
         }
         let (mut next, added) = append(&store, &version, groups);
-        let killed = DataFolder::new(next.number).next_path(&store, root()).unwrap();
+        let killed = DataFolder::new(next.number).next_path(&store, root()).unwrap().0;
         store.write_carelessly(&killed, DATA);
         publish(&store, root(), &mut next, &added).unwrap();
         version = next;

@@ -4,13 +4,16 @@ mod doubtful;
 mod garbage;
 mod simulated;
 
+use super::Changes;
 use super::publish::{DataFolder, publish};
 use crate::dataset::groups::Groups;
 use crate::dataset::store::Store;
+use crate::dataset::store::location::ReadOptions;
 use crate::dataset::versions::{self, Place};
 use crate::manifest::{Group, Hex, IdentifiedColumn, Layout, ListedFile, Version, path_of};
 use simulated::{Image, Simulated};
 use std::path::Path;
+use std::sync::Arc;
 use tensilo::{ColumnSchema, DType, Shape};
 
 /// The bytes of all data files.
@@ -32,7 +35,7 @@ fn append(store: &Simulated, before: &Version, groups: usize) -> (Version, Vec<B
     let mut folder = DataFolder::new(version.number);
     let mut added = Vec::new();
     for i in 0..groups {
-        let path: Box<str> = folder.next_path(store, root()).unwrap().into();
+        let path: Box<str> = folder.next_path(store, root()).unwrap().0.into();
         store.write_carelessly(&path, DATA);
         let content_id = Hex([u8::try_from(i % 251).unwrap(); 16]);
         let file = ListedFile { layout: 0, path: path.clone(), bytes: 1, footer: 0, content_id };
@@ -143,7 +146,17 @@ fn a_page_that_is_listed_often_is_kept_once() {
 #[test]
 fn each_writer_has_a_folder_of_its_own() {
     let store = Simulated::default();
-    let path = || DataFolder::new(7).next_path(&store, root()).unwrap();
+    let path = || DataFolder::new(7).next_path(&store, root()).unwrap().0;
     let due = ["data/0000000007/00000.tsl", "data/0000000007-2/00000.tsl", "data/0000000007-3/00000.tsl"];
     assert_eq!([path(), path(), path()], due.map(std::path::PathBuf::from));
+}
+
+#[test]
+fn dropped_changes_remove_no_folder_that_was_there() {
+    let store = Arc::new(Simulated::default());
+    assert!(DataFolder::new(1).next_path(&*store, root()).unwrap().1);
+    let place = (store as Arc<dyn Store>, ReadOptions::default());
+    let mut changes = Changes::new(Path::new("s3://bucket/train"), place, None, Version::empty());
+    changes.next_path().unwrap();
+    assert!(changes.made.is_empty(), "{:?}", changes.made);
 }
