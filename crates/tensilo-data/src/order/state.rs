@@ -17,7 +17,7 @@ use crate::error::{DataError, Result};
 /// With [`Tail::Exact`], the epoch then has each sample exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State {
-    /// The id of the dataset; zero if it has none, and of a mixture.
+    /// The id of the dataset; zero of a mixture.
     pub dataset_id: [u8; 16],
     /// The version of the dataset that was read; 0 if it has none.
     pub dataset_version: u64,
