@@ -10,16 +10,16 @@
 // have made is NULL, and its other results are as they were.
 //
 // Handles. Each has a function that makes it, and one that closes it. The latter takes a pointer to
-// the handle and sets it to NULL, so that a second call does nothing. A copy of a closed handle must
-// not be used. Handles keep what they need of each other, and may be closed in any order.
+// the handle and sets it to NULL, so that a second call does nothing. A copy of a closed handle
+// must not be used. Handles keep what they need of each other, and may be closed in any order.
 //
-// Threads. The comment of each handle says what threads may do. A handle may move to another thread.
-// "One at a time" is for all functions that take the handle, its closing included.
+// Threads. The comment of each handle says what threads may do. A handle may move to another
+// thread. "One at a time" is for all functions that take the handle, its closing included.
 //
-// Arguments. A pointer is NULL only where its function says so; others are refused as bad arguments,
-// as are numbers that no constant has. Memory that a pointer leads to is the caller's, of the stated
-// length, and of any content if it is written to. An array of length 0 may be NULL. Text is UTF-8
-// and ends with a NUL; paths are as the system has them.
+// Arguments. A pointer is NULL only where its function says so; others are refused as bad
+// arguments, as are numbers that no constant has. Memory that a pointer leads to is the caller's,
+// of the stated length, and of any content if it is written to. An array of length 0 may be NULL.
+// Text is UTF-8 and ends with a NUL; paths are as the system has them.
 //
 // Structs that may grow begin with `struct_size`: set it to the size of the struct before the call.
 // Zero in the other members of options is the default.
@@ -341,7 +341,7 @@ typedef struct tensilo_dataset_info {
   uint64_t sample_count;
   // The version; 0 without a manifest.
   uint64_t version;
-  // The id, which a dataset keeps for its life; zeros without a manifest.
+  // The id, which a dataset keeps for its life; without a manifest, that of its files.
   uint8_t dataset_id[16];
   // How files are read.
   tensilo_io io;

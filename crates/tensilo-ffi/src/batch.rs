@@ -13,7 +13,7 @@ use std::ffi::c_char;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
-use tensilo::{ColumnSchema, DType, Schema};
+use tensilo::{ColumnSchema, DType, Error, Schema};
 use tensilo_data::{Batch, BatchColumn, BatchIterator, State};
 
 /// The samples of one step of one rank, column by column. It needs no other handle.
@@ -157,9 +157,9 @@ pub unsafe extern "C" fn tensilo_batch_find_column(
         call(error, || {
             let (batch, name) = (shared(batch, "batch")?.batch(), text(name, "name")?);
             let is_it = |column: &BatchColumn| column.schema().is_some_and(|schema| schema.name == name);
+            let names = || batch.columns().iter().filter_map(|column| Some(column.schema()?.name.as_str()));
             let found = batch.columns().iter().position(is_it);
-            let found = found.ok_or_else(|| tensilo_error::bad_argument(format!("the batch has no column {name:?}")));
-            write(index, found?, "index")
+            write(index, found.ok_or_else(|| Error::unknown_column(name, names()))?, "index")
         })
     }
 }

@@ -57,7 +57,7 @@ pub struct tensilo_dataset_info {
     pub sample_count: u64,
     /// The version; 0 without a manifest.
     pub version: u64,
-    /// The id, which a dataset keeps for its life; zeros without a manifest.
+    /// The id, which a dataset keeps for its life; without a manifest, that of its files.
     pub dataset_id: [u8; 16],
     /// How files are read.
     pub io: tensilo_io,

@@ -68,6 +68,17 @@ fn column(batch: &Handle<tensilo_batch>, name: &str) -> tensilo_samples {
 }
 
 #[test]
+fn a_column_that_a_batch_lacks_is_unknown() {
+    let folder = Folder::new();
+    let dataset = open_dataset(&file(&folder, Profile::Balanced));
+    let batch = next(&begin(&new_loader(&dataset, &options(64)))).unwrap();
+    let (name, mut index) = (c_text("nothing"), 0);
+    // SAFETY: arguments as the header asks for.
+    let (status, text) = refused(|e| unsafe { tensilo_batch_find_column(batch.0, name.as_ptr(), &raw mut index, e) });
+    assert!(status == TENSILO_UNKNOWN_COLUMN && text.contains("there is no column \"nothing\""), "{text}");
+}
+
+#[test]
 fn another_loader_goes_on_with_a_state() {
     let folder = Folder::new();
     let dataset = open_dataset(&file(&folder, Profile::Balanced));
