@@ -1,13 +1,13 @@
-//! What `inspect`, `salvage` and `map` compute, as functions: the Python package calls them.
+//! The results of `inspect`, `salvage` and `map`, as functions for the Python package.
 //!
 //! [`run`](crate::run) takes the whole process: it installs handlers of signals, prints, and
 //! returns an exit code. A package of another language needs values, has handlers of its own, and
 //! raises its own errors. These functions therefore return documents and drawings, never write to
 //! the terminal, and fail with the errors of the crates.
 //!
-//! Documents, tiles and drawings come from the commands. A step that a command does with a
-//! progress bar is here a second time, with a [`Tell`] in its place: that bar only looks for
-//! signals that the handlers of `run` have seen.
+//! Documents, tiles and drawings come from the commands. Steps that a command does with a progress
+//! bar are repeated here with a [`Tell`]: that bar only looks for signals that the handlers of
+//! `run` have seen.
 
 use crate::commands::dataset::DatasetFacts;
 use crate::commands::inspect;
@@ -16,20 +16,14 @@ use crate::commands::salvage::{FileLosses, SalvageReport, begin, dataset_documen
 use crate::failure::Failure;
 use crate::open;
 use crate::options::threads;
-use crate::output::Output;
+pub use crate::terminal::Tell;
 use serde_json::Value;
 use std::io;
-use std::ops::ControlFlow;
 use std::path::Path;
 use tensilo::salvage::{RewriteOptions, SalvageOptions, Salvaged, salvage as find_intact};
-use tensilo::sink::{AtomicFile, Sink};
+use tensilo::sink::Sink;
 use tensilo::{Error, Summary, WriterOptions};
-use tensilo_data::{DataError, Dataset};
-use tensilo_object::{Address, ObjectOptions, ObjectStorage};
-
-/// A function that is told the phase of some work, and what is done and in total as far as it is
-/// known. If it breaks, the work ends with an error of kind `Cancelled`, and what it wrote vanishes.
-pub type Tell<'a> = &'a mut dyn FnMut(&'static str, u64, Option<u64>) -> ControlFlow<()>;
+use tensilo_data::{DataError, DataFile, Dataset};
 
 /// Returns the document of `tensilo inspect --json`: the columns, sizes, encodings and metadata of
 /// a file or a dataset.
@@ -55,7 +49,7 @@ pub fn salvage(path: &Path, output: Option<&Path>, tell: Tell<'_>) -> Result<Val
         return salvage_dataset(&dataset, output, tell);
     }
     let source = open::source(path)?;
-    let output = output.map(|path| Ok::<_, DataError>((path, create(path)?))).transpose()?;
+    let output = output.map(|path| Ok::<_, DataError>((path, DataFile::create(path, false)?))).transpose()?;
     let mut look = |done, total| tell("looking for chunks", done, Some(total));
     let options = SalvageOptions::new().decode(true).progress(&mut look);
     let salvaged = find_intact(source, options).map_err(|error| Failure::about(path, error))?;
@@ -126,18 +120,6 @@ fn rewrite<K: Sink>(salvaged: &Salvaged, output: K, tell: Tell<'_>) -> tensilo::
     let mut advance = |done| tell("writing", done, total);
     let writer = WriterOptions::new().threads(threads(None)).alignment(salvaged.reader.alignment());
     salvaged.write_to(output, &writer, RewriteOptions::new().progress(&mut advance))
-}
-
-/// Begins a file, or an object if the path is its address.
-fn create(path: &Path) -> Result<Output, DataError> {
-    if !Address::is_path(path) {
-        return Ok(Output::Whole(Box::new(AtomicFile::create(path, false)?), path.to_path_buf()));
-    }
-    let upload = Address::of_path(path)
-        .and_then(|address| ObjectStorage::new(&address, ObjectOptions::new()).upload(&address, false));
-    let failed = |error: tensilo_object::ObjectError| Error::io("creating the object", error.into_io());
-    let upload = upload.map_err(|error| failed(error).with_path(path))?;
-    Ok(Output::Whole(Box::new(upload), path.to_path_buf()))
 }
 
 /// Returns the error of the crates, without what the program would print about it.

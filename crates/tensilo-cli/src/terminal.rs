@@ -76,9 +76,9 @@ impl Unit {
     }
 }
 
-/// A function that is told the phase, and what is done and in total as far as it is known. If it
-/// breaks, the work ends with an error of kind `Cancelled`, and what it wrote vanishes.
-pub(crate) type Tell<'a> = &'a mut dyn FnMut(&'static str, u64, Option<u64>) -> ControlFlow<()>;
+/// A function that gets the phase of some work, and how much is done and in total, if known. If it
+/// breaks, the work ends with an error of kind `Cancelled`, and its output is removed.
+pub type Tell<'a> = &'a mut dyn FnMut(&'static str, u64, Option<u64>) -> ControlFlow<()>;
 
 /// A progress bar without colours. Dropping it clears the line.
 pub(crate) struct Progress {

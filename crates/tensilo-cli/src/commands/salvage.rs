@@ -136,12 +136,12 @@ fn write<S: Sink>(args: &SalvageArgs, salvaged: &Salvaged, output: S, quiet: boo
 }
 
 /// The result of a salvage, and the file that was written.
-pub(crate) struct SalvageReport<'a> {
+pub(crate) struct SalvageReport<'a, K> {
     pub(crate) salvaged: &'a Salvaged,
-    pub(crate) written: Option<(&'a Path, &'a Summary<Output>)>,
+    pub(crate) written: Option<(&'a Path, &'a Summary<K>)>,
 }
 
-impl SalvageReport<'_> {
+impl<K> SalvageReport<'_, K> {
     /// Returns whether every sample is there and confirmed.
     fn is_whole(&self) -> bool {
         let Salvaged { losses, unconfirmed, end_is_known, .. } = self.salvaged;

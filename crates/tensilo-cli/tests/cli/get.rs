@@ -79,7 +79,7 @@ fn json_has_every_type() {
 #[test]
 fn npy_has_every_type() {
     let (descr, shape, data) = npy("-c x -i 1,2,9");
-    assert_eq!((descr.as_str(), shape.as_str()), ("<f4", "(3,2,)"));
+    assert_eq!((descr.as_str(), shape.as_str()), ("<f4", "(3, 2)"));
     assert_eq!(f32s(&data), [1.0, 1.1015625, 2.0, 1.1015625, 9.0, 1.1015625]);
     let (descr, shape, data) = npy("-c x -i 1 --as bits");
     assert_eq!((descr.as_str(), shape.as_str()), ("<u2", "(2,)"));
@@ -91,7 +91,7 @@ fn npy_has_every_type() {
     let (descr, shape, _) = npy("-c e -i 7");
     assert_eq!((descr.as_str(), shape.as_str()), ("<f4", "()"));
     let (descr, shape, data) = npy("-c h -i 3,4");
-    assert_eq!((descr.as_str(), shape.as_str()), ("<f2", "(2,1,2,)"));
+    assert_eq!((descr.as_str(), shape.as_str()), ("<f2", "(2, 1, 2)"));
     assert_eq!(u16s(&data), [3.0, 0.5, 4.0, 0.5].map(|value| f16::from_f32(value).to_bits()));
     let (descr, _, data) = npy("-c h -i 3 --as f32");
     assert_eq!((descr.as_str(), f32s(&data)), ("<f4", vec![3.0, 0.5]));
@@ -99,15 +99,15 @@ fn npy_has_every_type() {
     assert_eq!((descr.as_str(), shape.as_str(), data), ("|b1", "(3,)", vec![1, 1, 0]));
     let (descr, _, data) = npy("-c n -i 2");
     assert_eq!((descr.as_str(), data), ("<i8", [(-2_i64).to_le_bytes(), 2_i64.to_le_bytes()].concat()));
-    assert_eq!(npy("-c x -i 4..4").1, "(0,2,)");
+    assert_eq!(npy("-c x -i 4..4").1, "(0, 2)");
 }
 
 #[test]
 fn npy_of_ragged_samples_needs_one_shape() {
     let (descr, shape, data) = npy("-c r -i 2");
-    assert_eq!((descr.as_str(), shape.as_str(), data.len()), ("<i4", "(2,2,)", 16));
+    assert_eq!((descr.as_str(), shape.as_str(), data.len()), ("<i4", "(2, 2)", 16));
     let (_, shape, data) = npy("-c r -i 2,8,11");
-    assert_eq!((shape.as_str(), data.len()), ("(3,2,2,)", 48));
+    assert_eq!((shape.as_str(), data.len()), ("(3, 2, 2)", 48));
     get("-c r -i 2,1 --format npy").failed(2, "--format json");
 }
 
@@ -127,10 +127,10 @@ fn nulls_are_refused_where_they_cannot_be_told_from_zeros() {
 #[test]
 fn nulls_become_zeros_on_request() {
     let (_, shape, data) = npy("-c n -i 0..3 --nulls zero");
-    assert_eq!((shape.as_str(), data.len()), ("(3,2,)", 48));
+    assert_eq!((shape.as_str(), data.len()), ("(3, 2)", 48));
     assert_eq!(data[16..32], [0; 16]);
     let (_, shape, data) = npy("-c r -i 5,1,4 --nulls zero");
-    assert_eq!((shape.as_str(), data.len()), ("(3,1,2,)", 24));
+    assert_eq!((shape.as_str(), data.len()), ("(3, 1, 2)", 24));
     assert_eq!(data[..8], [0; 8]);
     assert_eq!(bytes("-c t -i 2..5 --format raw --nulls zero"), b"text 2\"\n");
 }

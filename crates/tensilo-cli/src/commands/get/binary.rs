@@ -9,6 +9,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::Destination;
 use std::io::{self, Write};
 use tensilo::{DType, Extent, LogicalType};
+use tensilo_convert::npy_header;
 
 /// Writes samples with `--format npy` or `--format raw`.
 pub(super) fn write(args: &GetArgs, mut samples: Samples, selection: &Selection, destination: Destination) -> Outcome {
@@ -26,7 +27,7 @@ pub(super) fn write(args: &GetArgs, mut samples: Samples, selection: &Selection,
     if args.format == Format::Npy {
         let count = (!selection.is_single()).then(|| selection.count());
         let shape: Vec<u64> = count.into_iter().chain(shape.iter().copied().map(u64::from)).collect();
-        output.write_all(&npy_header(elements.descr, &shape))?;
+        output.write_all(&npy_header(elements.dtype, &shape))?;
     }
     let null_bytes = bytes_of(&shape, elements.bytes);
     for i in selection.iter() {
@@ -53,8 +54,8 @@ fn write_zeros(output: &mut impl Write, bytes: u64) -> io::Result<()> {
 
 /// The conversion of elements to output bytes.
 struct Elements {
-    /// NumPy's name of the output type.
-    descr: &'static str,
+    /// The type of the output, for NumPy.
+    dtype: DType,
     /// The bytes of one output element.
     bytes: usize,
     change: Change,
@@ -73,12 +74,14 @@ impl Elements {
     fn new(args: &GetArgs, dtype: DType) -> Outcome<Self> {
         let bytes = dtype.element_bytes();
         let unit = if dtype == DType::Complex64 { 4 } else { bytes };
-        let stored = |descr| Self { descr, bytes, change: Change::Order(unit) };
-        let widened = Self { descr: "<f4", bytes: 4, change: Change::ToF32(dtype) };
+        let stored = Self { dtype, bytes, change: Change::Order(unit) };
+        let widened = Self { dtype: DType::F32, bytes: 4, change: Change::ToF32(dtype) };
         let is_npy = args.format == Format::Npy;
         Ok(match args.elements {
-            Some(As::Bits) if !dtype.is_string() => Self { change: Change::Order(bytes), ..stored(bits_descr(dtype)) },
-            Some(As::F32) if dtype == DType::F32 => stored("<f4"),
+            Some(As::Bits) if !dtype.is_string() => {
+                Self { dtype: bits_of(dtype), change: Change::Order(bytes), ..stored }
+            }
+            Some(As::F32) if dtype == DType::F32 => stored,
             Some(As::F32) if is_f32(dtype) => widened,
             Some(_) => return Err(cannot(dtype)),
             None if is_npy && dtype.is_string() => {
@@ -87,9 +90,9 @@ impl Elements {
                 )));
             }
             // NumPy has no numbers of fewer than 8 bits, and neither bf16 nor floats of 8 bits
-            None if is_npy && dtype == DType::I4 => Self { change: Change::SignI4, ..stored("|i1") },
+            None if is_npy && dtype == DType::I4 => Self { dtype: DType::I8, change: Change::SignI4, ..stored },
             None if is_npy && (dtype == DType::Bf16 || dtype.is_small() && is_f32(dtype)) => widened,
-            None => stored(value_descr(dtype)),
+            None => stored,
         })
     }
 
@@ -113,44 +116,14 @@ impl Elements {
     }
 }
 
-fn value_descr(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F16 => "<f2",
-        DType::F32 => "<f4",
-        DType::F64 => "<f8",
-        DType::Complex64 => "<c8",
-        DType::I8 => "|i1",
-        DType::I16 => "<i2",
-        DType::I32 => "<i4",
-        DType::I64 => "<i8",
-        DType::Bool => "|b1",
-        _ => bits_descr(dtype),
-    }
-}
-
-fn bits_descr(dtype: DType) -> &'static str {
+/// Returns the unsigned integers that have the bits of elements.
+fn bits_of(dtype: DType) -> DType {
     match dtype.element_bytes() {
-        1 => "|u1",
-        2 => "<u2",
-        4 => "<u4",
-        _ => "<u8",
+        1 => DType::U8,
+        2 => DType::U16,
+        4 => DType::U32,
+        _ => DType::U64,
     }
-}
-
-/// Returns the header of an array of this type (`<f4`) and shape, in C order.
-fn npy_header(descr: &str, shape: &[u64]) -> Vec<u8> {
-    const ALIGNMENT: usize = 64;
-    const BEFORE_TEXT: usize = 10;
-    let extents: String = shape.iter().map(|extent| format!("{extent},")).collect();
-    let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({extents}), }}");
-    let length = BEFORE_TEXT.saturating_add(text.len()).saturating_add(1);
-    text.extend(std::iter::repeat_n(' ', length.next_multiple_of(ALIGNMENT).saturating_sub(length)));
-    text.push('\n');
-    let mut header = b"\x93NUMPY\x01\x00".to_vec();
-    // with rank 17 the header has fewer than 1,024 bytes
-    header.extend(u16::try_from(text.len()).unwrap_or(u16::MAX).to_le_bytes());
-    header.extend(text.into_bytes());
-    header
 }
 
 /// Reads all samples before anything is written, unless the schema makes that needless. Fails on
