@@ -92,15 +92,15 @@ impl Destination {
     }
 
     /// Resolves the path that differs in its extension, for a second file of the same output.
-    pub(crate) fn beside(&self, extension: &str) -> Outcome<Self> {
+    pub(crate) fn beside(&self, extension: &str, inputs: Inputs<'_>) -> Outcome<Self> {
         if !matches!(self.target, Target::File | Target::Object(_)) {
             let message = format!("{}: two files are written, which a stream cannot be", shown(&self.name));
             return Err(Failure::Usage(message));
         }
-        Self::new(&self.name.with_extension(extension), self.force, self.data, Inputs::Files(&[]))
+        Self::new(&self.name.with_extension(extension), self.force, self.data, inputs)
     }
 
-    /// Refuses an object that is an input. Others know an object by its address alone.
+    /// Refuses an object that is an input. An object has no identity but its address.
     fn refuse_input_object(&self, address: &Address, inputs: Inputs<'_>) -> Outcome {
         let Inputs::Files(inputs) = inputs else { return Ok(()) };
         let is_same = |input: &&PathBuf| Address::of_path(input).is_ok_and(|input| input == *address);
@@ -121,7 +121,7 @@ impl Destination {
         let inputs = match inputs {
             Inputs::Files(files) => files,
             Inputs::Dataset(dataset) => {
-                let path = (self.target == Target::File).then_some(self.name.as_path());
+                let path = matches!(self.target, Target::File | Target::Object(_)).then_some(self.name.as_path());
                 return Ok(dataset.check_output(identity, path)?);
             }
         };

@@ -23,6 +23,7 @@ use tensilo::source::FileIdentity;
 use tensilo::{Column, Schema};
 use tensilo_convert::{TargetFormat, TargetOptions, export_megatron, export_to};
 use tensilo_data::{DataError, Dataset, SampleGroup};
+use tensilo_object::Address;
 
 const EXPORT: &str = "\
 Examples:
@@ -65,7 +66,8 @@ pub(crate) struct ExportArgs {
     /// The format of the output [default: by the extension]
     #[arg(long, value_enum)]
     format: Option<OnExport>,
-    /// Only these columns and structs, in this order; write "\," for a comma in a name
+    /// Only these columns and, for Parquet and Arrow, structs, in this order; write "\," for a
+    /// comma in a name
     #[arg(long, value_name = "a,b")]
     columns: Vec<Names>,
     /// How tensors are written [default: as they came from Arrow or Parquet, otherwise as extension
@@ -97,7 +99,7 @@ enum OnExport {
     Safetensors,
     /// A tar archive of WebDataset: a file for each sample and column
     Tar,
-    /// Tokens as an indexed dataset of Megatron: OUT.idx, and OUT.bin beside it
+    /// Tokens as an indexed dataset of Megatron: an .idx file, and a .bin file beside it
     Megatron,
 }
 
@@ -128,15 +130,17 @@ pub(crate) fn run(args: &ExportArgs, quiet: bool) -> Outcome {
     match &dataset {
         Some(dataset) if is_folder(&args.output) => export_groups(args, dataset, format, &extension, &progress),
         Some(dataset) => {
-            let destination = destination(args, Inputs::Dataset(dataset))?;
+            let inputs = Inputs::Dataset(dataset);
+            let destination = destination(args, inputs)?;
             let mut note = |samples| progress.set("exporting", samples, Some(dataset.sample_count()));
-            write(args, dataset, destination, format, &mut note)
+            write(args, dataset, (destination, inputs), format, &mut note)
         }
         None => {
-            let destination = destination(args, Inputs::file(&args.file))?;
+            let inputs = Inputs::file(&args.file);
+            let destination = destination(args, inputs)?;
             let reader = open(&args.file, quiet)?;
             let mut note = |samples| progress.set("exporting", samples, Some(reader.sample_count()));
-            write(args, &reader, destination, format, &mut note)
+            write(args, &reader, (destination, inputs), format, &mut note)
         }
     }
 }
@@ -154,7 +158,7 @@ fn destination(args: &ExportArgs, inputs: Inputs<'_>) -> Outcome<Destination> {
 fn write<T: Table<Error: Into<Failure>>>(
     args: &ExportArgs,
     table: &T,
-    destination: Destination,
+    (destination, inputs): (Destination, Inputs<'_>),
     format: AnyFormat,
     note: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Outcome {
@@ -172,7 +176,7 @@ fn write<T: Table<Error: Into<Failure>>>(
         }
         AnyFormat::Other(format) => export_to(table, destination.create()?, format, options(note)).map(|_| ()),
         AnyFormat::Megatron => {
-            let tokens = destination.beside("bin")?.create()?;
+            let tokens = destination.beside("bin", inputs)?.create()?;
             export_megatron(table, (destination.create()?, tokens), options(note)).map(|_| ())
         }
     };
@@ -211,6 +215,13 @@ impl AnyFormat {
                 "--tensors and --stored-types choose types of Parquet and Arrow, which this format does not have";
             return Err(Failure::Usage(message.to_owned()));
         }
+        // a stream is refused because there are two files
+        let is_index = is_folder(&args.output) || args.output.extension() == Some(extension);
+        if format == Self::Megatron && !is_index && args.output != Path::new("-") {
+            let path = display_path(&args.output);
+            let message = "the index has the extension .idx, and the tokens are in the .bin file beside it";
+            return Err(Failure::Usage(format!("{path}: {message}")));
+        }
         Ok((format, extension.to_os_string()))
     }
 }
@@ -237,7 +248,9 @@ fn export_groups(
     extension: &OsStr,
     progress: &Progress,
 ) -> Outcome {
-    if args.output.is_file() {
+    let is_object = Address::is_path(&args.output);
+    // with a slash at its end, the path of a file is no file
+    if args.output.components().as_path().is_file() {
         let path = display_path(&args.output);
         return Err(Failure::Usage(format!("{path}: a file is there; several files are written to a folder")));
     }
@@ -248,12 +261,14 @@ fn export_groups(
     for ((group, path), destination) in dataset.groups().zip(&outputs).zip(destinations) {
         let group = &group?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        std::fs::create_dir_all(folder).map_err(|error| Failure::output(folder, error))?;
+        if !is_object {
+            std::fs::create_dir_all(folder).map_err(|error| Failure::output(folder, error))?;
+        }
         let mut note = |samples| {
             let done = group.samples.start.saturating_add(samples);
             progress.set("exporting", done, Some(dataset.sample_count()))
         };
-        write(args, &GroupTable { dataset, group }, destination, format, &mut note)?;
+        write(args, &GroupTable { dataset, group }, (destination, inputs), format, &mut note)?;
     }
     Ok(())
 }
@@ -323,6 +338,6 @@ impl Table for GroupTable<'_> {
     }
 
     fn check_output(&self, _: Option<FileIdentity>, _: Option<&Path>) -> Result<(), Self::Error> {
-        Ok(()) // `Destination` has done so
+        Ok(()) // `Destination::new` has done so
     }
 }

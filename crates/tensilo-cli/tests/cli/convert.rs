@@ -376,6 +376,11 @@ fn documents_become_an_index_and_a_file_of_tokens() {
     folder.done("convert text.idx -o back.tsl");
     assert_eq!(folder.all("back.tsl", "tokens"), folder.all("first.tsl", "tokens"));
     folder.fails("export first.tsl -o - --format megatron --force", 2, "two files are written");
+    for output in ["text", "text.bin"] {
+        folder.fails(&format!("export first.tsl -o {output} --format megatron -f"), 2, "the extension .idx");
+    }
+    fs::copy(folder.path("first.tsl"), folder.path("text.bin")).unwrap();
+    folder.fails("export text.bin -o text.idx -f", 2, "text.bin: this is the input");
 }
 
 #[test]

@@ -388,6 +388,7 @@ fn each_data_file_becomes_a_file_of_its_name() {
     // files of one name in two folders
     folder.done("export data/data/*/*.tsl --format arrow -o out/ -f");
     folder.fails("export whole.tsl --format arrow -o out/", 2, "a folder");
+    folder.fails("export data --format arrow -o whole.tsl/", 2, "a file is there");
 }
 
 #[test]
