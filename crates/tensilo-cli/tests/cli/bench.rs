@@ -110,6 +110,8 @@ fn impossible_measurements_are_refused() {
         ("data -c x", 2, "this is a dataset"),
         ("data --pattern sequential", 2, "this is a dataset"),
         ("a.tsl --decode-threads 2", 2, "--loader"),
+        ("a.tsl --columns x", 2, "--loader"),
+        ("a.tsl --gpus 4", 2, "--loader"),
         ("a.tsl --loader --pattern random", 2, "--pattern"),
         ("a.tsl --loader --io fast", 2, "--io"),
         ("a.tsl --io direct", 2, "--loader"),
@@ -153,6 +155,8 @@ fn a_loader_reads_a_file_or_a_folder() {
     let run = folder.done("bench data --json --seconds 0.02");
     assert_eq!(run.json()["schema"], "tensilo.bench-loader/1");
     has(&run.stderr, &["as with --loader"]);
+    let document = folder.json("bench data --quiet --json --seconds 0.02 --columns e --decode-threads 2");
+    assert_eq!((&document["runs"][0]["decode_threads"], &document["sample_bytes"]), (&json!(2), &json!(4.0)));
 }
 
 /// The GPU is emulated.

@@ -50,7 +50,7 @@ wait for the rest of the time. p50 and p99 are of the time to take a batch.
 JSON, schema tensilo.bench/1 (members may be added; those named here stay; an
 unknown number is null):
   schema, file, column, dtype, sample_count, pattern, batch, threads, cold
-  io           pread or mmap
+  io           pread or mmap; object in a store
   warmed_up    whether all chunks were read before
   samples, seconds, samples_per_s, decoded_gb_per_s (10^9)
   ns_per_sample_p50, ns_per_sample_p99
@@ -128,6 +128,9 @@ pub(super) enum Pattern {
     Shuffled,
 }
 
+/// The default number of consumers.
+const USUAL_GPUS: u32 = 8;
+
 /// The arguments of `tensilo bench --loader`.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Loader")]
@@ -136,32 +139,32 @@ pub(super) struct LoaderArgs {
     #[arg(long, conflicts_with_all = ["column", "pattern", "threads"])]
     pub(super) loader: bool,
     /// The columns of a batch [default: all]
-    #[arg(long, value_name = "a,b", requires = "loader")]
+    #[arg(long, value_name = "a,b")]
     pub(super) columns: Vec<Names>,
     /// Threads that decode; auto finds how many are enough
-    #[arg(long, value_name = "N|auto", requires = "loader", default_value = "auto", value_parser = decode_threads)]
+    #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = decode_threads)]
     pub(super) decode_threads: DecodeThreads,
     /// Batches that are read at the same time; raise it for storage with a high latency [default:
-    /// the decode threads]
-    #[arg(long, value_name = "N", requires = "loader", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    /// the decode threads, and at least 4 for an object store]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(super) io_depth: Option<u32>,
     /// Decode on a GPU of NVIDIA, such as cuda or cuda:1
-    #[arg(long, value_name = "cuda[:N]", requires = "loader", value_parser = device)]
+    #[arg(long, value_name = "cuda[:N]", value_parser = device)]
     pub(super) device: Option<usize>,
     /// The order of samples
-    #[arg(long, value_enum, requires = "loader", default_value_t)]
+    #[arg(long, value_enum, default_value_t)]
     pub(super) order: OrderName,
     /// The samples of a run of the windowed order [default: as the manifest records]
-    #[arg(long, value_name = "N", requires = "loader", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) run: Option<u32>,
     /// The runs of a window of the windowed order [default: as the manifest records]
-    #[arg(long, value_name = "N", requires = "loader", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) window: Option<u32>,
     /// Consumers that each take a batch in a step
-    #[arg(long, value_name = "N", requires = "loader", default_value = "8", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = USUAL_GPUS, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) gpus: u32,
     /// The time of a step, in milliseconds
-    #[arg(long, value_name = "MS", requires = "loader", default_value = "200", value_parser = step)]
+    #[arg(long, value_name = "MS", default_value = "200", value_parser = step)]
     pub(super) step_ms: Duration,
 }
 
@@ -181,6 +184,15 @@ impl BenchArgs {
     /// Returns whether any option asks for the reads of one column.
     pub(super) fn is_about_a_column(&self) -> bool {
         self.column.is_some() || self.pattern != Pattern::default() || self.threads != 1
+    }
+
+    /// Returns whether any option asks for batches of a loader.
+    pub(super) fn is_about_a_loader(&self) -> bool {
+        let LoaderArgs { columns, decode_threads, io_depth, device, order, run, window, gpus, step_ms, .. } =
+            &self.loader;
+        let numbers = [*decode_threads, *io_depth, *run, *window];
+        let is_set = !columns.is_empty() || device.is_some() || numbers.iter().any(Option::is_some);
+        is_set || *order != OrderName::default() || *gpus != USUAL_GPUS || *step_ms != Duration::from_millis(200)
     }
 }
 

@@ -8,7 +8,7 @@
 
 use super::args::{BenchArgs, IoName, Pattern, Times, WARM_UP, drop_from_cache, name, per_second};
 use crate::failure::{Failure, Outcome};
-use crate::open::warn;
+use crate::open::{self, warn};
 use crate::output::{Output, print_json};
 use crate::sys;
 use crate::text::{self, or_dash, quotient, write_facts};
@@ -20,16 +20,23 @@ use std::panic::resume_unwind;
 use std::thread;
 use std::time::{Duration, Instant};
 use tensilo::error::display_path;
-use tensilo::source::{PositionedFile, Source};
+use tensilo::source::Source;
 use tensilo::{Column, ColumnBuffer, ColumnSchema, Cursor, OpenOptions, Reader, Result};
-use tensilo_data::{Mode, Order};
+use tensilo_data::{Io, Mode, Order};
+use tensilo_object::Address;
 
 /// Measures how fast one column is read.
 pub(super) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
-    let about = |error| Failure::about(&args.file, error);
     match args.io {
-        IoName::Mmap => run_on(args, quiet, sys::map(&args.file).map_err(about)?),
-        IoName::Auto | IoName::Pread => run_on(args, quiet, PositionedFile::open(&args.file).map_err(about)?),
+        IoName::Mmap if Address::is_path(&args.file) => {
+            let path = display_path(&args.file);
+            Err(Failure::Usage(format!("{path}: --io mmap maps files, and not objects of a store")))
+        }
+        IoName::Mmap => {
+            let mapped = sys::map(&args.file).map_err(|error| Failure::about(&args.file, error))?;
+            run_on(args, quiet, mapped)
+        }
+        IoName::Auto | IoName::Pread => run_on(args, quiet, open::source(&args.file)?),
         IoName::IoUring | IoName::Direct => {
             Err(Failure::Usage("--io: io_uring reads batches; add --loader, or use pread or mmap".to_owned()))
         }
@@ -283,7 +290,12 @@ struct Report<'a> {
 
 impl Report<'_> {
     fn io(&self) -> &'static str {
-        if self.args.io == IoName::Mmap { "mmap" } else { "pread" }
+        let io = match self.args.io {
+            IoName::Mmap => Io::Mmap,
+            _ if Address::is_path(&self.args.file) => Io::Object,
+            _ => Io::Pread,
+        };
+        io.name()
     }
 
     /// Returns percentiles of the time of a read, divided by its samples.

@@ -23,10 +23,14 @@ pub(crate) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
     if args.loader.loader {
         return loader::run(args);
     }
+    let path = display_path(&args.file);
     if !is_dataset(&args.file) {
+        if args.is_about_a_loader() {
+            let message = "this is a file, a column of which is measured; add --loader to measure batches";
+            return Err(Failure::Usage(format!("{path}: {message}")));
+        }
         return column::run(args, quiet);
     }
-    let path = display_path(&args.file);
     if args.is_about_a_column() {
         return Err(Failure::Usage(format!(
             "{path}: this is a dataset, whose batches are measured; --columns chooses their columns, and the options \
