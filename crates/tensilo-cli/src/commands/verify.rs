@@ -170,7 +170,7 @@ type Checked = Result<VerifyReport, String>;
 
 /// Verifies all files that a manifest lists, and prints every damage.
 fn verify_dataset(args: &VerifyArgs, dataset: &Dataset, quiet: bool) -> Outcome<Exit> {
-    let mut report = DatasetReport::new(args);
+    let mut report = DatasetReport::new(args, quiet);
     match dataset.check_lineage() {
         Ok(()) => {}
         Err(ref error @ DataError::Corrupt { ref path, .. }) => report.add(path, &Err(error.to_string()))?,
@@ -181,25 +181,26 @@ fn verify_dataset(args: &VerifyArgs, dataset: &Dataset, quiet: bool) -> Outcome<
         for (number, file) in group.files.iter().enumerate() {
             let checked = match dataset.open_file(&group, number) {
                 Ok(reader) => Ok(verify_listed(&reader, args, quiet)?),
-                Err(error) => Err(error.to_string()),
+                Err(error) if error.is_lasting() => Err(error.to_string()),
+                Err(error) => return Err(error.into()),
             };
             report.add(&file.path, &checked)?;
         }
     }
-    report.finish(Some(dataset.version()), dataset.sample_count(), quiet)
+    report.finish(Some(dataset.version()), dataset.sample_count())
 }
 
 /// Verifies files, and prints every damage. Each is one of its own: it may have other columns, or
 /// such damage that it cannot be opened.
 fn verify_files(args: &VerifyArgs, files: Vec<PathBuf>, quiet: bool) -> Outcome<Exit> {
-    let mut report = DatasetReport::new(args);
+    let mut report = DatasetReport::new(args, quiet);
     let mut samples = 0_u64;
     for file in files {
         let checked = verify(&file, args, quiet)?;
         samples = samples.saturating_add(checked.sample_count.unwrap_or(0));
         report.add(&file, &Ok(checked))?;
     }
-    report.finish(None, samples, quiet)
+    report.finish(None, samples)
 }
 
 fn verify_listed(reader: &Reader, args: &VerifyArgs, quiet: bool) -> Outcome<VerifyReport> {
@@ -214,6 +215,7 @@ fn verify_listed(reader: &Reader, args: &VerifyArgs, quiet: bool) -> Outcome<Ver
 /// The findings, which are printed file by file, or as one document.
 struct DatasetReport<'a> {
     args: &'a VerifyArgs,
+    quiet: bool,
     output: Output,
     /// The numbers of intact, unfinished and damaged files.
     files: [u64; 3],
@@ -222,8 +224,8 @@ struct DatasetReport<'a> {
 }
 
 impl<'a> DatasetReport<'a> {
-    fn new(args: &'a VerifyArgs) -> Self {
-        Self { args, output: Output::stdout(), files: [0; 3], bytes: 0, documents: Vec::new() }
+    fn new(args: &'a VerifyArgs, quiet: bool) -> Self {
+        Self { args, quiet, output: Output::stdout(), files: [0; 3], bytes: 0, documents: Vec::new() }
     }
 
     fn add(&mut self, path: &Path, checked: &Checked) -> Outcome {
@@ -241,7 +243,7 @@ impl<'a> DatasetReport<'a> {
             match checked {
                 Ok(report) => {
                     writeln!(self.output, "{}:", shown(path))?;
-                    write_text(report, self.args.deep, false, &mut self.output)?;
+                    write_text(report, self.args.deep, self.quiet, &mut self.output)?;
                 }
                 Err(message) => writeln!(self.output, "{message}")?,
             }
@@ -250,7 +252,7 @@ impl<'a> DatasetReport<'a> {
     }
 
     /// Prints the sums.
-    fn finish(mut self, version: Option<u64>, samples: u64, quiet: bool) -> Outcome<Exit> {
+    fn finish(mut self, version: Option<u64>, samples: u64) -> Outcome<Exit> {
         let (files, bytes) = (self.files.iter().sum::<u64>(), self.bytes);
         let (state, count) = match self.files {
             [_, 0, 0] => (FileState::Intact, 0),
@@ -267,7 +269,7 @@ impl<'a> DatasetReport<'a> {
                 "files": self.documents,
             });
             write_json(&mut self.output, &document)
-        } else if quiet {
+        } else if self.quiet {
             Ok(())
         } else {
             let what = match state {

@@ -128,6 +128,11 @@ fn verify_names_the_damaged_files_of_a_dataset() {
     let text = folder.fails("verify .", 1, "").text();
     assert!(text.contains("b.tsl:\nbytes ") && text.contains("c.tsl") && !text.contains("a.tsl"), "{text}");
     assert!(text.ends_with("damaged: 2 of 3 files; 60 samples, version 1\n"), "{text}");
+    let quiet = folder.fails("verify . --quiet", 1, "").text();
+    assert!(
+        quiet.contains("b.tsl:\nbytes ") && text.contains("are intact") && !quiet.contains("are intact"),
+        "{quiet}"
+    );
     let document = folder.run("verify . --json").json();
     let ok: Vec<_> = document["files"].as_array().unwrap().iter().map(|file| file["ok"].as_bool()).collect();
     assert_eq!((document["ok"].as_bool(), ok), (Some(false), vec![Some(true), Some(false), Some(false)]));
