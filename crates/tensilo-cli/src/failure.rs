@@ -237,8 +237,8 @@ fn advice(error: &Error) -> String {
 fn flag(advice: &Advice, column: Option<&str>) -> String {
     let name = column.unwrap_or("NAME");
     match advice {
-        Advice::SkipColumns => format!("--skip {}", word(name)),
-        Advice::RenameColumns => format!("--rename {}", word(&format!("{name}=NEW"))),
+        Advice::SkipColumns => option("--skip", name),
+        Advice::RenameColumns => option("--rename", &format!("{name}=NEW")),
         Advice::SkipOthers => "--skip-others".to_owned(),
         Advice::ReplaceNulls => "--null-elements nan|zero".to_owned(),
         Advice::ReplaceNullsWithZero => "--null-elements zero".to_owned(),
@@ -256,12 +256,17 @@ fn flag(advice: &Advice, column: Option<&str>) -> String {
 fn shape_flag(name: &str, extents: &[Option<u32>]) -> String {
     let extents: Vec<String> =
         extents.iter().map(|extent| extent.map_or("*".to_owned(), |extent| extent.to_string())).collect();
-    format!("--shape {}", word(&format!("{name}={}", extents.join(","))))
+    option("--shape", &format!("{name}={}", extents.join(",")))
 }
 
 /// Returns `--cast NAME=f64`.
 fn cast_flag(name: &str, dtype: DType) -> String {
-    format!("--cast {}", word(&format!("{name}={dtype}")))
+    option("--cast", &format!("{name}={dtype}"))
+}
+
+/// Returns an option with its value, which is no option itself if it begins with a hyphen.
+fn option(flag: &str, value: &str) -> String {
+    format!("{flag}{}{}", if value.starts_with('-') { '=' } else { ' ' }, word(value))
 }
 
 /// Returns a text as one word of a shell. Characters that a terminal does not show are escaped,
@@ -343,8 +348,12 @@ mod tests {
         assert_eq!(flag(&Advice::SkipColumns, Some("a.b")), "--skip a.b");
         assert_eq!(flag(&Advice::SkipColumns, Some("a b")), "--skip 'a b'");
         assert_eq!(flag(&Advice::SkipColumns, None), "--skip NAME");
+        assert_eq!(flag(&Advice::SkipColumns, Some("-a b")), "--skip='-a b'");
+        assert_eq!(flag(&Advice::RenameColumns, Some("-x")), "--rename=-x=NEW");
+        assert_eq!(flag(&Advice::Cast(DType::F64), Some("-x")), "convert --cast=-x=f64");
         assert_eq!(flag(&Advice::DeclareShape(vec![None, Some(80)]), Some("x")), "--shape 'x=*,80'");
         assert_eq!(flag(&Advice::ConvertAgain(vec![Some(3)]), Some("x")), "convert --shape x=3");
+        assert_eq!(flag(&Advice::DeclareShape(vec![Some(3)]), Some("-x")), "--shape=-x=3");
         assert_eq!(flag(&Advice::Cast(DType::F64), Some("a b")), "convert --cast 'a b=f64'");
         for (name, due) in [
             ("a=b", "--rename a=b=NEW"),

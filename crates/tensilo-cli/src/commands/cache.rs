@@ -96,7 +96,7 @@ fn stat(args: &StatArgs) -> Outcome {
             "oldest_use": used,
         }));
     }
-    let most = if cache.most_bytes() == u64::MAX { "any size".to_owned() } else { text::bytes(cache.most_bytes()) };
+    let most = text::bytes(cache.most_bytes());
     let used = used.map(|used| format!("; the oldest was used at {}", text::utc(used))).unwrap_or_default();
     print_line(&format!("{}: {} of at most {most}{used}", shown(cache.folder()), cached(&facts)))
 }
@@ -109,14 +109,14 @@ fn clear(args: &PlaceArgs, quiet: bool) -> Outcome {
 
 /// Returns the cache of the arguments, or of the environment.
 fn cache(args: &PlaceArgs) -> Outcome<Cache> {
-    let found = Cache::from_environment().map_err(|error| Failure::Usage(error.to_string()))?;
-    match (&args.folder, found) {
-        (Some(folder), found) => Ok(Cache::new(folder, found.map_or(u64::MAX, |found| found.most_bytes()))),
-        (None, Some(found)) => Ok(found),
-        (None, None) => Err(Failure::Usage(
-            "there is no cache: set TENSILO_CACHE to a folder to have one, or name one by --folder".to_owned(),
-        )),
-    }
+    let found = match &args.folder {
+        Some(folder) => Cache::in_folder(folder).map(Some),
+        None => Cache::from_environment(),
+    };
+    found.map_err(|error| Failure::Usage(error.to_string()))?.ok_or_else(|| {
+        let message = "there is no cache: set TENSILO_CACHE to a folder to have one, or name one by --folder";
+        Failure::Usage(message.to_owned())
+    })
 }
 
 fn failed(cache: &Cache, doing: &'static str, error: io::Error) -> Failure {

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use tensilo_testing::HttpServer;
+use tensilo_testing::{HttpFault, HttpServer};
 
 /// Runs a command with a file as its standard input, through a pipe.
 fn piped(folder: &Folder, from: &str, line: &str) -> Run {
@@ -222,6 +222,35 @@ fn files_and_datasets_of_a_host_are_read_as_local_ones() {
 }
 
 #[test]
+fn a_file_of_a_host_is_measured() {
+    let folder = folder_of(&["a.tsl"]);
+    let (_server, url) = hosted(&folder, "a.tsl");
+    assert_eq!(folder.json(&format!("bench {url} --seconds 0.01 --json"))["io"], "object");
+    folder.fails(&format!("bench {url} --io mmap"), 2, "not objects");
+}
+
+#[test]
+fn an_output_that_is_an_object_of_the_dataset_is_refused() {
+    let folder = folder_of(&["data/a.tsl"]);
+    folder.done("dataset create data");
+    let (_server, url) = hosted(&folder, "data");
+    for (output, message) in [("a.tsl", "of the dataset itself"), ("manifest/x.arrow", "in the manifest")] {
+        folder.fails(&format!("export {url} -o {url}/{output} --format arrow --force"), 2, message);
+    }
+}
+
+#[test]
+fn a_store_that_refuses_is_no_damage() {
+    let folder = folder_of(&["data/a.tsl"]);
+    folder.done("dataset create data");
+    let (server, url) = hosted(&folder, "data");
+    server.set_faults(|request| request.path.ends_with("a.tsl").then_some(HttpFault::Status(403)));
+    folder.fails(&format!("verify {url}"), 3, "a.tsl");
+    server.set_faults(|request| request.path.ends_with("a.tsl").then_some(HttpFault::Status(404)));
+    has(&folder.fails(&format!("verify {url}"), 1, "").text(), &["a.tsl", "damaged: 1 of 1 files"]);
+}
+
+#[test]
 fn mistakes_in_addresses_are_told() {
     let (folder, server) = (Folder::new(), HttpServer::start());
     let absent = server.url("/none.tsl");
@@ -261,6 +290,13 @@ fn what_is_read_is_cached_until_the_cache_is_cleared() {
         let output = command.env_remove("TENSILO_CACHE").envs(variables.iter().copied()).output().unwrap();
         Run::from(output).failed(2, message);
     };
+    let of_folder = |variable: (&str, &str)| {
+        let mut command = folder.command("cache stat --folder cache --json");
+        let command = command.env_remove("TENSILO_CACHE").env_remove("TENSILO_CACHE_BYTES");
+        Run::from(command.env(variable.0, variable.1).output().unwrap()).json()["most_bytes"].as_u64()
+    };
+    assert_eq!(of_folder(("TENSILO_CACHE_BYTES", "1GiB")), Some(1 << 30));
+    assert_eq!(of_folder(("TENSILO_CACHE_BYTES", "")), Some(16 << 30));
     mistake(&[], "set TENSILO_CACHE to a folder");
     mistake(&[("TENSILO_CACHE", "x"), ("TENSILO_CACHE_BYTES", "much")], "expected a number of bytes, such as 200GiB");
 }
@@ -311,6 +347,16 @@ fn any_value_of_a_variable_is_used_or_named() {
             assert!(output.status.success() || is_named, "{name}={value:?} {line}: {text}");
         }
     }
+}
+
+#[test]
+fn tables_in_a_store_make_no_local_folders() {
+    let (folder, server) = (folder_of(&["data/a.tsl"]), HttpServer::start());
+    let mut command = closed(&folder, "export data --format arrow -o s3://bucket/tables/ --force");
+    Run::from(command.env("AWS_ENDPOINT_URL", server.url("")).output().unwrap())
+        .failed(3, "s3://bucket/tables/a.arrow");
+    assert!(server.take_requests().iter().any(|request| request.method == "PUT"));
+    assert_eq!(folder.names(), ["data"]);
 }
 
 #[test]

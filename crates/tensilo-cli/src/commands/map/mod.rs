@@ -3,9 +3,6 @@
 //! A drawing is a text: characters for a terminal, or SVG. It is made in memory from the index of a
 //! file, so it needs neither chunks nor a terminal. A file has one tile for each chunk in SVG, or
 //! equal tiles that fit; a dataset has one bar for each file.
-//!
-//! Earlier versions drew blocks as tiles and coloured the terminal. Neither said more than tooltips
-//! and letters do.
 
 mod dataset;
 mod subject;
