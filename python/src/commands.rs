@@ -110,17 +110,17 @@ pub fn _verify(
             false => Some(vec![path.clone()]),
         };
         let mut done = 0;
-        let mut check = |source: &dyn tensilo::source::Source| {
+        let mut check = |bytes: u64, report: &dyn Fn(VerifyOptions<'_>) -> tensilo::Result<VerifyReport>| {
             let mut tell = |bytes| -> ControlFlow<()> { progress.tell("verifying", done + bytes, None) };
-            let options = VerifyOptions::new().decode(deep).threads(threads).progress(&mut tell);
-            let report = verify(source, options);
-            done += source.byte_count();
+            let report = report(VerifyOptions::new().decode(deep).threads(threads).progress(&mut tell));
+            done += bytes;
             report
         };
         let mut reports = Vec::new();
         if let Some(files) = files {
             for path in files {
-                let found = check(&*source_at(&path)?)?;
+                let source = source_at(&path)?;
+                let found = check(source.byte_count(), &|options| verify(&*source, options))?;
                 reports.push(FileReport { path, found: Ok(found) });
             }
             return Ok(reports);
@@ -137,8 +137,9 @@ pub fn _verify(
             let group = group?;
             for (number, file) in group.files.iter().enumerate() {
                 let found = match dataset.open_file(&group, number) {
-                    Ok(_) => Ok(listed(check(&*source_at(&file.path)?)?)),
-                    Err(error) => Err(error.to_string()),
+                    Ok(reader) => Ok(listed(check(reader.file_bytes(), &|options| reader.verify(options))?)),
+                    Err(error) if error.is_lasting() => Err(error.to_string()),
+                    Err(error) => return Err(error),
                 };
                 reports.push(FileReport { path: file.path.clone(), found });
             }

@@ -133,6 +133,7 @@ def test_memory_that_does_not_fit_is_refused(mixed):
         (lambda ds: ds.take([1], columns=3), TypeError, "names"),
         (lambda ds: ds.take([1.5]), TypeError, "integers"),
         (lambda ds: ds.take("1"), TypeError, "integers"),
+        (lambda ds: ds.take(b"\x00\x02"), TypeError, "integers"),
         (lambda ds: ds.take([True]), IndexError, "mask"),
         (lambda ds: ds.take(np.ones((2, 2), dtype=int)), TypeError, "dimensions"),
         (lambda ds: ds.take([2**70]), (TypeError, IndexError), None),

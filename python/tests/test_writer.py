@@ -131,6 +131,14 @@ def test_bf16_is_taken_and_rounded(tmp_path):
     assert batch["a"].array().tobytes() == batch["b"].array().tobytes() == values.astype(ml_dtypes.bfloat16).tobytes()
 
 
+@pytest.mark.parametrize("sample", [[3, [1]], [[1], 3], [3, []], [[1, 2], [3, [4]]]])
+def test_lists_of_different_depths_are_refused(tmp_path, sample):
+    with ts.Writer(tmp_path / "x.tsl", {"x": ts.tensor("f32", (None, None))}) as writer:
+        with pytest.raises(ValueError, match="lists of different depths"):
+            writer.write(x=[sample])
+        writer.write(x=[[[1], [2]]])
+
+
 @pytest.mark.parametrize(
     ("samples", "error", "words"),
     [
@@ -239,6 +247,17 @@ def test_rows_and_columns_are_added(tmp_path):
     assert dataset.versions() == [1, 2] and ts.open(folder, version=1).columns == ["x"]
     with pytest.raises(ValueError):
         ts.add_columns(folder, folder / "new.tsl")
+
+
+def test_a_file_of_a_dataset_is_verified_as_the_manifest_lists_it(tmp_path):
+    with ts.Writer(f"{tmp_path}/set/", {"x": ts.tensor("i32")}) as writer:
+        writer.write(x=[1, 2, 3])
+    (path,) = tmp_path.glob("set/data/*/*.tsl")
+    listed = path.stat().st_size
+    with open(path, "ab") as file:
+        file.write(b"of a later commit")
+    report = ts.verify(tmp_path / "set")
+    assert report.ok and report.files[0]["bytes"] == listed
 
 
 def test_damage_is_found_and_saved_from(mixed_path, tmp_path):

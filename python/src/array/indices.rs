@@ -2,7 +2,7 @@
 //!
 //! Arrays are read through the buffer protocol or DLPack, without an object of Python for each
 //! number. Negative numbers count from the end, and a mask of bools has one for each sample, as in
-//! NumPy. A text is refused, although Python can iterate over it.
+//! NumPy. Texts and bytes are refused, although Python can iterate over them.
 
 use crate::array::dlpack::Imported;
 use pyo3::buffer::{Element, PyBuffer};
@@ -29,13 +29,13 @@ pub fn from_object(object: &Bound<'_, PyAny>, count: u64) -> PyResult<Vec<u64>> 
     if let Some(asked) = single(object)? {
         return Ok(vec![checked(asked, count)?]);
     }
+    if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
+        return Err(no_indices(object));
+    }
     match buffered(object)? {
         Some(Buffered::Numbers(numbers)) => return numbers.into_iter().map(|asked| checked(asked, count)).collect(),
         Some(Buffered::Mask(mask)) => return masked(&mask, count),
         None => {}
-    }
-    if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
-        return Err(no_indices(object));
     }
     let (mut samples, mut mask) = (Vec::new(), Vec::new());
     let no_room = |_| PyMemoryError::new_err("the sample numbers do not fit in memory");

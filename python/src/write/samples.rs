@@ -226,12 +226,13 @@ impl Input {
         }
         let mut shape = Vec::new();
         self.add_numbers(column.pushed_dtype(), 0, &mut shape, sample)?;
-        let shape: Vec<usize> = shape.into_iter().map(|extent: Option<usize>| extent.unwrap_or(0)).collect();
+        let shape: Vec<usize> = shape.into_iter().flatten().collect();
         self.extents.extend(own_extents(column, &shape)?);
         Ok(())
     }
 
-    /// Adds numbers in nested lists, and notes the extents of these.
+    /// Adds numbers in nested lists, and notes the extents of these. Numbers have no extent, so
+    /// that no list has their depth.
     fn add_numbers(
         &mut self,
         dtype: DType,
@@ -244,18 +245,21 @@ impl Input {
         }
         let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
         if !is_list {
-            if shape.len() > depth {
-                return Err(PyValueError::new_err("lists of different depths are no tensor"));
+            match shape.get(depth) {
+                None => shape.push(None),
+                Some(None) => {}
+                Some(Some(_)) => return Err(PyValueError::new_err("lists of different depths are no tensor")),
             }
             return self.add_number(dtype, object);
         }
         let length = object.len()?;
-        match shape.get_mut(depth) {
+        match shape.get(depth) {
             None => shape.push(Some(length)),
-            Some(extent) if *extent != Some(length) => {
+            Some(None) => return Err(PyValueError::new_err("lists of different depths are no tensor")),
+            Some(Some(extent)) if *extent != length => {
                 return Err(PyValueError::new_err("lists of different lengths are no tensor"));
             }
-            Some(_) => {}
+            Some(Some(_)) => {}
         }
         for member in object.try_iter()? {
             self.add_numbers(dtype, depth.saturating_add(1), shape, &member?)?;
