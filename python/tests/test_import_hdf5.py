@@ -64,6 +64,7 @@ def test_hdf5_types(tmp_path):
         schema = {"mel": ts.tensor("bf16", (2, 4), cast_from="f32")}
         ds = importers.from_hdf5(file["a"], tmp_path / "group.tsl", columns=["mel"], schema=schema)
     assert ds.columns == ["mel"]
+    assert importers.from_hdf5(path, tmp_path / "one.tsl", columns="big").columns == ["big"]
     # ml_dtypes drops the payload of NaN, and tensilo keeps its upper bits
     assert ds[5]["mel"].numpy(view="uint16").tolist() == [[0x7FC1, 0x7F80, 0x8000, 0]] * 2
 

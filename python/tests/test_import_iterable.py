@@ -158,6 +158,11 @@ def test_columns_that_are_stored(tmp_path):
     rows = [{"a": 1, "b": 2}, {"b": 3, "c": 4}]
     ds = importers.from_iterable(rows, tmp_path / "some.tsl", columns=["b"])
     assert list(ds) == [{"b": 2}, {"b": 3}]
+    rows_of_dots = [{"ab": 1, "ab.c": 2}]
+    for name in ["ab", "ab.c"]:
+        for columns in [name, [name]]:
+            ds = importers.from_iterable(rows_of_dots, tmp_path / "one.tsl", columns=columns, overwrite=True)
+            assert list(ds) == [{name: rows_of_dots[0][name]}]
     ds = importers.from_iterable(rows, tmp_path / "all.tsl")
     assert list(ds) == [{"a": 1, "b": 2, "c": None}, {"a": None, "b": 3, "c": 4}]
     with pytest.raises(ts.InputError, match="sample 1 has 'c', which the first samples do not"):

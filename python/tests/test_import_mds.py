@@ -106,6 +106,7 @@ def test_mds_shards(tmp_path, kind):
         assert bits(row["im"]) == bits(np.arange(6, dtype="u1").reshape(1, 2, 3))
     assert bits(ds["f"].take([0]).array()) == bits(ODD_F32[:1])
     assert importers.from_mds(tmp_path / "in", tmp_path / "one.tsl", columns=["i"]).columns == ["i"]
+    assert importers.from_mds(tmp_path / "in", tmp_path / "si.tsl", columns="si").columns == ["si"]
 
 
 def optional(module):
@@ -154,6 +155,33 @@ def test_mds_shards_that_are_damaged(tmp_path):
     with pytest.raises(ts.InputError, match="not version 2"):
         importers.from_mds(folder, tmp_path / "out.tsl")
     assert os.listdir(tmp_path) == ["in"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "value", "error"),
+    [
+        ("ndarray", b"\7", "KeyError"),
+        ("ndarray", b"", "IndexError"),
+        ("ndarray:float32:4", b"\0" * 12, "ValueError"),
+        ("int", b"abc", "error"),
+        ("list[jpeg]", b"abc", "error"),
+        ("str", b"\xff", "UnicodeDecodeError"),
+        ("str_int", b"x", "ValueError"),
+        ("pkl", b"x", "UnpicklingError"),
+    ],
+)
+def test_mds_values_that_are_malformed(tmp_path, encoding, value, error):
+    write_mds(tmp_path / "in", {"v": (encoding, None)}, [[{"v": value}]])
+    with pytest.raises(ts.InputError, match=f"sample 0 is malformed: {error}") as caught:
+        importers.from_mds(tmp_path / "in", tmp_path / "out.tsl", allow_pickle=True)
+    assert caught.value.column == "v" and caught.value.path.endswith("shard.00000.mds")
+
+
+@pytest.mark.parametrize("index", ["{", "[]", '{"version": 2, "shards": [{"format": "mds", "samples": 1}]}'])
+def test_mds_indices_that_are_malformed(tmp_path, index):
+    (tmp_path / "index.json").write_text(index)
+    with pytest.raises(ts.InputError, match="the index is malformed"):
+        importers.from_mds(tmp_path, tmp_path / "out.tsl")
 
 
 def test_mds_of_the_package_streaming(tmp_path):

@@ -6,7 +6,8 @@ from importlib import import_module
 
 from ._schema import refused
 
-# the modules that have a function decompress, the first that is installed, and the package to install
+# the modules that have a function decompress, of which the first that is installed is used, and the
+# package to install
 _MODULES = {
     "gz": (("gzip",), None),
     "bz2": (("bz2",), None),

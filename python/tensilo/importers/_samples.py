@@ -39,7 +39,7 @@ def write_samples(samples, output, *, schema, columns, examined, total, progress
         options: those of ``tensilo.Writer``.
     """
     check_output(output, options)
-    known = dict(schema.items()) if schema is not None else {}
+    known, columns = dict(schema.items()) if schema is not None else {}, as_names(columns)
     samples = _numbered(samples)
     head, head_bytes = [], 0
     for sample in islice(samples, max(examined, 1)):
@@ -72,6 +72,11 @@ def write_batches(batches, output, schema, *, total, progress, options):
         if not done:
             raise refused("there are no samples")
     return _tensilo.open(output)
+
+
+def as_names(columns):
+    """Returns the names of columns as a list: of one name, or of several. None is none."""
+    return [columns] if isinstance(columns, str) else columns
 
 
 def size_of(value):
@@ -113,7 +118,8 @@ def _columns(known, head, columns):
     # a schema may name a member of a dict, which is no key
     keys = dict.fromkeys([*(name for name in known if not any(_is_member(name, key) for key in keys)), *keys])
     if columns is not None:
-        wanted = [next((key for key in keys if _is_in(name, key)), name) for name in columns]
+        # a key that has dots is not the member of another one
+        wanted = [name if name in keys else next((key for key in keys if _is_in(name, key)), name) for name in columns]
         keys = dict.fromkeys(wanted)
     leaves, structures = [], {}
     for key in keys:
@@ -187,8 +193,8 @@ def _write(writer, batch, count, start):
     try:
         writer.write(**batch)
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
-        # nothing of the batch is written: the first sample that fails alone is the one, and the file is
-        # given up anyway
+        # nothing of the batch is written: the first sample that fails alone is the one, and the
+        # file is given up anyway
         for i in range(count):
             try:
                 writer.write(**{name: column[i : i + 1] for name, column in batch.items()})

@@ -1,7 +1,10 @@
 """The types of columns, found from samples."""
 
+import struct
 import sys
 from collections.abc import Mapping
+from contextlib import contextmanager
+from pickle import PickleError
 
 from .. import _tensilo
 from .._errors import InputError
@@ -9,6 +12,17 @@ from .._errors import InputError
 _PLAIN = {bool, int, float, str, bytes, type(None)}
 _MOST_SIGNED = 2**63 - 1
 _MOST_EXACT = 2**53
+# the errors of functions that decode other bytes than they expect
+_MALFORMED = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    PickleError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
 
 
 def refused(text, *, column=None, path=None):
@@ -17,6 +31,17 @@ def refused(text, *, column=None, path=None):
     error = InputError(where + text)
     error.column, error.path = column, path
     return error
+
+
+@contextmanager
+def malformed(what, path, *, column=None):
+    """Refuses an input that does not have the values it should have, whatever error that gives."""
+    try:
+        yield
+    except InputError:
+        raise
+    except _MALFORMED as error:
+        raise refused(f"{what} is malformed: {type(error).__name__}: {error}", column=column, path=path) from error
 
 
 def plain(value):

@@ -4,7 +4,7 @@ from contextlib import nullcontext, suppress
 
 from ._hdf5_column import Column
 from ._hdf5_sources import check_sources, find_datasets, linked
-from ._samples import BATCH_BYTES, check_output, size_of, write_batches
+from ._samples import BATCH_BYTES, as_names, check_output, size_of, write_batches
 from ._schema import refused
 
 _CACHE_BYTES = 16 << 20
@@ -55,7 +55,7 @@ def from_hdf5(path_or_file, output, *, columns=None, schema=None, views=None, pr
     is_open = isinstance(path_or_file, h5py.Group)
     opened = nullcontext(path_or_file) if is_open else h5py.File(path_or_file, "r", rdcc_nbytes=_CACHE_BYTES)
     with opened as group:
-        found = [Column(h5py, *source, known, views) for source in _sources(h5py, group, columns)]
+        found = [Column(h5py, *source, known, views) for source in _sources(h5py, group, as_names(columns))]
         total = _sample_count(found)
         _check_names("schema", known, found)
         _check_names("views", views, found)

@@ -6,8 +6,8 @@ import struct
 
 from ._mds_shard import ShardBytes
 from ._mds_values import decoder
-from ._samples import check_output, write_samples
-from ._schema import refused
+from ._samples import as_names, check_output, write_samples
+from ._schema import malformed, refused
 
 
 def from_mds(
@@ -49,21 +49,22 @@ def from_mds(
         FileExistsError: the output is there.
     """
     check_output(output, options)
-    index = os.path.join(folder, "index.json")
-    with open(index, encoding="utf-8") as file:
+    index, columns = os.path.join(folder, "index.json"), as_names(columns)
+    with malformed("the index", index), open(index, encoding="utf-8") as file:
         found = json.load(file)
-    shards = found.get("shards", [])
-    for shard in shards:
-        kind = (found.get("version"), shard.get("format"))
-        if kind != (2, "mds"):
-            raise refused(f"version {kind[0]} of format {kind[1]!r}, not version 2 of 'mds'", path=index)
+        shards = found.get("shards", [])
+        for shard in shards:
+            kind = (found.get("version"), shard.get("format"))
+            if kind != (2, "mds"):
+                raise refused(f"version {kind[0]} of format {kind[1]!r}, not version 2 of 'mds'", path=index)
+        total = sum(shard["samples"] for shard in shards)
     return write_samples(
         (sample for shard in shards for sample in _samples(folder, shard, columns, allow_pickle)),
         output,
         schema=schema,
         columns=columns,
         examined=examined,
-        total=sum(shard["samples"] for shard in shards),
+        total=total,
         progress=progress,
         options=options,
     )
@@ -75,12 +76,13 @@ def _samples(folder, shard, columns, allow_pickle):
     A shard is the number of samples and their offsets, each a u32, a text of JSON, and the samples. Each
     is the sizes of values without a fixed size, as u32, and the values.
     """
-    names, sizes = shard["column_names"], shard["column_sizes"]
     decoders = []
-    for name, encoding in zip(names, shard["column_encodings"], strict=True):
-        is_wanted = columns is None or name in columns
-        decoders.append(decoder(name, encoding, allow_pickle) if is_wanted else None)
-    path = os.path.join(folder, shard["raw_data"]["basename"])
+    with malformed("the index", os.path.join(folder, "index.json")):
+        names, sizes = shard["column_names"], shard["column_sizes"]
+        for name, encoding in zip(names, shard["column_encodings"], strict=True):
+            is_wanted = columns is None or name in columns
+            decoders.append(decoder(name, encoding, allow_pickle) if is_wanted else None)
+        path = os.path.join(folder, shard["raw_data"]["basename"])
     with ShardBytes(path, folder, shard) as data:
         count = shard["samples"]
         if len(data) < 4 * (count + 2) or struct.unpack_from("<I", data)[0] != count:
@@ -95,7 +97,8 @@ def _samples(folder, shard, columns, allow_pickle):
             for name, fixed, decode in zip(names, sizes, decoders, strict=True):
                 size = fixed or next(own)
                 if decode is not None and position + size <= end:
-                    sample[name] = decode(bytes(data[position : position + size]))
+                    with malformed(f"sample {i}", path, column=name):
+                        sample[name] = decode(bytes(data[position : position + size]))
                 position += size
             if position != end:
                 text = f"sample {i} has {end - start} bytes, but its values end at {position - start}"
