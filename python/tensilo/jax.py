@@ -34,7 +34,6 @@ class Loader:
         transform: a function of a batch, as a dict of arrays, whose result is delivered in its place. It runs
             on the thread that iterates.
         io: how files are read, see ``tensilo.open``.
-
         rank, world_size: those of JAX's processes by default.
 
     Others are those of ``tensilo.Loader``: columns, dtypes, pad, order, seed, tail, decode_threads, and more.

@@ -109,6 +109,9 @@ def write(
 
     Other options are those of ``tensilo.convert``: bf16, casts, columns, skip, shapes, null_elements and
     profile. Lists of numbers have any length, unless ``shapes`` declares another one.
+
+    Raises:
+        ValueError: the dataset has no rows, of which no dataset can be made.
     """
     sink = Sink(out, rows_per_file=rows_per_file, **options)
     dataset.write_datasink(sink, concurrency=concurrency, ray_remote_args=ray_remote_args)

@@ -70,7 +70,7 @@ class Source(DataSource):
     Options of reading: ``columns``, their names with commas between; ``partitions``, how many; by default
     they have about 128 MiB. Options of writing: ``bf16`` ("true"), ``profile``. Arrays of numbers become tensors of
     any length. A frame becomes a new dataset, or is appended to one that has its columns. Readers see all of it,
-    or nothing.
+    or nothing. An empty frame appends nothing, and cannot become a new dataset (``ValueError``).
     """
 
     @classmethod
@@ -162,7 +162,9 @@ class _Writer(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         written = [message.fragment for message in messages if isinstance(message, _Written)]
-        distributed.commit(self._folder, [fragment for fragment in written if fragment is not None])
+        fragments = [fragment for fragment in written if fragment is not None]
+        if fragments or not _tensilo._has_manifest(self._folder):
+            distributed.commit(self._folder, fragments)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Leaves files that no version lists, which ``tensilo dataset gc`` finds."""

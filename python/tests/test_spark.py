@@ -85,6 +85,10 @@ def test_a_frame_becomes_a_dataset_and_is_appended(spark, tmp_path):
     assert row["text"] == str(row["id"]) and row["pair"].tolist() == [row["id"], row["id"] + 1]
     frame.write.format("tensilo").mode("append").save(str(path))
     assert (ts.open(path).version, len(ts.open(path))) == (2, 2000)
+    frame.limit(0).write.format("tensilo").mode("append").save(str(path))
+    assert ts.open(path).version == 2, "nothing is appended"
+    with pytest.raises(Exception, match="no fragments"):
+        frame.limit(0).write.format("tensilo").mode("append").save(str(tmp_path / "empty"))
     with pytest.raises(Exception, match="a dataset is there"):
         frame.write.format("tensilo").mode("overwrite").save(str(path))
 

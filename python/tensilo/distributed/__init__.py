@@ -9,8 +9,8 @@
 
 ``plan`` says which rows of which inputs each file has, and writes nothing. ``run`` writes one file.
 ``commit`` publishes all of them as one version: until then nobody sees any of them. Every step can be
-repeated, also while another process does the same, with the same result. ``tensilo.ray`` and
-``tensilo.dask`` run the three functions on their clusters.
+repeated, also while another process does the same, with the same result. ``tensilo.ray``,
+``tensilo.dask`` and ``tensilo.spark`` run the three functions on their clusters.
 
 All processes see the inputs under the same paths. The output is a folder that they share, or a prefix of an
 object store.

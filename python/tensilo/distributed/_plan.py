@@ -119,7 +119,7 @@ def _tasks(
 def _job_number(
     inputs: Sequence[tuple[str, int, bytes]], shards: Sequence[tuple[int, int, bytes]], version: int, nulls: str
 ) -> int:
-    """Returns a number above 2^32 that two jobs share only if their files are the same.
+    """Returns a number of at least 2^32 that two jobs share only if their files are the same.
 
     The ids of files depend on schema, options, and metadata of inputs. Values may change without these: so do
     the times of files then, or the tags of objects.
