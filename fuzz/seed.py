@@ -74,7 +74,8 @@ for path, text in {**archive.read(VECTORS / 'invalid.tar'), **archive.read(VECTO
         encoding, in_blocks = encoding & ~BLOCKS, encoding & BLOCKS
         for w, dtype in DTYPES.items():
             if encoding < len(DECODE) and raw % w == 0 and 0 < raw <= RAW_BYTES:
-                # see decode.rs; the part stands in both chunks, with as many samples as can be, and the file is verified
+                # see decode.rs; the part stands in both chunks, with as many samples as can be, and
+                # the file is verified
                 samples = max(s for s in range(1, 257) if raw // w % s == 0)
                 form = VERIFIED | (IN_BLOCKS if in_blocks else 0)
                 rest = le(samples - 1, 1) + le(raw // w // samples, 2) + le(len(stored), 2) + table + stored + stored
