@@ -373,6 +373,7 @@ impl<T> RecordPass<'_, T> {
             if let Some(slice) = self.slices.as_mut().and_then(Slices::next) {
                 return Some(self.batch(&slice));
             }
+            self.slices = None; // its memory is free for the next batch
             match self.records.next()? {
                 Ok(batch) => {
                     let added = self.roots.iter().map(Root::added_bytes).fold(0, usize::saturating_add);
