@@ -93,7 +93,7 @@ fn its_error_is_the_error_of_the_batch() {
     assert!(matches!(error, DataError::Map(_)) && error.to_string().contains("the label is not a number"), "{error}");
     let absent = options().map(|batch| Ok(batch.column_mut("absent").map(drop)?));
     let error = absent.loader(&view).unwrap().epoch(0).next().unwrap().unwrap_err();
-    assert!(error.to_string().contains("no column \"absent\", but vector"), "{error}");
+    assert!(error.to_string().contains("no column \"absent\"; there are: vector"), "{error}");
     let other = options().map(|batch| Ok(batch.column_mut("vector")?.values_mut::<u8>().map(drop)?));
     let error = other.loader(&view).unwrap().epoch(0).next().unwrap().unwrap_err();
     assert!(error.to_string().contains("is f32, and was asked for as u8"), "{error}");
