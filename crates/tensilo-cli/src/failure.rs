@@ -264,7 +264,8 @@ fn cast_flag(name: &str, dtype: DType) -> String {
     option("--cast", &format!("{name}={dtype}"))
 }
 
-/// Returns an option with its value, which is no option itself if it begins with a hyphen.
+/// Returns an option with its value. A value that begins with a hyphen is joined by `=`, so that it
+/// is not taken for an option.
 fn option(flag: &str, value: &str) -> String {
     format!("{flag}{}{}", if value.starts_with('-') { '=' } else { ' ' }, word(value))
 }

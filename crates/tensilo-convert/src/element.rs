@@ -72,8 +72,8 @@ pub(crate) fn packed_bits(dtype: DType) -> Option<u32> {
     Some(dtype.value_bits()).filter(|bits| dtype.is_small() && *bits < 8)
 }
 
-/// Returns `count` elements of `bits` bits, the first of which begins with bit `first_bit` of
-/// `bytes`. What lies behind the bytes is zero.
+/// Returns `count` elements of `bits` bits, which begin at bit `first_bit` of `bytes`. Bits behind
+/// the bytes are zero.
 pub(crate) fn unpack(bytes: &[u8], bits: u32, first_bit: u64, count: usize) -> Vec<u8> {
     let byte = |at: u64| usize::try_from(at).ok().and_then(|at| bytes.get(at)).copied().unwrap_or(0);
     let mask = u8::MAX >> (8 - bits.clamp(1, 8));

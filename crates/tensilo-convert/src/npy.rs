@@ -1,9 +1,9 @@
 //! NumPy's files: `.npy`, one array, and `.npz`, a zip archive of arrays.
 //!
 //! The first axis of an array counts samples. An array file has one column, and an archive a column
-//! for each array. A header is a literal of Python, of which the part is parsed that headers are
-//! made of: texts, integers, booleans, tuples, lists and dictionaries. `npyz` and `py_literal` read
-//! the same. They need a grammar's parser and big integers, and allocate what a header claims.
+//! for each array. A header is a Python literal. Only what headers contain is parsed: texts,
+//! integers, booleans, tuples, lists and dictionaries. `npyz` and `py_literal` read the same, but
+//! need a generated parser and big integers, and allocate what a header claims.
 
 use crate::stream::{stream_error, unreadable};
 use crate::tensor::{ArchivedStream, ColumnBytes, FormatOptions, Order, TensorColumn, TensorTable};
@@ -48,7 +48,7 @@ fn column(name: &str, header: &NpyHeader, bytes: ColumnBytes) -> Result<TensorCo
     Ok(TensorColumn { is_swapped: header.is_swapped, order: header.order, ..column })
 }
 
-/// Refuses an array of which there are fewer or more bytes than its shape says.
+/// Refuses an array whose bytes are fewer or more than its shape says.
 fn check_length(column: &TensorColumn, header: &NpyHeader, found: u64) -> Result<()> {
     if column.byte_count() == Some(found) {
         return Ok(());
@@ -180,7 +180,7 @@ const MAX_HEADER_BYTES: u64 = 1 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NpyHeader {
     pub dtype: DType,
-    /// Whether elements are in the other byte order than those of this machine.
+    /// Whether the byte order of elements differs from this machine's.
     pub is_swapped: bool,
     pub order: Order,
     pub extents: Vec<u64>,
@@ -224,7 +224,7 @@ impl NpyHeader {
         };
         let malformed = || {
             Error::bad_input(
-                "the header of the array is malformed: it is no dictionary of descr, fortran_order and shape",
+                "the header of the array is malformed: it is not a dictionary of descr, fortran_order and shape",
             )
         };
         let header = Self::of(&text.ok_or_else(malformed)?).ok_or_else(malformed)?;

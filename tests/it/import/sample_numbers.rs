@@ -76,8 +76,8 @@ fn a_struct_in_a_null_struct_of_a_tensilo_file_is_no_null_struct() {
     }
 }
 
-/// Lists of one file have all lengths, so that its first rows tell that the shape varies. Those of the
-/// other may have null elements.
+/// The lists of one file differ in length, so its first rows show that the shape varies. Lists of
+/// the other may have null elements.
 #[cfg(feature = "parquet")]
 #[test]
 fn rows_that_a_pass_leaves_out_count() {

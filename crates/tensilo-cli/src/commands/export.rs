@@ -249,7 +249,7 @@ fn export_groups(
     progress: &Progress,
 ) -> Outcome {
     let is_object = Address::is_path(&args.output);
-    // with a slash at its end, the path of a file is no file
+    // the system finds no file at the path of a file that ends with a slash
     if args.output.components().as_path().is_file() {
         let path = display_path(&args.output);
         return Err(Failure::Usage(format!("{path}: a file is there; several files are written to a folder")));

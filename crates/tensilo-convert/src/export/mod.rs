@@ -20,7 +20,7 @@ use tensilo::Error;
 use tensilo::export::Table;
 use tensilo::sink::Sink;
 
-/// A format to export to, beside those of [`tensilo::export`].
+/// A format to export to, in addition to the formats of [`tensilo::export`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TargetFormat {

@@ -16,7 +16,7 @@ use tensilo::{DType, Error, Result, limits};
 pub(crate) struct TensorColumn {
     pub name: String,
     pub dtype: DType,
-    /// Whether elements are in the other byte order than those of this machine.
+    /// Whether the byte order of elements differs from this machine's.
     pub is_swapped: bool,
     pub order: Order,
     pub sample_count: u64,

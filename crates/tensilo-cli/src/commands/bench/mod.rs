@@ -26,7 +26,7 @@ pub(crate) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
     let path = display_path(&args.file);
     if !is_dataset(&args.file) {
         if args.is_about_a_loader() {
-            let message = "this is a file, a column of which is measured; add --loader to measure batches";
+            let message = "bench measures one column of a file; add --loader to measure batches";
             return Err(Failure::Usage(format!("{path}: {message}")));
         }
         return column::run(args, quiet);
